@@ -1,0 +1,19 @@
+//! The pure heart of Bucketload: what a workload is, which operations it consists of, how they are
+//! recorded and what the numbers mean.
+//!
+//! Nothing here performs I/O, reads a clock or knows a runtime; instants are `u64` nanoseconds
+//! handed in by the caller. The flow is `spec` (what a user wrote) → [`plan`] (resolved, without
+//! options) → [`generate`] (arrivals and operations as functions of seed and sequence number) →
+//! [`driver`] (the traits storage adapters implement) → [`record`] and [`tally`] (per-thread
+//! accumulation and explicit merge) → `stats` and `verdict` (what the numbers are worth).
+
+pub mod driver;
+pub mod error;
+pub mod generate;
+pub mod histogram;
+pub mod op;
+pub mod payload;
+pub mod plan;
+pub mod record;
+pub mod sink;
+pub mod tally;

@@ -1,0 +1,263 @@
+//! Operation classes and the request a session is asked to perform.
+//!
+//! An [`Op`] is a small `Copy` value computed from `(seed, seq)`; a [`Request`] adds the rendered
+//! names, borrowed from the worker's buffers, so that nothing is allocated per operation.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::payload::Content;
+
+/// What an operation does. Drivers state in [`crate::driver::Capabilities`] which they can do.
+///
+/// Adding a class is one variant here and one row in [`OpClass::ALL`]: recording, storage and
+/// reports are generic over it.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum OpClass {
+    /// Read a whole object.
+    Get,
+    /// Read a byte range of an object.
+    RangeGet,
+    /// Write a whole object in one request.
+    Put,
+    /// Write a whole object as create, parts and complete; one operation, several requests.
+    MultipartPut,
+    /// Read an object's metadata.
+    Head,
+    /// Delete one object.
+    Delete,
+    /// Delete several objects in one request.
+    DeleteMany,
+    /// List keys under a prefix (S3: ListObjectsV2).
+    List,
+    /// List keys with the older paging by marker (S3: ListObjects).
+    ListV1,
+    /// Copy an object on the server.
+    Copy,
+    /// Start a multipart upload and abort it again; one operation, two requests.
+    MultipartAbort,
+    /// Write an object as a multipart upload whose parts are copied from another object.
+    MultipartCopy,
+    /// List unfinished multipart uploads under a prefix.
+    ListUploads,
+    /// Set the tags of an object.
+    PutTagging,
+    /// Read the tags of an object.
+    GetTagging,
+    /// Remove the tags of an object.
+    DeleteTagging,
+    /// Create a bucket.
+    MakeBucket,
+    /// Check that a bucket exists.
+    HeadBucket,
+    /// Delete an empty bucket.
+    DeleteBucket,
+    /// List buckets.
+    ListBuckets,
+}
+
+impl OpClass {
+    /// Every class, in the order of reports.
+    pub const ALL: [Self; 20] = [
+        Self::Get,
+        Self::RangeGet,
+        Self::Put,
+        Self::MultipartPut,
+        Self::Head,
+        Self::Delete,
+        Self::DeleteMany,
+        Self::List,
+        Self::ListV1,
+        Self::Copy,
+        Self::MultipartAbort,
+        Self::MultipartCopy,
+        Self::ListUploads,
+        Self::PutTagging,
+        Self::GetTagging,
+        Self::DeleteTagging,
+        Self::MakeBucket,
+        Self::HeadBucket,
+        Self::DeleteBucket,
+        Self::ListBuckets,
+    ];
+
+    /// The name used in workload files, reports and exports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::RangeGet => "range-get",
+            Self::Put => "put",
+            Self::MultipartPut => "multipart-put",
+            Self::Head => "head",
+            Self::Delete => "delete",
+            Self::DeleteMany => "delete-many",
+            Self::List => "list",
+            Self::ListV1 => "list-v1",
+            Self::Copy => "copy",
+            Self::MultipartAbort => "multipart-abort",
+            Self::MultipartCopy => "multipart-copy",
+            Self::ListUploads => "list-uploads",
+            Self::PutTagging => "put-tagging",
+            Self::GetTagging => "get-tagging",
+            Self::DeleteTagging => "delete-tagging",
+            Self::MakeBucket => "make-bucket",
+            Self::HeadBucket => "head-bucket",
+            Self::DeleteBucket => "delete-bucket",
+            Self::ListBuckets => "list-buckets",
+        }
+    }
+
+    /// The class called `name`, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
+    }
+
+    /// Whether the operation sends an object body.
+    #[must_use]
+    pub const fn writes_body(self) -> bool {
+        matches!(self, Self::Put | Self::MultipartPut)
+    }
+
+    /// Whether the operation receives an object body.
+    #[must_use]
+    pub const fn reads_body(self) -> bool {
+        matches!(self, Self::Get | Self::RangeGet)
+    }
+
+    /// Whether the operation creates an object under the request's key.
+    #[must_use]
+    pub const fn creates_object(self) -> bool {
+        matches!(
+            self,
+            Self::Put | Self::MultipartPut | Self::Copy | Self::MultipartCopy
+        )
+    }
+
+    /// Whether the operation acts on buckets rather than on objects.
+    #[must_use]
+    pub const fn on_bucket(self) -> bool {
+        matches!(
+            self,
+            Self::MakeBucket | Self::HeadBucket | Self::DeleteBucket | Self::ListBuckets
+        )
+    }
+}
+
+impl fmt::Display for OpClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A byte range of an object: `len` bytes from `offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// First byte, counted from 0.
+    pub offset: u64,
+    /// Length in bytes, at least 1.
+    pub len: u64,
+}
+
+/// One planned operation: a pure function of the plan's seed, the work and the sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// Position in the work's global sequence.
+    pub seq: u64,
+    /// What to do.
+    pub class: OpClass,
+    /// Index of the mix entry in the work: names the operation in reports.
+    pub entry: u16,
+    /// Index of the key set in the plan.
+    pub keyset: u16,
+    /// Index of the object inside the key set. For list classes: selects the prefix.
+    pub key: u64,
+    /// For copies: index of the source object, in key set `source_keyset`.
+    pub source_key: u64,
+    /// For copies: the key set of the source.
+    pub source_keyset: u16,
+    /// Version of the content written; 0 for the initial content of an object.
+    pub version: u32,
+    /// Bytes to write; for reads the object's whole size where the plan knows it, else
+    /// [`Op::UNKNOWN_SIZE`].
+    pub size: u64,
+    /// The range to read, for [`OpClass::RangeGet`].
+    pub range: Option<ByteRange>,
+    /// For delete-many: number of consecutive keys from `key`. For lists: keys per page
+    /// (`max-keys`). For multipart classes: part size in bytes. Otherwise 0.
+    pub count: u64,
+    /// For lists: most pages to fetch (0 = all).
+    pub pages: u32,
+}
+
+impl Op {
+    /// `size` of an object whose size the plan cannot know.
+    pub const UNKNOWN_SIZE: u64 = u64::MAX;
+}
+
+/// Renders further keys of a request that concerns several objects (delete-many).
+pub trait KeySource {
+    /// Writes the `i`-th key of the request into `out`, replacing its contents.
+    fn render(&self, i: u64, out: &mut String);
+}
+
+/// An operation with its names: what a [`crate::driver::Session`] executes.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The operation.
+    pub op: Op,
+    /// Bucket name.
+    pub bucket: &'a str,
+    /// Object key, or key prefix for list classes; unescaped.
+    pub key: &'a str,
+    /// For copies: source key in the same bucket; otherwise empty.
+    pub source: &'a str,
+    /// For lists: delimiter; empty for none.
+    pub delimiter: &'a str,
+    /// For delete-many: renders the keys `0..op.count`.
+    pub keys: Option<&'a dyn KeySource>,
+    /// For classes that write: the content. For reads with verification: the content to expect.
+    pub content: Option<Content<'a>>,
+    /// Whether every received byte is compared with `content`.
+    pub verify: bool,
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("op", &self.op)
+            .field("bucket", &self.bucket)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OpClass;
+
+    #[test]
+    fn names_are_unique_and_round_trip() {
+        for class in OpClass::ALL {
+            assert_eq!(OpClass::from_name(class.name()), Some(class));
+            assert_eq!(serde_json::to_value(class).unwrap(), class.name());
+        }
+        assert_eq!(OpClass::ALL.len(), OpClass::ListBuckets as usize + 1);
+    }
+}

@@ -1,0 +1,460 @@
+//! The resolved plan: everything a run needs, without options or defaults left to apply.
+//!
+//! A plan is the same for every agent; its [`Plan::scenario_hash`] identifies what is measured
+//! (not against which target), so that only like is compared with like.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::op::OpClass;
+use crate::payload::PayloadKind;
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the workload.
+    pub workload: String,
+    /// Profile of the workload (`literal`, `acloud`, …); empty when it has none.
+    pub profile: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Factor applied to the object counts of scaled key sets (1 = as the workload states).
+    pub scale: f64,
+    /// Content of objects.
+    pub payload: PayloadKind,
+    /// Whether every byte read is compared with what was written.
+    pub verify: bool,
+    /// Longest duration of one attempt, nanoseconds.
+    pub timeout_ns: u64,
+    /// What to do about failures that may be retried.
+    pub retry: RetryPlan,
+    /// Whether a failed read of an absent object counts as a failure.
+    pub not_found_is_failure: bool,
+    /// Populations of objects.
+    pub keysets: Vec<KeysetPlan>,
+    /// Steps, in order, with a barrier between them.
+    pub phases: Vec<PhasePlan>,
+}
+
+impl Plan {
+    /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
+    /// hexadecimal digits.
+    #[must_use]
+    pub fn scenario_hash(&self) -> String {
+        // Field order is that of the struct and floats are printed shortest-round-trip, so equal
+        // plans give equal text.
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        Sha256::digest(text)
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// Retries of one operation; every attempt is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetryPlan {
+    /// Most attempts per operation, at least 1 (1 = no retry).
+    pub max_attempts: u32,
+    /// Pause before the first retry, nanoseconds; doubles with each further one.
+    pub backoff_ns: u64,
+    /// Longest pause, nanoseconds.
+    pub max_backoff_ns: u64,
+}
+
+/// A population of objects whose names and sizes are functions of an index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeysetPlan {
+    /// Name used in the workload.
+    pub name: String,
+    /// Key prefix inside the run's own prefix, such as `r/`.
+    pub prefix: String,
+    /// Number of key prefixes (`00/`, `01/`, …) that keys are spread over; 1 = none.
+    pub shards: u32,
+    /// Objects that exist after preparation.
+    pub count: u64,
+    /// Law of object sizes.
+    pub size: SizeLaw,
+    /// How sizes are assigned to objects.
+    pub assign: SizeAssign,
+    /// Whether existing objects are written again during the run, so that their size and version
+    /// cannot be known in advance.
+    pub overwritten: bool,
+}
+
+/// How sizes are assigned to the objects of a key set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeAssign {
+    /// Independent draws.
+    Random,
+    /// The golden-ratio sequence over popularity rank, `u_r = frac(0.5 + r · 0.6180339887)` for
+    /// rank `r` from 0, so that the popularity-weighted law is close to the size law
+    /// (scenarios.md section 3.3).
+    LowDiscrepancy,
+}
+
+/// A step of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhasePlan {
+    /// Name.
+    pub name: String,
+    /// What the phase is for.
+    pub kind: PhaseKind,
+    /// Concurrent streams of operations.
+    pub works: Vec<WorkPlan>,
+    /// When it ends.
+    pub limits: Limits,
+    /// Whether the steady state is detected and the warm-up cut off.
+    pub steady_state: bool,
+    /// Stop before the time limit when the result is precise enough.
+    pub stop: Option<StopRule>,
+}
+
+/// What a phase is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseKind {
+    /// Make the bucket or prefix and mark it as the run's own. Has no works.
+    Init,
+    /// Write the initial objects of key sets.
+    Prepare,
+    /// Measure.
+    Run,
+    /// Delete what the run created. Has no works.
+    Cleanup,
+}
+
+/// When a phase ends: at whichever limit comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Duration of offering operations, nanoseconds; 0 = no time limit.
+    pub duration_ns: u64,
+    /// Operations offered, over all works; 0 = no limit.
+    pub ops: u64,
+    /// Object bytes transferred, over all works; 0 = no limit.
+    pub bytes: u64,
+    /// How long to wait for operations in flight after the end, nanoseconds.
+    pub drain_ns: u64,
+}
+
+/// The stopping rule of statistics.md section 3.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StopRule {
+    /// Shortest measured window, nanoseconds.
+    pub min_window_ns: u64,
+    /// Largest half-width of the confidence interval of the throughput, as a share of the mean.
+    pub half_width: f64,
+    /// Highest percentile that must rest on at least 100 observations, such as 0.99.
+    pub quantile: f64,
+}
+
+/// One stream of operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkPlan {
+    /// Name.
+    pub name: String,
+    /// When operations are due.
+    pub model: ModelPlan,
+    /// Which operations, chosen independently for each sequence number with these weights.
+    pub mix: Vec<MixEntry>,
+}
+
+/// When operations are due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ModelPlan {
+    /// A fixed number of workers, each starting an operation when its previous one has ended and
+    /// its think time is over. Worker `w` of `W` performs the sequence numbers congruent to `w`
+    /// modulo `W`.
+    Closed {
+        /// Number of workers, over all agents.
+        workers: u32,
+        /// Pause between operations.
+        think: GapLaw,
+    },
+    /// Arrivals at absolute instants, whatever the store does.
+    Open {
+        /// The arrival process.
+        arrival: ArrivalLaw,
+        /// Most operations in flight, over all agents; reaching it marks the run semi-open.
+        max_in_flight: u32,
+    },
+}
+
+/// Pauses between operations of a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum GapLaw {
+    /// No pause.
+    None,
+    /// Always the same pause.
+    Constant {
+        /// Nanoseconds.
+        ns: u64,
+    },
+    /// Exponentially distributed pauses.
+    Exponential {
+        /// Mean, nanoseconds.
+        mean_ns: u64,
+    },
+    /// Uniformly distributed pauses.
+    Uniform {
+        /// Shortest, nanoseconds.
+        min_ns: u64,
+        /// Longest, nanoseconds.
+        max_ns: u64,
+    },
+}
+
+/// Arrival processes (scenarios.md section 1.3). Rates are operations per second over all agents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ArrivalLaw {
+    /// Fixed gaps.
+    Constant {
+        /// Arrivals per second.
+        rate: f64,
+    },
+    /// Exponential gaps.
+    Poisson {
+        /// Arrivals per second.
+        rate: f64,
+    },
+    /// Independent log-normal gaps.
+    LognormalGaps {
+        /// Arrivals per second.
+        rate: f64,
+        /// Coefficient of variation of the gaps.
+        cv: f64,
+    },
+    /// Cox process: in each slot a log-normal rate, then that many arrivals at sorted uniform
+    /// instants.
+    LognormalRate {
+        /// Mean arrivals per second.
+        rate: f64,
+        /// Coefficient of variation of the rate.
+        cv: f64,
+        /// Slot length, nanoseconds.
+        slot_ns: u64,
+    },
+    /// Every `period`, each client offers a batch of uniformly many operations.
+    PeriodicBatch {
+        /// Number of clients; each has its own phase in the period.
+        clients: u32,
+        /// Period, nanoseconds.
+        period_ns: u64,
+        /// Fewest operations per batch.
+        min: u32,
+        /// Most operations per batch.
+        max: u32,
+        /// The batch is spread uniformly over this time, nanoseconds; 0 = all at once.
+        spread_ns: u64,
+    },
+    /// Rate changing linearly, Poisson arrivals of that intensity.
+    Ramp {
+        /// Rate at the start, arrivals per second.
+        from: f64,
+        /// Rate at the end, arrivals per second.
+        to: f64,
+        /// Duration of the change, nanoseconds; constant at `to` afterwards.
+        over_ns: u64,
+    },
+    /// Rate changing in steps of equal length, Poisson arrivals within a step.
+    Steps {
+        /// Rates, arrivals per second; the last one stays.
+        rates: Vec<f64>,
+        /// Length of a step, nanoseconds.
+        step_ns: u64,
+    },
+}
+
+/// One kind of operation in a mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MixEntry {
+    /// What to do.
+    pub class: OpClass,
+    /// Relative weight among the entries of the mix.
+    pub weight: f64,
+    /// Index of the key set it works on.
+    pub keyset: u16,
+    /// Which objects.
+    pub keys: KeyLaw,
+    /// Sizes written by this entry; `None` for those of the key set.
+    pub size: Option<SizeLaw>,
+    /// Ranges read, for range-get.
+    pub range: Option<RangePlan>,
+    /// Delete-many: keys per request. Lists: keys per page. Multipart: part size in bytes. Copy
+    /// and others: 0.
+    pub count: u64,
+    /// Lists: most pages per operation, 0 = all.
+    pub pages: u32,
+    /// Lists: delimiter, empty for none.
+    pub delimiter: String,
+}
+
+/// Ranges of range-get.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangePlan {
+    /// Law of the length in bytes, cut at the object's end.
+    pub len: SizeLaw,
+    /// Offsets are multiples of this many bytes, at least 1.
+    pub align: u64,
+}
+
+/// Which objects an entry works on. `count` is the key set's number of initial objects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum KeyLaw {
+    /// The object of the same number as the operation within its class: 0, 1, 2, … (modulo the
+    /// key set's count for reads; new keys for writes).
+    Sequential,
+    /// A fresh object per operation: index `count + seq`.
+    Fresh,
+    /// Every object equally.
+    Uniform,
+    /// P(rank i) ~ i^-theta, ranks mapped to objects by a fixed permutation.
+    Zipf {
+        /// Exponent, any value > 0.
+        theta: f64,
+        /// Whether ranks are permuted (else rank 1 is object 0).
+        scramble: bool,
+    },
+    /// P(rank k) ~ (v + k)^-s, k from 0.
+    ZipfMandelbrot {
+        /// Exponent.
+        s: f64,
+        /// Shift.
+        v: f64,
+        /// Whether ranks are permuted.
+        scramble: bool,
+    },
+    /// The newest objects are the most popular: zipf over age. "Newest" is the highest index
+    /// written so far by the work's schedule.
+    Latest {
+        /// Exponent.
+        theta: f64,
+    },
+    /// A share of the objects receives a share of the operations, uniform inside each part.
+    Hotspot {
+        /// Share of the objects that is hot.
+        data: f64,
+        /// Share of the operations that goes to hot objects.
+        ops: f64,
+        /// Whether hot objects are spread by a permutation.
+        scramble: bool,
+    },
+    /// `percentile` of the operations go to a `fraction` of the objects, exponentially.
+    Exponential {
+        /// Share of operations, such as 0.95.
+        percentile: f64,
+        /// Share of objects, such as 0.857.
+        fraction: f64,
+        /// Whether ranks are permuted.
+        scramble: bool,
+    },
+}
+
+/// Laws of sizes in bytes (scenarios.md section 1.2). All results are rounded and clamped to
+/// `min..=max` of the enclosing [`SizeLaw`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeLaw {
+    /// The law.
+    pub law: SizeKind,
+    /// Smallest size, bytes.
+    pub min: u64,
+    /// Largest size, bytes.
+    pub max: u64,
+}
+
+/// The kinds of size laws; parameters in bytes unless said otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum SizeKind {
+    /// One size.
+    Const {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Integers from `a` to `b`, both included.
+    Uniform {
+        /// Smallest.
+        a: u64,
+        /// Largest.
+        b: u64,
+    },
+    /// exp(U(ln a, ln b)).
+    Loguniform {
+        /// Smallest.
+        a: f64,
+        /// Largest.
+        b: f64,
+    },
+    /// Exponentially modified Gaussian: N(mu, sigma²) + Exp(mean tau).
+    Emg {
+        /// Mean of the Gaussian part.
+        mu: f64,
+        /// Standard deviation of the Gaussian part.
+        sigma: f64,
+        /// Mean of the exponential part.
+        tau: f64,
+    },
+    /// ln X ~ N(mu, sigma²).
+    Lognormal {
+        /// Mean of ln bytes.
+        mu: f64,
+        /// Standard deviation of ln bytes.
+        sigma: f64,
+    },
+    /// Log-normal conditioned on X ≤ cap.
+    TruncLognormal {
+        /// Mean of ln bytes.
+        mu: f64,
+        /// Standard deviation of ln bytes.
+        sigma: f64,
+        /// Largest value.
+        cap: f64,
+    },
+    /// unit · rank, P(rank i) ~ i^-s, i = 1..n.
+    Zipf {
+        /// Number of ranks.
+        n: u64,
+        /// Exponent, any value > 0.
+        s: f64,
+        /// Bytes per rank.
+        unit: u64,
+        /// Whether sizes are whole units (else U{0..unit-1} is subtracted).
+        align: bool,
+    },
+    /// unit · k, P(k) ~ (v + k)^-s, k = 0..=n.
+    ZipfMandelbrot {
+        /// Largest k.
+        n: u64,
+        /// Exponent.
+        s: f64,
+        /// Shift.
+        v: f64,
+        /// Bytes per rank.
+        unit: u64,
+    },
+    /// F(x) = (1-(L/x)^a)/(1-(L/H)^a).
+    BoundedPareto {
+        /// Smallest.
+        low: f64,
+        /// Largest.
+        high: f64,
+        /// Exponent.
+        a: f64,
+    },
+    /// A finite mixture.
+    Mixture {
+        /// Weight and law of each part.
+        parts: Vec<(f64, SizeKind)>,
+    },
+    /// Weighted sizes: each entry is one size in bytes and its weight.
+    Histogram {
+        /// Size and weight.
+        bins: Vec<(u64, f64)>,
+    },
+}

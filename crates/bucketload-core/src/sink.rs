@@ -1,0 +1,91 @@
+//! Where a run tells what happens: run directory, live view, metrics endpoint.
+//!
+//! The runner calls one [`RunSink`] from the collector thread, never from a load thread.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tally::Interval;
+
+/// Why a phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseEnd {
+    /// Its schedule or its operation count was complete.
+    Complete,
+    /// Its time limit was reached (the normal end of a timed phase).
+    TimeLimit,
+    /// Its byte limit was reached.
+    ByteLimit,
+    /// The stopping rule was satisfied before the time limit.
+    Converged,
+    /// The user interrupted the run.
+    Interrupted,
+    /// The run was aborted by an error.
+    Aborted,
+}
+
+/// Something that happened during a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+pub enum Event {
+    /// A phase begins.
+    PhaseStarted {
+        /// Index in the plan.
+        phase: u16,
+        /// Instant, nanoseconds since the run's epoch.
+        at_ns: u64,
+    },
+    /// A phase has ended and all its intervals were delivered.
+    PhaseEnded {
+        /// Index in the plan.
+        phase: u16,
+        /// Instant at which the last operation was offered, nanoseconds since the run's epoch.
+        at_ns: u64,
+        /// Why.
+        end: PhaseEnd,
+        /// Instant at which the last operation had ended, nanoseconds since the run's epoch.
+        drained_ns: u64,
+    },
+    /// The null target was driven with the same schedule: what the client alone can do.
+    Calibrated(Calibration),
+    /// Something the user should know.
+    Warning {
+        /// The text, with what to do about it.
+        message: String,
+    },
+    /// The first failures of each kind, in full (bounded per run).
+    Failure {
+        /// Index of the phase.
+        phase: u16,
+        /// Operation class.
+        class: crate::op::OpClass,
+        /// Key or bucket concerned.
+        key: String,
+        /// Kind, status and detail.
+        error: String,
+        /// Instant, nanoseconds since the run's epoch.
+        at_ns: u64,
+    },
+}
+
+/// Outcome of driving the null target (statistics.md section 2, rule V5).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Operations per second offered by the schedule of the run; 0 for closed loops.
+    pub offered_ops_per_s: f64,
+    /// Operations per second that the client could drive against the null target.
+    pub null_ops_per_s: f64,
+    /// 99th percentile of the response time against the null target at the offered rate, ns.
+    pub null_p99_ns: u64,
+    /// Client CPU time per operation against the null target, ns.
+    pub null_cpu_ns_per_op: f64,
+}
+
+/// Receives the course of a run, in order.
+pub trait RunSink: Send {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+
+    /// An interval of a phase is complete.
+    fn interval(&mut self, interval: &Interval);
+}

@@ -1,0 +1,374 @@
+//! Per-thread accumulation and explicit merge.
+//!
+//! Each load thread owns one [`Tally`] per phase and swaps it at interval boundaries; the collector
+//! merges tallies into an [`Interval`]. Merging is associative and commutative and an empty tally
+//! is neutral, so threads, agents and intervals can be combined in any order. Percentiles are
+//! computed from merged histograms only.
+
+use crate::error::ErrorKind;
+use crate::histogram::Histogram;
+use crate::op::OpClass;
+use crate::record::{ConnectTimes, OpRecord, Outcome};
+
+/// Counts and histograms of one operation class of one work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Index of the work within the phase.
+    pub work: u16,
+    /// Operation class.
+    pub class: OpClass,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed, by [`ErrorKind`]; `Cancelled` counts the cancelled ones.
+    pub failed: [u64; ErrorKind::ALL.len()],
+    /// Attempts beyond the first.
+    pub retries: u64,
+    /// Object bytes transferred by operations that succeeded.
+    pub bytes: u64,
+    /// Response times of operations that succeeded.
+    pub response: Histogram,
+    /// Service times of operations that succeeded.
+    pub service: Histogram,
+    /// Time from start to first byte of operations that succeeded.
+    pub ttfb: Histogram,
+    /// Response times of operations that failed (not of cancelled ones).
+    pub failed_response: Histogram,
+}
+
+impl Cell {
+    /// An empty cell.
+    #[must_use]
+    pub fn new(work: u16, class: OpClass) -> Self {
+        Self {
+            work,
+            class,
+            ok: 0,
+            failed: [0; ErrorKind::ALL.len()],
+            retries: 0,
+            bytes: 0,
+            response: Histogram::new(),
+            service: Histogram::new(),
+            ttfb: Histogram::new(),
+            failed_response: Histogram::new(),
+        }
+    }
+
+    /// Operations that failed, without cancelled ones.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failed.iter().sum::<u64>() - self.cancelled()
+    }
+
+    /// Operations cut off by the end of the run.
+    #[must_use]
+    pub const fn cancelled(&self) -> u64 {
+        self.failed[ErrorKind::Cancelled as usize]
+    }
+
+    /// Operations that ended: ok, failed and cancelled.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ok + self.failed.iter().sum::<u64>()
+    }
+
+    fn record(&mut self, r: &OpRecord) {
+        self.retries += u64::from(r.attempts.saturating_sub(1));
+        match r.outcome {
+            Outcome::Ok => {
+                self.ok += 1;
+                self.bytes += r.bytes;
+                self.response.record(r.response_ns());
+                self.service.record(r.service_ns());
+                if r.first_byte_ns != 0 {
+                    self.ttfb
+                        .record(r.first_byte_ns.saturating_sub(r.started_ns));
+                }
+            }
+            Outcome::Failed(kind) => {
+                self.failed[kind as usize] += 1;
+                if kind != ErrorKind::Cancelled {
+                    self.failed_response.record(r.response_ns());
+                }
+            }
+        }
+    }
+
+    /// Adds all of `other`, which must be of the same work and class.
+    pub fn merge(&mut self, other: &Self) {
+        debug_assert_eq!((self.work, self.class), (other.work, other.class));
+        self.ok += other.ok;
+        self.failed
+            .iter_mut()
+            .zip(other.failed)
+            .for_each(|(a, b)| *a += b);
+        self.retries += other.retries;
+        self.bytes += other.bytes;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.ttfb.merge(&other.ttfb);
+        self.failed_response.merge(&other.failed_response);
+    }
+
+    fn clear(&mut self) {
+        self.ok = 0;
+        self.failed = [0; ErrorKind::ALL.len()];
+        self.retries = 0;
+        self.bytes = 0;
+        self.response.clear();
+        self.service.clear();
+        self.ttfb.clear();
+        self.failed_response.clear();
+    }
+}
+
+/// What one thread, or several merged, saw in an interval or a phase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Cells in order of first use.
+    pub cells: Vec<Cell>,
+    /// Operations whose due instant lies in the interval.
+    pub offered: u64,
+    /// Object bytes of those operations, where known in advance.
+    pub offered_bytes: u64,
+    /// Operations that were handed to a worker.
+    pub issued: u64,
+    /// Lag (actual minus intended start) of all operations.
+    pub lag: Histogram,
+    /// Timer lateness plus build time of all operations: the client's own share of the lag.
+    pub late: Histogram,
+    /// Dispatch wait of the operations that had to wait for a free worker.
+    pub dispatch: Histogram,
+    /// TCP connect times.
+    pub connect_tcp: Histogram,
+    /// TLS handshake times.
+    pub connect_tls: Histogram,
+    /// Name resolution times.
+    pub connect_dns: Histogram,
+    /// Connections made.
+    pub connects: u64,
+    /// Arrivals that found all workers busy and the in-flight cap reached.
+    pub capped: u64,
+}
+
+impl Tally {
+    /// An empty tally.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The cell of a work and class, created on first use.
+    pub fn cell_mut(&mut self, work: u16, class: OpClass) -> &mut Cell {
+        let at = self
+            .cells
+            .iter()
+            .position(|c| c.class == class && c.work == work);
+        let at = at.unwrap_or_else(|| {
+            self.cells.push(Cell::new(work, class));
+            self.cells.len() - 1
+        });
+        &mut self.cells[at]
+    }
+
+    /// Records one operation that ended.
+    pub fn record(&mut self, r: &OpRecord) {
+        self.lag.record(r.lag_ns());
+        self.late.record(r.late_ns() + r.build_ns());
+        if r.dispatch_ns > 0 {
+            self.dispatch.record(r.dispatch_ns);
+        }
+        self.cell_mut(r.work, r.class).record(r);
+    }
+
+    /// Records one connection establishment.
+    pub fn record_connect(&mut self, times: ConnectTimes) {
+        self.connects += 1;
+        self.connect_tcp.record(times.tcp_ns);
+        if times.tls_ns > 0 {
+            self.connect_tls.record(times.tls_ns);
+        }
+        if times.dns_ns > 0 {
+            self.connect_dns.record(times.dns_ns);
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for cell in &other.cells {
+            self.cell_mut(cell.work, cell.class).merge(cell);
+        }
+        self.offered += other.offered;
+        self.offered_bytes += other.offered_bytes;
+        self.issued += other.issued;
+        self.lag.merge(&other.lag);
+        self.late.merge(&other.late);
+        self.dispatch.merge(&other.dispatch);
+        self.connect_tcp.merge(&other.connect_tcp);
+        self.connect_tls.merge(&other.connect_tls);
+        self.connect_dns.merge(&other.connect_dns);
+        self.connects += other.connects;
+        self.capped += other.capped;
+    }
+
+    /// Empties the tally and keeps its memory.
+    pub fn clear(&mut self) {
+        self.cells.iter_mut().for_each(Cell::clear);
+        self.offered = 0;
+        self.offered_bytes = 0;
+        self.issued = 0;
+        for h in [
+            &mut self.lag,
+            &mut self.late,
+            &mut self.dispatch,
+            &mut self.connect_tcp,
+            &mut self.connect_tls,
+            &mut self.connect_dns,
+        ] {
+            h.clear();
+        }
+        self.connects = 0;
+        self.capped = 0;
+    }
+
+    /// Operations that succeeded, over all cells.
+    #[must_use]
+    pub fn ok(&self) -> u64 {
+        self.cells.iter().map(|c| c.ok).sum()
+    }
+
+    /// Operations that failed, over all cells, without cancelled ones.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.cells.iter().map(Cell::failures).sum()
+    }
+
+    /// Operations that ended, over all cells.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.cells.iter().map(Cell::ended).sum()
+    }
+
+    /// Object bytes of operations that succeeded, over all cells.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.cells.iter().map(|c| c.bytes).sum()
+    }
+}
+
+/// Readings taken at the end of an interval. CPU figures are cumulative since the run's epoch, so
+/// that a lost interval does not lose time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Gauges {
+    /// Operations due but not ended.
+    pub in_flight: u64,
+    /// Open sessions.
+    pub sessions: u64,
+    /// CPU time of the load threads (user and system), nanoseconds.
+    pub load_cpu_ns: u64,
+    /// CPU time of the busiest load thread, nanoseconds.
+    pub busiest_thread_cpu_ns: u64,
+    /// CPU time of the whole process, nanoseconds.
+    pub process_cpu_ns: u64,
+    /// Busy CPU time of the whole machine including soft interrupts, nanoseconds.
+    pub machine_busy_ns: u64,
+    /// Soft-interrupt CPU time of the whole machine, nanoseconds.
+    pub machine_softirq_ns: u64,
+    /// CPU time stolen by the hypervisor, nanoseconds.
+    pub machine_steal_ns: u64,
+    /// CPU time the machine had: cores times elapsed time, nanoseconds.
+    pub machine_total_ns: u64,
+    /// Resident memory of the process, bytes.
+    pub rss_bytes: u64,
+    /// Bytes received on the busiest non-loopback interface since boot.
+    pub nic_rx_bytes: u64,
+    /// Bytes sent on the busiest non-loopback interface since boot.
+    pub nic_tx_bytes: u64,
+    /// Wall-clock minus monotonic time, nanoseconds: a step shows a clock change.
+    pub wall_offset_ns: i64,
+}
+
+/// All that was recorded between two instants of a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interval {
+    /// Index of the phase in the plan.
+    pub phase: u16,
+    /// Position within the phase, from 0.
+    pub index: u64,
+    /// Start, nanoseconds since the run's epoch.
+    pub start_ns: u64,
+    /// End, nanoseconds since the run's epoch.
+    pub end_ns: u64,
+    /// Operations that ended (by completion) or fell due (offered) in the interval.
+    pub tally: Tally,
+    /// Readings at its end.
+    pub gauges: Gauges,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Tally;
+    use crate::error::ErrorKind;
+    use crate::op::OpClass;
+    use crate::record::{OpRecord, Outcome};
+
+    fn record() -> impl Strategy<Value = OpRecord> {
+        (0u16..2, 0usize..4, 1u64..1 << 36, 0u64..1 << 20, 0usize..17).prop_map(
+            |(work, class, ns, bytes, outcome)| OpRecord {
+                seq: 0,
+                work,
+                class: OpClass::ALL[class],
+                worker: 0,
+                endpoint: 0,
+                due_ns: 100,
+                taken_ns: 120,
+                dispatch_ns: bytes % 3,
+                started_ns: 150,
+                first_byte_ns: 150 + ns / 2,
+                done_ns: 150 + ns,
+                bytes,
+                outcome: ErrorKind::ALL
+                    .get(outcome)
+                    .map_or(Outcome::Ok, |&kind| Outcome::Failed(kind)),
+                attempts: 1 + (bytes % 2) as u32,
+            },
+        )
+    }
+
+    fn tally(records: &[OpRecord]) -> Tally {
+        let mut t = Tally::new();
+        records.iter().for_each(|r| t.record(r));
+        t.cells.sort_by_key(|c| (c.work, c.class));
+        t
+    }
+
+    proptest! {
+        #[test]
+        fn merge_is_associative_commutative_and_conserves(
+            a in prop::collection::vec(record(), 0..30),
+            b in prop::collection::vec(record(), 0..30),
+            c in prop::collection::vec(record(), 0..30),
+        ) {
+            let sorted = |mut t: Tally| { t.cells.sort_by_key(|c| (c.work, c.class)); t };
+            let (ta, tb, tc) = (tally(&a), tally(&b), tally(&c));
+            let mut left = ta.clone();
+            left.merge(&tb);
+            left.merge(&tc);
+            let mut bc = tc.clone();
+            bc.merge(&tb);
+            let mut right = bc;
+            right.merge(&ta);
+            let whole = tally(&[a.as_slice(), &b, &c].concat());
+            prop_assert_eq!(sorted(left.clone()), sorted(right));
+            prop_assert_eq!(&sorted(left), &whole);
+            prop_assert_eq!(whole.ended(), (a.len() + b.len() + c.len()) as u64);
+            for cell in &whole.cells {
+                prop_assert_eq!(cell.response.count(), cell.ok);
+                prop_assert_eq!(cell.service.count(), cell.ok);
+                prop_assert_eq!(cell.failed_response.count(), cell.failures());
+                prop_assert_eq!(cell.ended(), cell.ok + cell.failures() + cell.cancelled());
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! Bucketload, the benchmark for object storage.
+fn main() {}
