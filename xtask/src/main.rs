@@ -1,2 +1,44 @@
-//! Development tasks of Bucketload.
-fn main() {}
+//! Development tasks of Bucketload, run as `cargo xtask TASK`.
+//!
+//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `gates` and
+//! `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
+//! of `servers/`.
+
+mod ci;
+mod deps;
+mod server;
+mod sh;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask TASK
+
+  ci            all of the following, in this order; the entry of continuous integration
+  lint          rustfmt and clippy, warnings denied
+  test          cargo test --workspace
+  deps          dependency directions, licences and bans
+  docs          rustdoc with warnings denied
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let outcome = match args.first().map(String::as_str) {
+        Some("ci") => ci::all(),
+        Some("lint") => ci::lint(),
+        Some("test") => ci::test(),
+        Some("deps") => deps::check(),
+        Some("docs") => ci::docs(rest),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
