@@ -4,8 +4,11 @@
 //! `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
 //! of `servers/`.
 
+mod bench;
 mod ci;
+mod conformance;
 mod deps;
+mod own;
 mod server;
 mod sh;
 
@@ -18,6 +21,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   test          cargo test --workspace
   deps          dependency directions, licences and bans
   docs          rustdoc with warnings denied
+  conformance   [clients ...]  real servers, real clients, the whole program
+  floor         reference clients that the benchmarks compare with
 ";
 
 fn main() -> ExitCode {
@@ -29,6 +34,8 @@ fn main() -> ExitCode {
         Some("test") => ci::test(),
         Some("deps") => deps::check(),
         Some("docs") => ci::docs(rest),
+        Some("conformance") => conformance::all(rest),
+        Some("floor") => bench::floor::main(rest),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
