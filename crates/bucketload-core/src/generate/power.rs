@@ -16,7 +16,7 @@ const DIRECT: u64 = 64;
 /// rounding over the whole range of 64-bit ranks.
 const LOG_LIMIT: f64 = 1e-12;
 
-/// ∫ x^-s from 1: a power or, for s = 1, the logarithm.
+/// ∫ (1 + d)^-s from d = 0: a power or, for s = 1, the logarithm. Distances are in units of v.
 #[derive(Clone, Copy, Debug)]
 struct Integral {
     q: f64,
@@ -34,8 +34,8 @@ impl Integral {
     }
 
     #[inline]
-    fn at(self, x: f64) -> f64 {
-        let t = x.ln();
+    fn at(self, d: f64) -> f64 {
+        let t = d.ln_1p();
         if self.q == 0.0 {
             t
         } else {
@@ -43,13 +43,13 @@ impl Integral {
         }
     }
 
-    /// The `x` with `at(x) == area`.
+    /// The `d` with `at(d) == area`.
     #[inline]
     fn inverse(self, area: f64) -> f64 {
         if self.q == 0.0 {
-            area.exp()
+            area.exp_m1()
         } else {
-            ((self.q * area).max(-1.0).ln_1p() * self.inv_q).exp()
+            ((self.q * area).max(-1.0).ln_1p() * self.inv_q).exp_m1()
         }
     }
 }
@@ -62,7 +62,7 @@ pub struct PowerSum {
     integral: Integral,
     /// `direct[m]` = w(0) + … + w(m-1).
     direct: Box<[f64; DIRECT as usize + 1]>,
-    /// Integral and correction at v + DIRECT - 1/2.
+    /// Integral and correction at k = DIRECT - 1/2.
     tail_area: f64,
     tail_correction: f64,
 }
@@ -76,7 +76,7 @@ impl PowerSum {
         for k in 0..DIRECT as usize {
             direct[k + 1] = direct[k] + (1.0 + k as f64 / v).powf(-s);
         }
-        let start = v + DIRECT as f64 - 0.5;
+        let start = DIRECT as f64 - 0.5;
         Self {
             s,
             v,
@@ -98,7 +98,7 @@ impl PowerSum {
         if m <= DIRECT {
             return self.direct[m as usize];
         }
-        let end = self.v + m as f64 - 0.5;
+        let end = m as f64 - 0.5;
         let area = self.v * self.integral.at(end / self.v) - self.tail_area;
         let correction = correction(self.s, self.v, end) - self.tail_correction;
         self.direct[DIRECT as usize] + area + correction
@@ -113,7 +113,7 @@ impl PowerSum {
         // The correction at the far end is below 1/50 of a term, so this is off by at most one.
         let area = sum - head[DIRECT as usize] + self.tail_area + self.tail_correction;
         let x = self.v * self.integral.inverse(area / self.v);
-        let mut m = ((x - self.v + 0.5).ceil() as u64).clamp(DIRECT + 1, n);
+        let mut m = ((x + 0.5).ceil() as u64).clamp(DIRECT + 1, n);
         while m > DIRECT + 1 && self.partial(m - 1) >= sum {
             m -= 1;
         }
@@ -124,9 +124,10 @@ impl PowerSum {
     }
 }
 
-/// Derivative terms of the midpoint Euler-Maclaurin formula for f(x) = (x/v)^-s: -f'/24 plus 7/5760
-/// of the third derivative minus 31/967680 of the fifth.
-fn correction(s: f64, v: f64, x: f64) -> f64 {
+/// Derivative terms of the midpoint Euler-Maclaurin formula for f(k) = (1 + k/v)^-s: -f'/24 plus
+/// 7/5760 of the third derivative minus 31/967680 of the fifth.
+fn correction(s: f64, v: f64, k: f64) -> f64 {
+    let x = v + k;
     let first = s / x * (x / v).powf(-s);
     let third = first * (s + 1.0) * (s + 2.0) / (x * x);
     let fifth = third * (s + 3.0) * (s + 4.0) / (x * x);
@@ -140,7 +141,7 @@ pub struct PowerLaw {
     sum: PowerSum,
     total: f64,
     inv_v: f64,
-    /// Areas are integrals in units of v: where the region of k = 0 ends (at v + 1/2) …
+    /// Areas are integrals in units of v: where the region of k = 0 ends (at 1/2) …
     first_end: f64,
     /// … where that region begins …
     area_low: f64,
@@ -167,17 +168,16 @@ impl PowerLaw {
         let sum = PowerSum::new(s, v);
         let integral = sum.integral;
         let inv_v = 1.0 / v;
-        let first_end = integral.at((v + 0.5) * inv_v);
-        let second = v + 1.0;
-        let second_low = integral.at((second + 0.5) * inv_v) - inv_v * (second * inv_v).powf(-s);
-        let quick = second - v * integral.inverse(second_low);
+        let first_end = integral.at(0.5 * inv_v);
+        let second_low = integral.at(1.5 * inv_v) - inv_v * (1.0 + inv_v).powf(-s);
+        let quick = 1.0 - v * integral.inverse(second_low);
         Ok(Self {
             n,
             total: sum.partial(n),
             inv_v,
             first_end,
             area_low: first_end - inv_v,
-            area_high: integral.at((v + n as f64 - 0.5) * inv_v),
+            area_high: integral.at((n as f64 - 0.5) * inv_v),
             quick,
             sum,
         })
@@ -198,10 +198,7 @@ impl PowerLaw {
     /// One value of the law restricted to 0..n for any `n` ≥ 1, even above that of the law.
     #[inline]
     pub fn sample_below(&self, draws: &mut Draws, n: u64) -> u64 {
-        let area_high = self
-            .sum
-            .integral
-            .at((self.sum.v + n as f64 - 0.5) * self.inv_v);
+        let area_high = self.sum.integral.at((n as f64 - 0.5) * self.inv_v);
         self.sample_within(draws, n, area_high)
     }
 
@@ -215,13 +212,13 @@ impl PowerLaw {
                 return 0;
             }
             let x = v * integral.inverse(area);
-            let k = ((x - v + 0.5) as u64).clamp(1, n - 1);
-            let y = v + k as f64;
-            if y - x <= self.quick {
+            let k = ((x + 0.5) as u64).clamp(1, n - 1);
+            let near = k as f64;
+            if near - x <= self.quick {
                 return k;
             }
-            let weight = self.inv_v * (y * self.inv_v).powf(-s);
-            if area >= integral.at((y + 0.5) * self.inv_v) - weight {
+            let weight = self.inv_v * (1.0 + near * self.inv_v).powf(-s);
+            if area >= integral.at((near + 0.5) * self.inv_v) - weight {
                 return k;
             }
         }

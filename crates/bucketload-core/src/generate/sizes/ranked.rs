@@ -71,23 +71,50 @@ impl Ranked {
         below + (self.law.share_below(units + 1) - below) * inside
     }
 
-    /// Sums of ranks weighted by probability; where sizes are spread within a unit each rank counts
-    /// with its mean size, so only the two ranks that the limits cut are approximate.
+    /// Mean of the clamped size: ranks cut by a limit one by one, ranks beyond a limit at the limit,
+    /// the ranks between by their sum.
     pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {
         let n = self.law.n();
-        let unit = self.unit as f64;
-        let shift = if self.spread { (unit - 1.0) / 2.0 } else { 0.0 };
-        // Ranks whose size is below a limit.
-        let below = |limit: u64| {
-            let units = ((limit as f64 + shift) / unit - self.first as f64).ceil();
-            (units.max(0.0) as u64).min(n)
+        // All sizes of ranks below `low` are at most min, all of ranks from `high` on at least max.
+        let low = (min / self.unit).saturating_sub(self.first).min(n);
+        let high = (max / self.unit).saturating_add(2).min(n);
+        let inner_low = low.saturating_add(3).min(high);
+        let inner_high = high.saturating_sub(3).max(inner_low);
+        let share = |k| self.law.share_below(k);
+        let probability = share(inner_high) - share(inner_low);
+        // Σ (k + first)·P(k), from Σ (v + k)·P(k).
+        let ranks = self.law.moment_below(inner_high) - self.law.moment_below(inner_low)
+            + (self.first as f64 - self.law.v()) * probability;
+        let half_unit = if self.spread {
+            0.5 * (self.unit - 1) as f64
+        } else {
+            0.0
         };
-        let (low, high) = (below(min), below(max));
-        let (p_low, p_high) = (self.law.share_below(low), self.law.share_below(high));
-        // E[k + first] between the limits, from E[v + k].
-        let ranks = self.law.moment_below(high) - self.law.moment_below(low)
-            + (self.first as f64 - self.law.v()) * (p_high - p_low);
-        min as f64 * p_low + unit * ranks - shift * (p_high - p_low) + max as f64 * (1.0 - p_high)
+        let cut = (low..inner_low)
+            .chain(inner_high..high)
+            .map(|k| (share(k + 1) - share(k)) * self.mean_of_rank(k, min, max));
+        min as f64 * share(low)
+            + cut.sum::<f64>()
+            + (self.unit as f64 * ranks - half_unit * probability)
+            + max as f64 * (1.0 - share(high))
+    }
+
+    /// Mean of the clamped sizes of rank k.
+    fn mean_of_rank(&self, k: u64, min: u64, max: u64) -> f64 {
+        let top = self.unit * (k + self.first);
+        let bottom = if self.spread {
+            top - self.unit + 1
+        } else {
+            top
+        };
+        let (low, high) = (bottom.clamp(min, max), top.clamp(min, max));
+        if low == high {
+            return low as f64;
+        }
+        // Sizes below and above the limits count as the limit, the others as themselves.
+        let middle = (high - low + 1) as f64 * 0.5 * (low as f64 + high as f64);
+        let outside = (low - bottom) as f64 * low as f64 + (top - high) as f64 * high as f64;
+        (middle + outside) / (top - bottom + 1) as f64
     }
 
     pub(super) fn support(&self) -> (u64, u64) {
