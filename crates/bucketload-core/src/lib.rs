@@ -5,7 +5,7 @@
 //! handed in by the caller. The flow is `spec` (what a user wrote) → [`plan`] (resolved, without
 //! options) → [`generate`] (arrivals and operations as functions of seed and sequence number) →
 //! [`driver`] (the traits storage adapters implement) → [`record`] and [`tally`] (per-thread
-//! accumulation and explicit merge) → `stats` and `verdict` (what the numbers are worth).
+//! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth).
 
 pub mod driver;
 pub mod error;
@@ -16,4 +16,6 @@ pub mod payload;
 pub mod plan;
 pub mod record;
 pub mod sink;
+pub mod stats;
 pub mod tally;
+pub mod verdict;

@@ -1,1 +1,18 @@
-//! x
+//! What a run leaves behind and what it means: run directory, analysis, and every form of output.
+//!
+//! ```text
+//! Interval, Event ──RunDirSink──> run directory ──analyze──> RunResult ──output──> text, json, jsonl, csv
+//!        │                                                       └──────report──> HTML
+//!        └──output::{live, prometheus}──> terminal, metrics page
+//! ```
+//!
+//! [`rundir`] writes and reads the directory, [`analyze`] turns one into a [`result::RunResult`]
+//! in bounded memory, [`output`] renders results and live figures by pure functions.
+
+pub mod error;
+pub mod result;
+pub mod rundir;
+
+pub use error::ResultsError;
+pub use result::RunResult;
+pub use rundir::RunDirSink;

@@ -1,0 +1,150 @@
+//! Figures of one measured duration.
+
+use bucketload_core::histogram::Histogram;
+use bucketload_core::stats::quantile::{Print, ci_ranks, print_rule};
+use serde::{Deserialize, Serialize};
+
+/// The percentiles that are reported.
+pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+
+/// Most points of a distribution function.
+const CDF_POINTS: usize = 4000;
+
+/// A percentile with what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// The quantile, such as 0.99.
+    pub q: f64,
+    /// Its value, nanoseconds.
+    pub value_ns: u64,
+    /// 95 % interval from order statistics, nanoseconds; `None` when there are too few values.
+    /// Optimistic, because operations of one run are correlated.
+    pub ci_ns: Option<(u64, u64)>,
+    /// Whether it rests on enough values to be shown.
+    pub print: Print,
+}
+
+/// A distribution of durations in figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Number of values.
+    pub n: u64,
+    /// Exact mean, nanoseconds.
+    pub mean_ns: f64,
+    /// Exact smallest value, nanoseconds.
+    pub min_ns: u64,
+    /// Exact largest value, nanoseconds.
+    pub max_ns: u64,
+    /// p50, p90, p95, p99 and p99.9; empty without values.
+    pub percentiles: Vec<Percentile>,
+}
+
+impl Latency {
+    /// The figures of `histogram`.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let n = histogram.count();
+        // Asking half a rank below keeps the rank exact whatever the division does.
+        let at_rank = |rank: u64| histogram.quantile_ns((rank as f64 - 0.5) / n as f64);
+        let percentile = |q| Percentile {
+            q,
+            value_ns: histogram.quantile_ns(q),
+            ci_ns: ci_ranks(n, q).map(|(lo, hi)| (at_rank(lo), at_rank(hi))),
+            print: print_rule(n, q),
+        };
+        Self {
+            n,
+            mean_ns: histogram.mean_ns(),
+            min_ns: histogram.min_ns(),
+            max_ns: histogram.max_ns(),
+            percentiles: if n == 0 {
+                Vec::new()
+            } else {
+                QUANTILES.into_iter().map(percentile).collect()
+            },
+        }
+    }
+
+    /// The percentile `q`, which must be one of [`QUANTILES`]; `None` without values.
+    #[must_use]
+    pub fn percentile(&self, q: f64) -> Option<&Percentile> {
+        self.percentiles.iter().find(|p| p.q == q)
+    }
+}
+
+/// A distribution function: `fraction[i]` of the values are at most `value_ns[i]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cdf {
+    /// Values, ascending, nanoseconds.
+    pub value_ns: Vec<u64>,
+    /// Cumulative shares, ascending to 1.
+    pub fraction: Vec<f64>,
+}
+
+impl Cdf {
+    /// One point per non-empty bucket; of more than 4000 buckets every k-th, at least 2000, and
+    /// always the last 500, where the tail is.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let buckets = histogram.buckets().count();
+        let stride = buckets.div_ceil(CDF_POINTS);
+        let n = histogram.count() as f64;
+        let mut cdf = Self::default();
+        let mut seen = 0;
+        for (i, (index, count)) in histogram.buckets().enumerate() {
+            seen += count;
+            if stride == 1 || i % stride == 0 || i + 500 >= buckets {
+                let value = Histogram::highest_of(index);
+                cdf.value_ns
+                    .push(value.clamp(histogram.min_ns(), histogram.max_ns()));
+                cdf.fraction.push(seen as f64 / n);
+            }
+        }
+        cdf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::histogram::Histogram;
+    use bucketload_core::stats::quantile::Print;
+
+    use super::{Cdf, Latency};
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut h = Histogram::new();
+        values.into_iter().for_each(|v| h.record(v));
+        h
+    }
+
+    #[test]
+    fn figures_carry_their_precision() {
+        let l = Latency::of(&of(1..=1000));
+        assert_eq!((l.n, l.min_ns, l.max_ns, l.mean_ns), (1000, 1, 1000, 500.5));
+        let p = |q| *l.percentile(q).unwrap();
+        assert_eq!(p(0.5).value_ns, 500);
+        assert_eq!(p(0.99).ci_ns, Some((983, 997)));
+        assert_eq!(
+            (p(0.5).print, p(0.99).print, p(0.999).print),
+            (Print::Bold, Print::Plain, Print::Omit)
+        );
+        assert_eq!(p(0.999).ci_ns, None);
+        assert_eq!(Latency::of(&Histogram::new()), Latency::default());
+    }
+
+    #[test]
+    fn distribution_functions_are_complete_and_bounded() {
+        let small = Cdf::of(&of([5, 5, 7, 2000]));
+        assert_eq!(small.value_ns, [5, 7, 2000]);
+        assert_eq!(small.fraction, [0.5, 0.75, 1.0]);
+        let large = Cdf::of(&of((0..200_000u64).map(|i| 1000 + i * i / 10)));
+        assert!(
+            (1000..=5000).contains(&large.value_ns.len()),
+            "{}",
+            large.value_ns.len()
+        );
+        assert_eq!(large.fraction.last(), Some(&1.0));
+        assert!(large.value_ns.is_sorted() && large.fraction.is_sorted());
+        assert_eq!(Cdf::of(&Histogram::new()), Cdf::default());
+    }
+}

@@ -1,0 +1,123 @@
+//! The result of a run: every figure that any output shows, computed once.
+//!
+//! [`RunResult`] is what `--output json` prints. Its form is versioned by [`SCHEMA`]: fields may be
+//! added under the same number; removing one or changing its meaning raises it. Names end in their
+//! unit (`_ns`, `_s`, `_bytes`, `_per_s`); shares and ratios have none. Instants are nanoseconds
+//! since the run's epoch unless they are called `unix`.
+//!
+//! [`phase`] holds the figures of one phase, [`latency`] those of one duration, [`series`] what
+//! changes over time and [`realised`] how the workload's laws came out.
+
+pub mod latency;
+pub mod phase;
+pub mod realised;
+pub mod series;
+
+use bucketload_core::driver::DriverFacts;
+use bucketload_core::op::OpClass;
+use bucketload_core::sink::Calibration;
+use bucketload_core::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+use crate::rundir::host::HostFacts;
+use crate::rundir::{ClientFacts, Damage, Status};
+
+pub use latency::{Cdf, Latency, Percentile};
+pub use phase::{
+    ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
+};
+pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
+pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
+
+/// Version of the JSON form.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that is known about a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Version of this form, [`SCHEMA`].
+    pub schema: u32,
+    /// What was run, on what.
+    pub run: RunHeader,
+    /// Whether to believe it: the gravest verdict of the measuring phases.
+    pub verdict: Verdict,
+    /// The phases that have intervals or events, in order.
+    pub phases: Vec<PhaseResult>,
+    /// The null target driven with the same schedule.
+    pub calibration: Option<Calibration>,
+    /// Warnings given during the run.
+    pub warnings: Vec<String>,
+    /// The first failures of each kind.
+    pub failures: Vec<FailureExample>,
+    /// What could not be read of the run directory.
+    pub damage: Damage,
+}
+
+impl RunResult {
+    /// The phases that measure (not preparation or clean-up).
+    pub fn measured(&self) -> impl Iterator<Item = &PhaseResult> {
+        self.phases.iter().filter(|p| p.is_measured())
+    }
+}
+
+/// What was run, on what: the manifest without the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// Identifier of the run.
+    pub run_id: String,
+    /// Version of the tool.
+    pub version: String,
+    /// How far the run has come.
+    pub status: Status,
+    /// What went wrong, for an aborted run.
+    pub error: Option<String>,
+    /// Name of the workload.
+    pub workload: String,
+    /// Its profile; empty when it has none.
+    pub profile: String,
+    /// Identity of what is measured.
+    pub scenario_hash: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Factor applied to object counts.
+    pub scale: f64,
+    /// Why the data set has its size; empty when it is as the workload states.
+    pub scale_note: String,
+    /// Content of objects, in words.
+    pub payload: String,
+    /// Whether every byte read was compared with what was written.
+    pub verify: bool,
+    /// The target.
+    pub target: String,
+    /// How the driver talks to it.
+    pub driver: DriverFacts,
+    /// The load generator.
+    pub client: ClientFacts,
+    /// The machine it ran on.
+    pub host: HostFacts,
+    /// The command line.
+    pub command_line: Vec<String>,
+    /// Wall-clock start, RFC 3339 in UTC.
+    pub started: String,
+    /// Wall-clock start, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Wall-clock end, nanoseconds since 1970; 0 when unknown.
+    pub ended_unix_ns: u64,
+    /// The workload as the user wrote it (TOML).
+    pub workload_source: String,
+}
+
+/// One failed operation in full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailureExample {
+    /// Index of the phase.
+    pub phase: u16,
+    /// Operation class.
+    pub class: OpClass,
+    /// Key or bucket concerned.
+    pub key: String,
+    /// Kind, status and detail.
+    pub error: String,
+    /// Instant, nanoseconds since the run's epoch.
+    pub at_ns: u64,
+}

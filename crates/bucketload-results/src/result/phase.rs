@@ -1,0 +1,232 @@
+//! The figures of one phase.
+
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::OpClass;
+use bucketload_core::plan::PhaseKind;
+use bucketload_core::sink::PhaseEnd;
+use bucketload_core::stats::batch::Estimate;
+use bucketload_core::stats::steady::Assessment;
+use bucketload_core::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+use super::{Cdf, HeatMap, Latency, LatencyOverTime, Realised, Series, ThroughputDistribution};
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Index in the plan.
+    pub index: u16,
+    /// Name.
+    pub name: String,
+    /// What it is for.
+    pub kind: PhaseKind,
+    /// Whether operations were due independently of the store (any work with arrivals).
+    pub open_loop: bool,
+    /// How load was made, in words, one entry per work.
+    pub load: Vec<String>,
+    /// Why it ended; `None` when that was not recorded (the process was killed).
+    pub end: Option<PhaseEnd>,
+    /// Its start, nanoseconds since the run's epoch.
+    pub started_ns: u64,
+    /// When the last operation was offered, nanoseconds since the run's epoch.
+    pub offered_until_ns: u64,
+    /// When the last operation had ended, nanoseconds since the run's epoch.
+    pub drained_ns: u64,
+    /// The part that the figures below rest on.
+    pub window: Window,
+    /// Counts over the whole phase, warm-up and drain included.
+    pub totals: Totals,
+    /// Rates over the window.
+    pub rates: Rates,
+    /// Per work and operation class.
+    pub classes: Vec<ClassResult>,
+    /// Actual minus intended start of all operations.
+    pub lag: Latency,
+    /// The client's own share of the lag: timer lateness plus build time.
+    pub late: Latency,
+    /// Wait for a free worker, of the operations that had to wait.
+    pub dispatch: Latency,
+    /// TCP connect times.
+    pub connect_tcp: Latency,
+    /// TLS handshake times.
+    pub connect_tls: Latency,
+    /// Name resolution times.
+    pub connect_dns: Latency,
+    /// Course of the whole phase.
+    pub series: Series,
+    /// Distribution of the throughput per interval over the window; `None` with fewer than two
+    /// intervals.
+    pub throughput: Option<ThroughputDistribution>,
+    /// Steadiness of each series that was assessed.
+    pub steadiness: Vec<SteadySeries>,
+    /// What the client used, over the window.
+    pub client: ClientUse,
+    /// Whether to believe the phase; `None` for phases that do not measure.
+    pub verdict: Option<Verdict>,
+    /// The workload's laws as realised; empty for phases that do not measure.
+    pub realised: Vec<Realised>,
+}
+
+impl PhaseResult {
+    /// Whether the phase measures.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.kind == PhaseKind::Run
+    }
+}
+
+/// The measured part of a phase.
+///
+/// Rates are over `start_ns..end_ns`. Latencies and counts also contain the operations that ended
+/// after `end_ns`: they fell due inside the window, and without them its slowest would be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Start, nanoseconds since the run's epoch: the end of the warm-up.
+    pub start_ns: u64,
+    /// End, nanoseconds since the run's epoch: the end of offering, or of the work for phases
+    /// that perform a fixed amount of it.
+    pub end_ns: u64,
+    /// Warm-up cut off before it, nanoseconds.
+    pub warmup_ns: u64,
+    /// Intervals inside.
+    pub intervals: u64,
+}
+
+impl Window {
+    /// Length, seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9
+    }
+}
+
+/// Counts of a whole phase. `ok + failed + cancelled` are all operations that were issued and
+/// ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Operations that fell due.
+    pub offered: u64,
+    /// Operations handed to a worker.
+    pub issued: u64,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations cut off by the end of the run.
+    pub cancelled: u64,
+    /// Attempts beyond the first.
+    pub retries: u64,
+    /// Object bytes of operations that succeeded.
+    pub bytes: u64,
+    /// Object bytes of operations that fell due, where known in advance.
+    pub offered_bytes: u64,
+    /// Arrivals that found the in-flight cap reached.
+    pub capped: u64,
+    /// Connections made.
+    pub connects: u64,
+    /// Intervals recorded.
+    pub intervals: u64,
+}
+
+/// Rates over the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Operations that succeeded, per second.
+    pub ops_per_s: Estimate,
+    /// Object bytes of operations that succeeded, per second.
+    pub bytes_per_s: Estimate,
+    /// Operations that fell due, per second.
+    pub offered_ops_per_s: f64,
+    /// Object bytes of these, where known in advance, per second.
+    pub offered_bytes_per_s: f64,
+    /// Operations that failed, per second.
+    pub failed_per_s: f64,
+}
+
+/// One operation class of one work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// Index of the work in the phase.
+    pub work: u16,
+    /// Name of the work.
+    pub work_name: String,
+    /// Operation class.
+    pub class: OpClass,
+    /// Operations that succeeded (window and drain).
+    pub ok: u64,
+    /// Operations that failed (window and drain).
+    pub failed: u64,
+    /// Operations cut off by the end of the run.
+    pub cancelled: u64,
+    /// Attempts beyond the first.
+    pub retries: u64,
+    /// Object bytes of operations that succeeded (window and drain).
+    pub bytes: u64,
+    /// Failures by kind, most frequent first; includes cancelled operations.
+    pub errors: Vec<ErrorCount>,
+    /// Operations that succeeded inside the window, per second.
+    pub ops_per_s: Estimate,
+    /// Their object bytes, per second.
+    pub bytes_per_s: Estimate,
+    /// Time from intended start to end.
+    pub response: Latency,
+    /// Time from actual start to end.
+    pub service: Latency,
+    /// Time from actual start to first byte of the answer.
+    pub ttfb: Latency,
+    /// Response times of operations that failed.
+    pub failed_response: Latency,
+    /// Distribution function of the response time.
+    pub response_cdf: Cdf,
+    /// Distribution function of the service time.
+    pub service_cdf: Cdf,
+    /// Response time percentiles over the course of the phase.
+    pub over_time: LatencyOverTime,
+    /// Response times over the course of the phase as a map.
+    pub heat_map: HeatMap,
+}
+
+/// How often a kind of failure occurred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// The kind.
+    pub kind: ErrorKind,
+    /// How often.
+    pub count: u64,
+}
+
+/// Steadiness of one series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SteadySeries {
+    /// What the series holds, such as `service p50 of get`.
+    pub name: String,
+    /// Length of a bin, nanoseconds.
+    pub bin_ns: u64,
+    /// The outcome.
+    pub assessment: Assessment,
+}
+
+/// What the client used over the window. Shares are 0 to 1; `None` where nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientUse {
+    /// CPU time of the client process per operation that ended, microseconds.
+    pub cpu_us_per_op: Option<f64>,
+    /// CPU time of the load threads alone per operation, microseconds.
+    pub load_cpu_us_per_op: Option<f64>,
+    /// CPU share of the busiest load thread.
+    pub busiest_thread: Option<f64>,
+    /// Share of all cores used by the client process.
+    pub process_share: Option<f64>,
+    /// Busy share of all cores of the machine, soft interrupts included.
+    pub machine_busy: Option<f64>,
+    /// Soft-interrupt share of all cores.
+    pub machine_softirq: Option<f64>,
+    /// Share taken by the hypervisor.
+    pub machine_steal: Option<f64>,
+    /// Share of the network interface's line rate, busier direction.
+    pub nic: Option<f64>,
+    /// Largest resident memory of the process, bytes.
+    pub rss_max_bytes: u64,
+    /// Rate against the null target over the rate measured.
+    pub headroom: Option<f64>,
+}

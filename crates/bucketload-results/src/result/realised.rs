@@ -1,0 +1,92 @@
+//! How sizes and popularity came out against their laws.
+//!
+//! Operations are functions of seed and number, so the offered ones are generated again instead of
+//! being stored: the comparison is exact for what was offered and costs no memory during the run.
+
+use bucketload_core::op::OpClass;
+use serde::{Deserialize, Serialize};
+
+/// One entry of a work's mix: its share of the operations, its sizes, its popularity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Realised {
+    /// Index of the work in the phase.
+    pub work: u16,
+    /// Name of the work.
+    pub work_name: String,
+    /// Index of the entry in the mix.
+    pub entry: u16,
+    /// Operation class.
+    pub class: OpClass,
+    /// Operations of this entry among those generated again.
+    pub n: u64,
+    /// Operations of the work generated again (the first offered ones, at most 10^6).
+    pub sample: u64,
+    /// Share of the entry that the weights state.
+    pub share_theory: f64,
+    /// Share of the entry realised.
+    pub share: f64,
+    /// Sizes; `None` for operations without a known size.
+    pub sizes: Option<RealisedSizes>,
+    /// Popularity; `None` for fresh and sequential keys and operations on buckets.
+    pub popularity: Option<RealisedPopularity>,
+}
+
+/// Sizes against their law.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RealisedSizes {
+    /// Number of sizes compared.
+    pub n: u64,
+    /// Mean, bytes.
+    pub mean_bytes: f64,
+    /// Kolmogorov-Smirnov distance to the law.
+    pub ks: f64,
+    /// Distance that a sample of the law exceeds in 1 % of cases. Sizes of reads repeat with their
+    /// objects: a popular object's size counts often, and the distance is then larger.
+    pub ks_critical: f64,
+    /// Quantiles of both.
+    pub quantiles: Vec<SizeQuantile>,
+}
+
+/// A quantile of sizes, realised and in theory, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeQuantile {
+    /// The quantile, such as 0.5.
+    pub q: f64,
+    /// In theory, bytes.
+    pub theory: f64,
+    /// Realised, bytes.
+    pub realised: f64,
+}
+
+/// Popularity against its law.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RealisedPopularity {
+    /// Operations counted.
+    pub n: u64,
+    /// Objects of the key set.
+    pub objects: u64,
+    /// Different objects used.
+    pub used: u64,
+    /// Shares of the most popular objects.
+    pub top: Vec<TopShare>,
+    /// Effective number of keys 1/Σp² in theory; `None` when the law has no fixed probabilities.
+    pub effective_theory: Option<f64>,
+    /// Effective number of keys realised, corrected for the sample size.
+    pub effective: f64,
+    /// Share of operations by rank: (rank, share), at most 200 points on a logarithmic scale.
+    pub by_rank: Vec<(u64, f64)>,
+}
+
+/// Share of the operations that the `k` most popular objects receive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TopShare {
+    /// Number of objects.
+    pub k: u64,
+    /// In theory; `None` when the law has no fixed probabilities.
+    pub theory: Option<f64>,
+    /// Realised by the objects that are most popular in theory where the law names them, else by
+    /// the most used ones.
+    pub realised: f64,
+    /// Standard error of the realised share.
+    pub standard_error: f64,
+}

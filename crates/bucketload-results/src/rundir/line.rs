@@ -1,0 +1,273 @@
+//! The lines of `intervals.jsonl`.
+
+use std::collections::BTreeMap;
+
+use bucketload_core::error::ErrorKind;
+use bucketload_core::histogram::Histogram;
+use bucketload_core::op::OpClass;
+use bucketload_core::tally::{Cell, Gauges, Interval, Tally};
+use serde::{Deserialize, Serialize};
+
+/// Exact figures of a histogram, whose buckets stand in the histogram log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Exact {
+    pub(crate) n: u64,
+    pub(crate) sum_ns: u128,
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+}
+
+impl Exact {
+    fn of(h: &Histogram) -> Option<Self> {
+        (!h.is_empty()).then(|| Self {
+            n: h.count(),
+            sum_ns: h.sum_ns(),
+            min_ns: h.min_ns(),
+            max_ns: h.max_ns(),
+        })
+    }
+}
+
+/// A measured duration that has histograms; the last part of their tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Metric {
+    Response,
+    Service,
+    Ttfb,
+    FailedResponse,
+    Lag,
+    Late,
+    Dispatch,
+    ConnectTcp,
+    ConnectTls,
+    ConnectDns,
+}
+
+impl Metric {
+    /// Metrics of a cell.
+    pub(crate) const OF_CELL: [Self; 4] = [
+        Self::Response,
+        Self::Service,
+        Self::Ttfb,
+        Self::FailedResponse,
+    ];
+    /// Metrics of a whole tally.
+    pub(crate) const OF_TALLY: [Self; 6] = [
+        Self::Lag,
+        Self::Late,
+        Self::Dispatch,
+        Self::ConnectTcp,
+        Self::ConnectTls,
+        Self::ConnectDns,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+            Self::Ttfb => "ttfb",
+            Self::FailedResponse => "failed-response",
+            Self::Lag => "lag",
+            Self::Late => "late",
+            Self::Dispatch => "dispatch",
+            Self::ConnectTcp => "connect-tcp",
+            Self::ConnectTls => "connect-tls",
+            Self::ConnectDns => "connect-dns",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::OF_CELL
+            .into_iter()
+            .chain(Self::OF_TALLY)
+            .find(|metric| metric.name() == name)
+    }
+
+    /// The histogram of a cell metric.
+    ///
+    /// # Panics
+    /// For a metric of tallies.
+    pub(crate) fn of_cell_mut(self, cell: &mut Cell) -> &mut Histogram {
+        match self {
+            Self::Response => &mut cell.response,
+            Self::Service => &mut cell.service,
+            Self::Ttfb => &mut cell.ttfb,
+            Self::FailedResponse => &mut cell.failed_response,
+            other => unreachable!("{} is no metric of a cell", other.name()),
+        }
+    }
+
+    /// The histogram of a tally metric.
+    ///
+    /// # Panics
+    /// For a metric of cells.
+    pub(crate) fn of_tally_mut(self, tally: &mut Tally) -> &mut Histogram {
+        match self {
+            Self::Lag => &mut tally.lag,
+            Self::Late => &mut tally.late,
+            Self::Dispatch => &mut tally.dispatch,
+            Self::ConnectTcp => &mut tally.connect_tcp,
+            Self::ConnectTls => &mut tally.connect_tls,
+            Self::ConnectDns => &mut tally.connect_dns,
+            other => unreachable!("{} is no metric of a tally", other.name()),
+        }
+    }
+
+    pub(crate) fn of_cell(self, cell: &Cell) -> &Histogram {
+        match self {
+            Self::Response => &cell.response,
+            Self::Service => &cell.service,
+            Self::Ttfb => &cell.ttfb,
+            Self::FailedResponse => &cell.failed_response,
+            other => unreachable!("{} is no metric of a cell", other.name()),
+        }
+    }
+
+    pub(crate) fn of_tally(self, tally: &Tally) -> &Histogram {
+        match self {
+            Self::Lag => &tally.lag,
+            Self::Late => &tally.late,
+            Self::Dispatch => &tally.dispatch,
+            Self::ConnectTcp => &tally.connect_tcp,
+            Self::ConnectTls => &tally.connect_tls,
+            Self::ConnectDns => &tally.connect_dns,
+            other => unreachable!("{} is no metric of a tally", other.name()),
+        }
+    }
+}
+
+/// Counters of one work and class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CellLine {
+    pub(crate) work: u16,
+    pub(crate) class: OpClass,
+    pub(crate) ok: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) failed: BTreeMap<ErrorKind, u64>,
+    #[serde(default)]
+    pub(crate) retries: u64,
+    #[serde(default)]
+    pub(crate) bytes: u64,
+    #[serde(default)]
+    pub(crate) exact: BTreeMap<Metric, Exact>,
+}
+
+/// One interval without its buckets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct IntervalLine {
+    pub(crate) phase: u16,
+    pub(crate) index: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) offered: u64,
+    pub(crate) offered_bytes: u64,
+    pub(crate) issued: u64,
+    pub(crate) connects: u64,
+    pub(crate) capped: u64,
+    pub(crate) cells: Vec<CellLine>,
+    pub(crate) exact: BTreeMap<Metric, Exact>,
+    pub(crate) gauges: Gauges,
+    /// Where the histograms stand in the phase's log: first byte and number of bytes.
+    pub(crate) hist: (u64, u64),
+}
+
+impl IntervalLine {
+    pub(crate) fn new(interval: &Interval, hist: (u64, u64)) -> Self {
+        let tally = &interval.tally;
+        Self {
+            phase: interval.phase,
+            index: interval.index,
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            offered: tally.offered,
+            offered_bytes: tally.offered_bytes,
+            issued: tally.issued,
+            connects: tally.connects,
+            capped: tally.capped,
+            cells: tally.cells.iter().map(cell_line).collect(),
+            exact: Metric::OF_TALLY
+                .into_iter()
+                .filter_map(|m| Some((m, Exact::of(m.of_tally(tally))?)))
+                .collect(),
+            gauges: interval.gauges,
+            hist,
+        }
+    }
+
+    /// Operations that succeeded.
+    pub(crate) fn ok(&self) -> u64 {
+        self.cells.iter().map(|c| c.ok).sum()
+    }
+
+    /// Operations that ended, cancelled ones included.
+    pub(crate) fn ended(&self) -> u64 {
+        self.cells
+            .iter()
+            .map(|c| c.ok + c.failed.values().sum::<u64>())
+            .sum()
+    }
+
+    /// Object bytes of operations that succeeded.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.cells.iter().map(|c| c.bytes).sum()
+    }
+
+    /// Operations that failed, without cancelled ones.
+    pub(crate) fn failures(&self) -> u64 {
+        self.cells
+            .iter()
+            .flat_map(|c| &c.failed)
+            .filter(|(kind, _)| **kind != ErrorKind::Cancelled)
+            .map(|(_, n)| n)
+            .sum()
+    }
+
+    /// Length, nanoseconds, at least 1.
+    pub(crate) fn len_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns).max(1)
+    }
+
+    /// Puts counters and gauges into `interval`, whose histograms must be empty.
+    pub(crate) fn fill(&self, interval: &mut Interval) {
+        interval.phase = self.phase;
+        interval.index = self.index;
+        interval.start_ns = self.start_ns;
+        interval.end_ns = self.end_ns;
+        interval.gauges = self.gauges;
+        let tally = &mut interval.tally;
+        tally.offered = self.offered;
+        tally.offered_bytes = self.offered_bytes;
+        tally.issued = self.issued;
+        tally.connects = self.connects;
+        tally.capped = self.capped;
+        for line in &self.cells {
+            let cell = tally.cell_mut(line.work, line.class);
+            cell.ok = line.ok;
+            cell.retries = line.retries;
+            cell.bytes = line.bytes;
+            for (kind, n) in &line.failed {
+                cell.failed[*kind as usize] = *n;
+            }
+        }
+    }
+}
+
+fn cell_line(cell: &Cell) -> CellLine {
+    CellLine {
+        work: cell.work,
+        class: cell.class,
+        ok: cell.ok,
+        failed: ErrorKind::ALL
+            .into_iter()
+            .map(|kind| (kind, cell.failed[kind as usize]))
+            .filter(|&(_, n)| n > 0)
+            .collect(),
+        retries: cell.retries,
+        bytes: cell.bytes,
+        exact: Metric::OF_CELL
+            .into_iter()
+            .filter_map(|m| Some((m, Exact::of(m.of_cell(cell))?)))
+            .collect(),
+    }
+}

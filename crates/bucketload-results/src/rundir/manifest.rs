@@ -1,0 +1,197 @@
+//! The manifest `run.json`: what was run, on what, and how it ended.
+
+use std::fs;
+use std::path::Path;
+
+use bucketload_core::driver::DriverFacts;
+use bucketload_core::plan::Plan;
+use bucketload_core::verdict::{Verdict, Word};
+use serde::{Deserialize, Serialize};
+
+use super::host::HostFacts;
+use super::{FORMAT, MANIFEST, redact};
+use crate::error::ResultsError;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Under way, or killed: the manifest was not completed.
+    #[default]
+    Running,
+    /// All phases ended by their own limits.
+    Finished,
+    /// The user stopped it.
+    Interrupted,
+    /// An error stopped it.
+    Aborted,
+}
+
+/// Settings of the load generator that the analysis must know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientFacts {
+    /// Load threads.
+    pub threads: u32,
+    /// Whether load threads spin by request, so that their CPU share says nothing.
+    pub spinning: bool,
+    /// Length of an interval, nanoseconds.
+    pub interval_ns: u64,
+}
+
+/// The verdict in short, so that listing runs needs no analysis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictSummary {
+    /// The word.
+    pub word: Word,
+    /// The rules that found something, gravest first.
+    pub rules: Vec<String>,
+}
+
+impl From<&Verdict> for VerdictSummary {
+    fn from(verdict: &Verdict) -> Self {
+        Self {
+            word: verdict.word,
+            rules: verdict.reasons.iter().map(|r| r.rule.clone()).collect(),
+        }
+    }
+}
+
+/// Everything about a run that is not measured. Never holds secrets: [`Manifest::redact`] is
+/// applied before anything is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Format of the directory, [`FORMAT`].
+    pub format: u32,
+    /// Version of the tool.
+    pub version: String,
+    /// Identifier of the run; also the ownership tag in the target.
+    pub run_id: String,
+    /// How far the run has come.
+    pub status: Status,
+    /// The verdict, once there is one.
+    pub verdict: Option<VerdictSummary>,
+    /// What went wrong, for an aborted run.
+    pub error: Option<String>,
+    /// Wall-clock start, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Wall-clock end, nanoseconds since 1970; 0 while the run lasts.
+    pub ended_unix_ns: u64,
+    /// Identity of what is measured ([`Plan::scenario_hash`]).
+    pub scenario_hash: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Why the data set has its size, for readers; empty when it is as the workload states.
+    pub scale_note: String,
+    /// The target, as URL or path.
+    pub target: String,
+    /// How the driver talks to it.
+    pub driver: DriverFacts,
+    /// The load generator.
+    pub client: ClientFacts,
+    /// The machine it ran on.
+    pub host: HostFacts,
+    /// The command line.
+    pub command_line: Vec<String>,
+    /// The workload as the user wrote it (TOML).
+    pub workload_source: String,
+    /// The resolved plan.
+    pub plan: Plan,
+}
+
+impl Manifest {
+    /// A manifest of a run of `plan`; the caller fills in the remaining public fields.
+    #[must_use]
+    pub fn new(run_id: impl Into<String>, version: impl Into<String>, plan: Plan) -> Self {
+        Self {
+            format: FORMAT,
+            version: version.into(),
+            run_id: run_id.into(),
+            status: Status::Running,
+            verdict: None,
+            error: None,
+            started_unix_ns: 0,
+            ended_unix_ns: 0,
+            scenario_hash: plan.scenario_hash(),
+            seed: plan.seed,
+            scale_note: String::new(),
+            target: String::new(),
+            driver: DriverFacts::default(),
+            client: ClientFacts {
+                threads: 0,
+                spinning: false,
+                interval_ns: 1_000_000_000,
+            },
+            host: HostFacts::default(),
+            command_line: Vec::new(),
+            workload_source: String::new(),
+            plan,
+        }
+    }
+
+    /// Removes credentials from every text that a user may have put them into.
+    pub fn redact(&mut self) {
+        self.target = redact::text(&self.target);
+        self.workload_source = redact::config(&self.workload_source);
+        self.command_line = redact::args(&self.command_line);
+        self.error = self.error.as_deref().map(redact::text);
+        for endpoint in &mut self.driver.endpoints {
+            *endpoint = redact::text(endpoint);
+        }
+        for (name, value) in &mut self.driver.settings {
+            *value = if redact::is_secret_name(name) {
+                redact::MASK.to_owned()
+            } else {
+                redact::text(value)
+            };
+        }
+    }
+
+    /// Reads the manifest of the run directory `dir`.
+    ///
+    /// # Errors
+    /// When there is none, or it is damaged or too new.
+    pub fn read(dir: &Path) -> Result<Self, ResultsError> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+            version: String,
+        }
+
+        let path = dir.join(MANIFEST);
+        let text = match fs::read_to_string(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(ResultsError::NoRun(dir.to_owned()));
+            }
+            other => other.map_err(ResultsError::io(&path, "read"))?,
+        };
+        let damaged = |e: serde_json::Error| ResultsError::Manifest {
+            path: path.clone(),
+            line: e.line(),
+            column: e.column(),
+            message: e.to_string(),
+        };
+        // The format is looked at first: a newer one may lack or rename any other field.
+        let head: Head = serde_json::from_str(&text).map_err(damaged)?;
+        if head.format > FORMAT {
+            return Err(ResultsError::TooNew {
+                path,
+                found: head.format,
+                supported: FORMAT,
+                version: head.version,
+            });
+        }
+        serde_json::from_str(&text).map_err(damaged)
+    }
+
+    /// Writes the manifest into `dir`, replacing an existing one atomically.
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), ResultsError> {
+        let path = dir.join(MANIFEST);
+        let temporary = dir.join(format!("{MANIFEST}.new"));
+        let mut text = serde_json::to_vec_pretty(self)
+            .map_err(std::io::Error::from)
+            .map_err(ResultsError::io(&path, "encode"))?;
+        text.push(b'\n');
+        fs::write(&temporary, text).map_err(ResultsError::io(&temporary, "write"))?;
+        fs::rename(&temporary, &path).map_err(ResultsError::io(&path, "replace"))
+    }
+}

@@ -1,0 +1,48 @@
+//! The run directory: append-only while the run lasts, readable whatever happens to the process.
+//!
+//! ```text
+//! run.json          manifest: what was run, on what, how it ended; replaced atomically
+//! events.jsonl      phase starts and ends, calibration, warnings, first failures
+//! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
+//! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated), tagged
+//!                   phase/work/class/metric; `-` and `all` for figures of the whole phase
+//! ```
+//!
+//! The histograms of an interval are written before its line, and the line says where they stand:
+//! a line that is there is backed by histograms that are there. A `kill -9` can only tear the last
+//! line of a file; [`read`] skips what is torn and reports it. The histogram files are also read by
+//! other HdrHistogram tools.
+//!
+//! [`sink`] writes, [`read`] streams, [`manifest`] and [`line`](self) are the formats, [`hdr`]
+//! converts histograms, [`redact`] keeps secrets out, [`host`] describes the machine.
+
+pub mod hdr;
+pub mod host;
+pub mod manifest;
+pub mod read;
+pub mod redact;
+
+mod line;
+mod sink;
+
+pub use manifest::{ClientFacts, Manifest, Status, VerdictSummary};
+pub use read::{Damage, RunDir};
+pub use sink::{RunDirSink, RunEnd, write_verdict};
+
+/// Format of the directory; raised when older readers would misread it.
+pub const FORMAT: u32 = 1;
+
+/// Name of the manifest.
+pub const MANIFEST: &str = "run.json";
+/// Name of the interval file.
+pub const INTERVALS: &str = "intervals.jsonl";
+/// Name of the event file.
+pub const EVENTS: &str = "events.jsonl";
+/// Name of the folder of histogram logs.
+pub const HIST: &str = "hist";
+
+/// Name of the histogram log of a phase, inside the run directory.
+#[must_use]
+pub fn hist_name(phase: u16) -> String {
+    format!("{HIST}/phase-{phase}.hlog")
+}

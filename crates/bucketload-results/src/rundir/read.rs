@@ -1,0 +1,346 @@
+//! Streams a run directory in bounded memory, whatever happened to the process that wrote it.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use bucketload_core::op::OpClass;
+use bucketload_core::sink::Event;
+use bucketload_core::tally::{Gauges, Interval, Tally};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::hdr::{Decoder, split};
+use super::line::{Exact, IntervalLine, Metric};
+use super::manifest::Manifest;
+use super::{EVENTS, INTERVALS, hist_name};
+use crate::error::ResultsError;
+
+/// Longest line that is read; a longer one is no line of ours.
+const MAX_LINE: u64 = 16 << 20;
+/// Most events that are kept in memory; further ones are counted.
+const MAX_EVENTS: usize = 10_000;
+
+/// What could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damage {
+    /// Files whose last line is torn: the process died while writing it.
+    pub torn: Vec<String>,
+    /// Lines inside files that could not be understood, as `file:line`, at most 20.
+    pub lines: Vec<String>,
+    /// Further such lines.
+    pub more_lines: u64,
+    /// Histograms named by an interval that are missing or unreadable.
+    pub histograms: u64,
+    /// Events beyond those kept.
+    pub dropped_events: u64,
+}
+
+impl Damage {
+    /// Whether everything was read.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn line(&mut self, file: &str, number: u64) {
+        if self.lines.len() < 20 {
+            self.lines.push(format!("{file}:{number}"));
+        } else {
+            self.more_lines += 1;
+        }
+    }
+
+    /// Adds what another pass found, without counting the same twice.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for torn in other.torn {
+            if !self.torn.contains(&torn) {
+                self.torn.push(torn);
+            }
+        }
+        for line in other.lines {
+            if !self.lines.contains(&line) {
+                self.lines.push(line);
+            }
+        }
+        self.more_lines = self.more_lines.max(other.more_lines);
+        self.histograms = self.histograms.max(other.histograms);
+        self.dropped_events = self.dropped_events.max(other.dropped_events);
+    }
+}
+
+/// A run directory opened for reading.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    manifest: Manifest,
+}
+
+impl RunDir {
+    /// Opens the run directory `path`.
+    ///
+    /// # Errors
+    /// When it has no manifest, or one that is damaged or too new.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, ResultsError> {
+        let path = path.into();
+        let manifest = Manifest::read(&path)?;
+        Ok(Self { path, manifest })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The manifest.
+    #[must_use]
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The events, at most 10,000 of them.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A missing file has no events.
+    pub fn events(&self) -> Result<(Vec<Event>, Damage), ResultsError> {
+        let mut lines = Lines::open(&self.path, EVENTS)?;
+        let mut damage = Damage::default();
+        let mut events = Vec::new();
+        while let Some(event) = lines.next::<Event>(&mut damage)? {
+            if events.len() < MAX_EVENTS {
+                events.push(event);
+            } else {
+                damage.dropped_events += 1;
+            }
+        }
+        Ok((events, damage))
+    }
+
+    /// The intervals, in the order in which they were written.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A missing file has no intervals.
+    pub fn intervals(&self) -> Result<IntervalReader, ResultsError> {
+        Ok(IntervalReader {
+            dir: self.path.clone(),
+            lines: Lines::open(&self.path, INTERVALS)?,
+            hist: None,
+            decoder: Decoder::new(),
+            text: String::new(),
+            damage: Damage::default(),
+        })
+    }
+}
+
+/// Streams intervals: first the counters of each, then its histograms on request.
+pub struct IntervalReader {
+    dir: PathBuf,
+    lines: Lines,
+    hist: Option<(u16, File, PathBuf)>,
+    decoder: Decoder,
+    text: String,
+    damage: Damage,
+}
+
+impl IntervalReader {
+    /// The next interval with all its histograms; `None` at the end.
+    ///
+    /// # Errors
+    /// When a file cannot be read. What is torn or damaged is skipped and reported by
+    /// [`IntervalReader::into_damage`].
+    pub fn next_interval(&mut self) -> Result<Option<Interval>, ResultsError> {
+        let Some(line) = self.next_line()? else {
+            return Ok(None);
+        };
+        let mut interval = empty_interval();
+        self.load(&line, &mut interval, |_| true)?;
+        Ok(Some(interval))
+    }
+
+    /// What could not be read so far.
+    #[must_use]
+    pub fn into_damage(self) -> Damage {
+        self.damage
+    }
+
+    pub(crate) fn next_line(&mut self) -> Result<Option<IntervalLine>, ResultsError> {
+        self.lines.next(&mut self.damage)
+    }
+
+    /// Replaces `interval` by the one of `line`, with the histograms of the `wanted` metrics.
+    pub(crate) fn load(
+        &mut self,
+        line: &IntervalLine,
+        interval: &mut Interval,
+        wanted: impl Fn(Metric) -> bool,
+    ) -> Result<(), ResultsError> {
+        interval.tally.clear();
+        line.fill(interval);
+        self.read_histograms(line)?;
+        let text = std::mem::take(&mut self.text);
+        for entry in text.lines() {
+            let Some((metric, target, encoded)) = place(entry) else {
+                continue;
+            };
+            if !wanted(metric) {
+                continue;
+            }
+            let histogram = match target {
+                Some((work, class)) => metric.of_cell_mut(interval.tally.cell_mut(work, class)),
+                None => metric.of_tally_mut(&mut interval.tally),
+            };
+            // Whether this succeeded shows below, where counts are compared.
+            let _ = self.decoder.add(encoded, histogram);
+        }
+        self.text = text;
+        let tally = &mut interval.tally;
+        for cell in &line.cells {
+            let target = tally.cell_mut(cell.work, cell.class);
+            for (&metric, exact) in cell.exact.iter().filter(|(m, _)| wanted(**m)) {
+                self.damage.histograms += complete(metric.of_cell_mut(target), exact);
+            }
+        }
+        for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
+            self.damage.histograms += complete(metric.of_tally_mut(tally), exact);
+        }
+        Ok(())
+    }
+
+    /// Reads the part of the histogram log that `line` names into `self.text`.
+    fn read_histograms(&mut self, line: &IntervalLine) -> Result<(), ResultsError> {
+        self.text.clear();
+        let (offset, len) = line.hist;
+        if len == 0 || len > MAX_LINE {
+            return Ok(());
+        }
+        if self
+            .hist
+            .as_ref()
+            .is_none_or(|(phase, ..)| *phase != line.phase)
+        {
+            let path = self.dir.join(hist_name(line.phase));
+            self.hist = match File::open(&path) {
+                Ok(file) => Some((line.phase, file, path)),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+                Err(e) => return Err(ResultsError::io(&path, "open")(e)),
+            };
+        }
+        if let Some((_, file, path)) = &mut self.hist {
+            let mut bytes = std::mem::take(&mut self.text).into_bytes();
+            file.seek(SeekFrom::Start(offset))
+                .and_then(|_| file.take(len).read_to_end(&mut bytes))
+                .map_err(ResultsError::io(path, "read"))?;
+            // Damaged bytes make single lines unreadable, not all of them.
+            self.text = String::from_utf8(bytes)
+                .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Sets the exact figures; 1 when the histogram is not the one that was written.
+fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact) -> u64 {
+    if histogram.count() != exact.n {
+        histogram.clear();
+        return 1;
+    }
+    histogram.set_exact(exact.sum_ns, exact.min_ns, exact.max_ns);
+    0
+}
+
+/// A cell by work and class, or the whole tally.
+type Owner = Option<(u16, OpClass)>;
+
+/// Metric, owner and encoded histogram of a log line.
+fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
+    let (tag, encoded) = split(entry)?;
+    let mut parts = tag.split('/');
+    let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
+    let metric = Metric::from_name(parts.next()?)?;
+    let cell = if work == "-" {
+        None
+    } else {
+        Some((work.parse().ok()?, OpClass::from_name(class)?))
+    };
+    (cell.is_some() == Metric::OF_CELL.contains(&metric)).then_some((metric, cell, encoded))
+}
+
+pub(crate) fn empty_interval() -> Interval {
+    Interval {
+        phase: 0,
+        index: 0,
+        start_ns: 0,
+        end_ns: 0,
+        tally: Tally::new(),
+        gauges: Gauges::default(),
+    }
+}
+
+/// Lines of a JSON-lines file.
+struct Lines {
+    reader: Option<BufReader<File>>,
+    path: PathBuf,
+    name: &'static str,
+    number: u64,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    fn open(dir: &Path, name: &'static str) -> Result<Self, ResultsError> {
+        let path = dir.join(name);
+        let reader = match File::open(&path) {
+            Ok(file) => Some(BufReader::with_capacity(1 << 16, file)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(ResultsError::io(&path, "open")(e)),
+        };
+        Ok(Self {
+            reader,
+            path,
+            name,
+            number: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The next line that can be understood; `None` at the end.
+    fn next<T: DeserializeOwned>(
+        &mut self,
+        damage: &mut Damage,
+    ) -> Result<Option<T>, ResultsError> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        loop {
+            self.buffer.clear();
+            let read = reader
+                .take(MAX_LINE)
+                .read_until(b'\n', &mut self.buffer)
+                .map_err(ResultsError::io(&self.path, "read"))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.buffer.last() != Some(&b'\n') {
+                if (read as u64) < MAX_LINE {
+                    damage.torn.push(self.name.to_owned());
+                    return Ok(None);
+                }
+                damage.line(self.name, self.number);
+                continue;
+            }
+            match serde_json::from_slice(&self.buffer) {
+                Ok(value) => return Ok(Some(value)),
+                Err(_) => damage.line(self.name, self.number),
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for IntervalReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IntervalReader")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
+}
