@@ -59,7 +59,8 @@ pub mod listen;
 mod scratch;
 pub mod sock;
 mod sys;
+pub mod tls;
 
-pub use conn::{Conn, SendEnd, Step};
+pub use conn::{Conn, SendEnd, Step, TlsFacts};
 pub use error::Error;
 pub use sock::{Calls, Sock};

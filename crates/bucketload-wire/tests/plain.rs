@@ -1,54 +1,11 @@
 //! Plain connections over loopback: heads, bodies, low-water corner cases, and how ends of
 //! connections are told apart.
 
-use std::future::Future;
-use std::net::SocketAddr;
+mod common;
 
 use bucketload_wire::listen::Port;
 use bucketload_wire::{Conn, Error, SendEnd, Sock, Step};
-
-/// Runs `f` on a current-thread runtime with a `LocalSet`.
-fn run<T>(f: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    tokio::task::LocalSet::new().block_on(&runtime, f)
-}
-
-fn loopback() -> SocketAddr {
-    "127.0.0.1:0".parse().unwrap()
-}
-
-/// A connected pair: client, server.
-async fn pair() -> (Conn, Conn) {
-    let port = Port::bind(loopback()).unwrap();
-    let addr = port.addr();
-    let listener = port.listen().unwrap();
-    let client = Sock::connect(addr, None).await.unwrap();
-    let (server, peer) = listener.accept().await.unwrap();
-    assert_eq!(client.local_addr().unwrap(), peer);
-    (Conn::plain(client), Conn::plain(server))
-}
-
-/// The byte at `offset` of every test body.
-fn byte(offset: u64) -> u8 {
-    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-}
-
-fn body(len: usize) -> Vec<u8> {
-    (0..len as u64).map(byte).collect()
-}
-
-async fn line(conn: &mut Conn) -> Result<String, Error> {
-    conn.recv_with(|bytes| {
-        Ok(match bytes.iter().position(|&b| b == b'\n') {
-            None => Step::More(0),
-            Some(end) => Step::Done(end + 1, String::from_utf8_lossy(&bytes[..end]).into_owned()),
-        })
-    })
-    .await
-}
+use common::{body, byte, line, loopback, pair, poll_once, run};
 
 #[test]
 fn what_a_receiver_leaves_is_shown_again() {
@@ -263,7 +220,7 @@ fn a_dropped_future_breaks_the_connection() {
         {
             let wait = b.recv_body(10, |_, _| Ok::<_, Error>(()));
             tokio::pin!(wait);
-            assert!(futures_poll_once(wait.as_mut()).await.is_none());
+            assert!(poll_once(wait.as_mut()).await.is_none());
         }
         assert!(b.is_broken());
         assert!(matches!(b.send(b"x", b"").await, Err(Error::Broken)));
@@ -272,21 +229,10 @@ fn a_dropped_future_breaks_the_connection() {
         {
             let wait = a.readable();
             tokio::pin!(wait);
-            assert!(futures_poll_once(wait.as_mut()).await.is_none());
+            assert!(poll_once(wait.as_mut()).await.is_none());
         }
         assert!(!a.is_broken());
     });
-}
-
-/// Polls once; `None` when pending.
-async fn futures_poll_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
-    std::future::poll_fn(|cx| {
-        std::task::Poll::Ready(match future.as_mut().poll(cx) {
-            std::task::Poll::Ready(value) => Some(value),
-            std::task::Poll::Pending => None,
-        })
-    })
-    .await
 }
 
 #[test]

@@ -13,21 +13,21 @@
 //!    the buffer size itself is never set, since that would end its tuning.
 
 use std::future::poll_fn;
-use std::task::ready;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Conn;
 use crate::error::Error;
-use crate::scratch::{self, BUFFER};
+use crate::scratch::BUFFER;
 use crate::sock::Sock;
 
 /// Low-water mark of plain bodies in bytes: safe with the common `tcp_rmem` limit of 6 MiB.
-pub(super) const MARK: u64 = 1 << 20;
+const MARK: u64 = 1 << 20;
+/// Low-water mark of TLS bodies in bytes: a batch of 16 records.
+const TLS_MARK: u64 = 256 * 1024;
 /// A step that takes longer than this lowers the mark.
-pub(super) const SLOW_STEP: Duration = Duration::from_millis(250);
+const SLOW_STEP: Duration = Duration::from_millis(250);
 /// The mark on slow links, in bytes.
-pub(super) const SLOW_MARK: u64 = 64 * 1024;
+const SLOW_MARK: u64 = 64 * 1024;
 /// Plain bodies of which no more than this is left are received with a copy: it drains the socket
 /// with one call, where dropping an exact count would leave one `EAGAIN` for the next answer.
 const COPY_BELOW: u64 = 64 * 1024;
@@ -74,7 +74,7 @@ impl Conn {
         if left == 0 {
             return Ok(());
         }
-        if left <= COPY_BELOW {
+        if left <= COPY_BELOW || self.is_tls() {
             return self.recv_body(left, |_, _| Ok::<_, Error>(())).await;
         }
         self.begin_recv()?;
@@ -119,39 +119,41 @@ impl Conn {
             self.spill.consume(take);
             done += take as u64;
         }
-        let mut low_water = (n - done > MARK).then(|| LowWater::new(MARK));
+        let mark = if self.is_tls() { TLS_MARK } else { MARK };
+        let mut low_water = (n - done > mark).then(|| LowWater::new(mark));
         while done < n {
             if let Some(low_water) = &low_water {
+                // A record that is held in part has left the socket already.
+                let held = self.tls.as_ref().map_or(0, |layer| layer.held() as u64);
+                let left = (n - done).saturating_sub(held);
                 low_water
-                    .before(&mut self.sock, n - done)
+                    .before(&mut self.sock, left)
                     .map_err(Error::from)?;
             }
-            done += poll_fn(|cx| self.poll_body(cx, done, n, &mut sink)).await?;
+            let mut failure = None;
+            poll_fn(|cx| {
+                self.poll_recv(cx, BUFFER, &mut |spill, chunk| {
+                    let left = usize::try_from(n - done).unwrap_or(usize::MAX);
+                    let (now, later) = chunk.split_at(chunk.len().min(left));
+                    if failure.is_none()
+                        && !now.is_empty()
+                        && let Err(e) = sink(done, now)
+                    {
+                        failure = Some(e);
+                    }
+                    done += now.len() as u64;
+                    spill.push(later);
+                })
+            })
+            .await?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
             if let Some(low_water) = &mut low_water {
                 low_water.after();
             }
         }
         Ok(self.end_recv()?)
-    }
-
-    /// Receives once for a body of which `done` of `n` bytes have been seen.
-    fn poll_body<E: From<Error>>(
-        &mut self,
-        cx: &mut Context<'_>,
-        done: u64,
-        n: u64,
-        sink: &mut impl FnMut(u64, &[u8]) -> Result<(), E>,
-    ) -> Poll<Result<u64, E>> {
-        scratch::with_buffer(|buffer| match ready!(self.sock.poll_recv(cx, buffer)) {
-            Ok(0) => Poll::Ready(Err(self.ended(true).into())),
-            Ok(got) => {
-                self.awaiting = false;
-                let take = got.min(usize::try_from(n - done).unwrap_or(usize::MAX));
-                self.spill.push(&buffer[take..got]);
-                Poll::Ready(sink(done, &buffer[..take]).map(|()| take as u64))
-            }
-            Err(e) => Poll::Ready(Err(self.failed(e).into())),
-        })
     }
 
     /// Drops up to `n` bytes of what is held already; returns how many.
