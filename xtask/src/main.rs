@@ -22,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   deps          dependency directions, licences and bans
   docs          rustdoc with warnings denied
   conformance   [clients ...]  real servers, real clients, the whole program
+  bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
   floor         reference clients that the benchmarks compare with
 ";
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Some("deps") => deps::check(),
         Some("docs") => ci::docs(rest),
         Some("conformance") => conformance::all(rest),
+        Some("bench") => bench::main(rest),
         Some("floor") => bench::floor::main(rest),
         _ => {
             eprint!("{USAGE}");

@@ -138,6 +138,31 @@ impl Drop for TempDir {
     }
 }
 
+/// Writes a certificate for loopback and its key.
+pub(crate) fn self_signed(cert: &str, key: &str) -> Result {
+    let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    let args = [
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        names,
+        "-keyout",
+        key,
+        "-out",
+        cert,
+    ];
+    crate::sh::output(cmd("openssl", args).stderr(Stdio::null())).map(drop)
+}
+
 /// `bucketload serve` as a child process; ended when dropped.
 pub(crate) struct Serve {
     child: Child,

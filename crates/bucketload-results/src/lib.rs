@@ -10,6 +10,7 @@
 //! in bounded memory, [`output`] renders results and live figures by pure functions.
 
 pub mod error;
+pub mod report;
 pub mod result;
 pub mod rundir;
 

@@ -11,8 +11,18 @@ use common::{Serve, bucketload, call};
 fn a_run_without_any_configuration_ends_with_a_verdict_and_a_report() {
     let dir = tempfile::tempdir().unwrap();
     let args = [
-        "run", "online-service", "--duration", "4s", "--objects", "200", "--rate", "150/s", "--out", "out",
-        "--output", "json",
+        "run",
+        "online-service",
+        "--duration",
+        "4s",
+        "--objects",
+        "200",
+        "--rate",
+        "150/s",
+        "--out",
+        "out",
+        "--output",
+        "json",
     ];
     let outcome = call(&mut bucketload(dir.path(), &args));
     outcome.expect(0, &[]);
@@ -28,15 +38,32 @@ fn a_run_without_any_configuration_ends_with_a_verdict_and_a_report() {
 #[test]
 fn a_killed_run_leaves_a_readable_directory_and_no_server() {
     let dir = tempfile::tempdir().unwrap();
-    let args =
-        ["run", "online-service", "--duration", "60s", "--objects", "100", "--out", "out", "--quiet"];
+    let args = [
+        "run",
+        "online-service",
+        "--duration",
+        "60s",
+        "--objects",
+        "100",
+        "--out",
+        "out",
+        "--quiet",
+    ];
     let mut child = bucketload(dir.path(), &args).spawn().unwrap();
     let intervals = dir.path().join("out/intervals.jsonl");
     let deadline = Instant::now() + Duration::from_secs(60);
     // killed in the middle: as soon as three seconds of the measured phase are on disk
-    while std::fs::read_to_string(&intervals).unwrap_or_default().matches("\"phase\":2").count() < 3 {
+    while std::fs::read_to_string(&intervals)
+        .unwrap_or_default()
+        .matches("\"phase\":2")
+        .count()
+        < 3
+    {
         assert!(Instant::now() < deadline, "no intervals appeared");
-        assert!(child.try_wait().unwrap().is_none(), "the run ended by itself");
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "the run ended by itself"
+        );
         std::thread::yield_now();
     }
     let servers = children_of(child.id());
@@ -44,10 +71,16 @@ fn a_killed_run_leaves_a_readable_directory_and_no_server() {
     child.kill().unwrap();
     child.wait().unwrap();
     while servers.iter().any(|&pid| alive(pid)) {
-        assert!(Instant::now() < deadline, "the embedded server outlived its parent");
+        assert!(
+            Instant::now() < deadline,
+            "the embedded server outlived its parent"
+        );
         std::thread::yield_now();
     }
-    let outcome = call(&mut bucketload(dir.path(), &["report", "out", "--output", "json"]));
+    let outcome = call(&mut bucketload(
+        dir.path(),
+        &["report", "out", "--output", "json"],
+    ));
     outcome.expect(0, &[]);
     assert_eq!(outcome.json()["verdict"]["word"], "INCOMPLETE");
     assert!(dir.path().join("out/report.html").is_file());
@@ -56,13 +89,19 @@ fn a_killed_run_leaves_a_readable_directory_and_no_server() {
 fn children_of(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let mut text = String::new();
-    std::fs::File::open(path).unwrap().read_to_string(&mut text).unwrap();
-    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    std::fs::File::open(path)
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    text.split_whitespace()
+        .map(|pid| pid.parse().unwrap())
+        .collect()
 }
 
 fn alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 #[test]
@@ -75,9 +114,26 @@ fn verification_finds_every_injected_corruption_and_none_without() {
         let out = format!("out{found}");
         let url = server.url();
         let args = [
-            "run", "get", "--verify", "--objects", "500", "--size", "1KiB", "--ops", "100000", "--workers",
-            "16", "--target", "s3://bench/v", "--create-bucket", "--endpoint-url", &url, "--out", &out,
-            "--output", "json",
+            "run",
+            "get",
+            "--verify",
+            "--objects",
+            "500",
+            "--size",
+            "1KiB",
+            "--ops",
+            "100000",
+            "--workers",
+            "16",
+            "--target",
+            "s3://bench/v",
+            "--create-bucket",
+            "--endpoint-url",
+            &url,
+            "--out",
+            &out,
+            "--output",
+            "json",
         ];
         let outcome = call(&mut bucketload(dir.path(), &args));
         outcome.expect(i32::from(found > 0), &[]);
@@ -90,7 +146,12 @@ fn verification_finds_every_injected_corruption_and_none_without() {
 fn corrupt(result: &serde_json::Value) -> u64 {
     let phases = result["phases"].as_array().unwrap();
     let run = phases.iter().find(|phase| phase["kind"] == "run").unwrap();
-    run["classes"].as_array().unwrap().iter().filter_map(|c| c["errors"]["corrupt"].as_u64()).sum()
+    run["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["errors"]["corrupt"].as_u64())
+        .sum()
 }
 
 #[test]
@@ -102,8 +163,22 @@ fn cleaning_up_leaves_foreign_objects_alone() {
     let url = server.url();
     let put = |out: &str, more: &[&str]| {
         let base = [
-            "run", "put", "--size", "1KiB", "--workers", "4", "--ops", "300", "--target", "s3://shared/t",
-            "--endpoint-url", &url, "--output", "json", "--out", out,
+            "run",
+            "put",
+            "--size",
+            "1KiB",
+            "--workers",
+            "4",
+            "--ops",
+            "300",
+            "--target",
+            "s3://shared/t",
+            "--endpoint-url",
+            &url,
+            "--output",
+            "json",
+            "--out",
+            out,
         ];
         call(&mut bucketload(dir.path(), &[&base, more].concat())).expect(0, &[]);
     };
@@ -119,6 +194,12 @@ fn files(dir: &std::path::Path) -> usize {
     std::fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap())
-        .map(|entry| if entry.file_type().unwrap().is_dir() { files(&entry.path()) } else { 1 })
+        .map(|entry| {
+            if entry.file_type().unwrap().is_dir() {
+                files(&entry.path())
+            } else {
+                1
+            }
+        })
         .sum()
 }

@@ -24,7 +24,9 @@ pub(super) fn other_phases(result: &RunResult) -> Option<Section> {
     (!rows.is_empty()).then(|| Section {
         title: "Other phases".to_owned(),
         tables: vec![Table {
-            head: ["phase", "kind", "duration", "operations", "bytes", "failed"].map(str::to_owned).to_vec(),
+            head: ["phase", "kind", "duration", "operations", "bytes", "failed"]
+                .map(str::to_owned)
+                .to_vec(),
             rows,
             ..Table::default()
         }],
@@ -38,12 +40,19 @@ pub(super) fn failures(result: &RunResult) -> Option<Section> {
         title: "Failures".to_owned(),
         intro: "The first ones of each kind.".to_owned(),
         tables: vec![Table {
-            head: ["time", "operation", "key", "error"].map(str::to_owned).to_vec(),
+            head: ["time", "operation", "key", "error"]
+                .map(str::to_owned)
+                .to_vec(),
             rows: result
                 .failures
                 .iter()
                 .map(|f| {
-                    vec![units::ns(f.at_ns as f64), f.class.to_string(), f.key.clone(), f.error.clone()]
+                    vec![
+                        units::ns(f.at_ns as f64),
+                        f.class.to_string(),
+                        f.key.clone(),
+                        f.error.clone(),
+                    ]
                 })
                 .collect(),
             text: true,
@@ -58,16 +67,33 @@ pub(super) fn environment(result: &RunResult) -> Section {
     let (run, host) = (&result.run, &result.run.host);
     let mut rows: Vec<(String, String)> = vec![
         ("target".into(), run.target.clone()),
-        ("driver".into(), format!("{} ({})", run.driver.driver, run.driver.engine)),
+        (
+            "driver".into(),
+            format!("{} ({})", run.driver.driver, run.driver.engine),
+        ),
         ("endpoints".into(), run.driver.endpoints.join(", ")),
     ];
     rows.extend(run.driver.settings.iter().cloned());
     rows.extend([
         ("load threads".to_owned(), run.client.threads.to_string()),
         ("payload".into(), run.payload.clone()),
-        ("verification".into(), if run.verify { "every byte read" } else { "off" }.to_owned()),
-        ("machine".into(), format!("{}, {} cores, {}", host.cpu_model, host.cores, units::bytes(host.memory_bytes as f64))),
-        ("system".into(), format!("{} {}", host.platform, host.kernel)),
+        (
+            "verification".into(),
+            if run.verify { "every byte read" } else { "off" }.to_owned(),
+        ),
+        (
+            "machine".into(),
+            format!(
+                "{}, {} cores, {}",
+                host.cpu_model,
+                host.cores,
+                units::bytes(host.memory_bytes as f64)
+            ),
+        ),
+        (
+            "system".into(),
+            format!("{} {}", host.platform, host.kernel),
+        ),
         ("CPU governor".into(), host.governor.clone()),
         ("command".into(), run.command_line.join(" ")),
     ]);
@@ -95,15 +121,27 @@ pub(super) fn environment(result: &RunResult) -> Section {
         ));
     }
     let settings = Table {
-        rows: rows.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| vec![name, value]).collect(),
+        rows: rows
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| vec![name, value])
+            .collect(),
         text: true,
         ..Table::default()
     };
     let source = Table {
         title: "Workload".to_owned(),
-        rows: run.workload_source.lines().map(|line| vec![line.to_owned()]).collect(),
+        rows: run
+            .workload_source
+            .lines()
+            .map(|line| vec![line.to_owned()])
+            .collect(),
         text: true,
         ..Table::default()
     };
-    Section { title: "Environment".to_owned(), tables: vec![settings, source], ..Section::default() }
+    Section {
+        title: "Environment".to_owned(),
+        tables: vec![settings, source],
+        ..Section::default()
+    }
 }

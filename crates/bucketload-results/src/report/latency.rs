@@ -23,9 +23,19 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
 
 fn cdf(phase: &PhaseResult, tail: bool) -> Chart {
     let (title, y) = if tail {
-        ("Response time, the tail", Axis::log("share slower than", "%"))
+        (
+            "Response time, the tail",
+            Axis::log("share slower than", "%"),
+        )
     } else {
-        ("Latency CDF", Axis { min: Some(0.0), max: Some(1.0), ..Axis::linear("share of operations", "%") })
+        (
+            "Latency CDF",
+            Axis {
+                min: Some(0.0),
+                max: Some(1.0),
+                ..Axis::linear("share of operations", "%")
+            },
+        )
     };
     let mut chart = Chart::lines(title, Axis::log("latency", "ns"), y);
     for (i, class) in phase.classes.iter().enumerate() {
@@ -63,7 +73,10 @@ fn warm_up_mark(phase: &PhaseResult) -> Vec<Mark> {
     if warm_up == 0 {
         return Vec::new();
     }
-    vec![Mark { x: warm_up as f64 / 1e9, label: "end of warm-up".to_owned() }]
+    vec![Mark {
+        x: warm_up as f64 / 1e9,
+        label: "end of warm-up".to_owned(),
+    }]
 }
 
 fn bands(phase: &PhaseResult, class: &ClassResult) -> Chart {
@@ -83,17 +96,22 @@ fn bands(phase: &PhaseResult, class: &ClassResult) -> Chart {
             .map(|((&t, &ms), &n)| (t, (n > 0).then_some(ms * 1e6)))
             .collect()
     };
-    let band = (0..over.t_s.len())
+    let band: Vec<_> = (0..over.t_s.len())
         .filter(|&i| over.n[i] > 0)
         .map(|i| (over.t_s[i], over.p50_ms[i] * 1e6, over.p99_ms[i] * 1e6))
         .collect();
-    for (i, (name, values)) in
-        [("p50", &over.p50_ms), ("p99", &over.p99_ms), ("max", &over.max_ms)].into_iter().enumerate()
+    for (i, (name, values)) in [
+        ("p50", &over.p50_ms),
+        ("p99", &over.p99_ms),
+        ("max", &over.max_ms),
+    ]
+    .into_iter()
+    .enumerate()
     {
         chart.series.push(Series {
             name: name.to_owned(),
             points: line(values),
-            band: if i == 0 { std::mem::take(&mut Vec::clone(&band)) } else { Vec::new() },
+            band: if i == 0 { band.clone() } else { Vec::new() },
             dash: name == "max",
             ..Series::default()
         });

@@ -33,8 +33,11 @@ fn page(result: &RunResult) -> Page {
 }
 
 fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
-    let mut sections =
-        vec![summary::classes(phase), latency::section(phase), load::section(phase)];
+    let mut sections = vec![
+        summary::classes(phase),
+        latency::section(phase),
+        load::section(phase),
+    ];
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));
     }
@@ -43,6 +46,3 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
     }
     sections
 }
-
-#[cfg(test)]
-mod tests;

@@ -137,13 +137,20 @@ impl Axis {
     /// A linear axis.
     #[must_use]
     pub fn linear(label: &str, unit: &'static str) -> Self {
-        Self { label: label.to_owned(), unit, ..Self::default() }
+        Self {
+            label: label.to_owned(),
+            unit,
+            ..Self::default()
+        }
     }
 
     /// A logarithmic axis.
     #[must_use]
     pub fn log(label: &str, unit: &'static str) -> Self {
-        Self { log: true, ..Self::linear(label, unit) }
+        Self {
+            log: true,
+            ..Self::linear(label, unit)
+        }
     }
 }
 
@@ -196,7 +203,9 @@ impl Page {
     pub fn render(&self) -> String {
         // `<` must not occur inside the script element that carries the data: `</script>` would
         // end it. In JSON it only occurs inside strings, where the escape means the same.
-        let data = serde_json::to_string(self).unwrap_or_default().replace('<', "\\u003c");
+        let data = serde_json::to_string(self)
+            .unwrap_or_default()
+            .replace('<', "\\u003c");
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;");
         // The data goes in last, so that nothing in it is taken for a placeholder.
         TEMPLATE
@@ -215,10 +224,16 @@ mod tests {
     #[test]
     fn the_page_is_self_contained_and_cannot_be_broken_out_of() {
         let mut chart = Chart::lines("c", Axis::linear("t", "s"), Axis::log("l", "ns"));
-        chart.series.push(Series { name: "</script><b>%CSS%".into(), ..Series::default() });
+        chart.series.push(Series {
+            name: "</script><b>%CSS%".into(),
+            ..Series::default()
+        });
         let page = Page {
             title: "a<b&c".into(),
-            sections: vec![Section { charts: vec![chart], ..Section::default() }],
+            sections: vec![Section {
+                charts: vec![chart],
+                ..Section::default()
+            }],
             ..Page::default()
         };
         let html = page.render();
@@ -229,6 +244,10 @@ mod tests {
             assert!(!html.contains(forbidden), "{forbidden}");
         }
         let http = html.matches("http://").count();
-        assert_eq!(http, html.matches("http://www.w3.org/2000/svg").count(), "only the SVG name");
+        assert_eq!(
+            http,
+            html.matches("http://www.w3.org/2000/svg").count(),
+            "only the SVG name"
+        );
     }
 }

@@ -20,10 +20,20 @@ pub(super) fn head(result: &RunResult) -> Page {
     let mut reasons: Vec<String> = verdict
         .reasons
         .iter()
-        .map(|r| format!("{} ({}): {} {} {}", r.word, r.rule, r.condition, r.measured, r.advice))
+        .map(|r| {
+            format!(
+                "{} ({}): {} {} {}",
+                r.word, r.rule, r.condition, r.measured, r.advice
+            )
+        })
         .collect();
     reasons.extend(verdict.notes.iter().map(|note| format!("Note: {note}")));
-    reasons.extend(result.warnings.iter().map(|text| format!("Warning: {text}")));
+    reasons.extend(
+        result
+            .warnings
+            .iter()
+            .map(|text| format!("Warning: {text}")),
+    );
     Page {
         title: format!("{name} on {}", run.target),
         subtitle: format!(
@@ -60,7 +70,9 @@ fn meaning(word: Word) -> &'static str {
     match word {
         Word::Valid => "The figures mean what they say and may be compared.",
         Word::Degraded => "Measured properly, under conditions that forbid comparison.",
-        Word::Unsteady => "The measured window drifts: the figures depend on when it began and ended.",
+        Word::Unsteady => {
+            "The measured window drifts: the figures depend on when it began and ended."
+        }
         Word::Overloaded => {
             "The store could not keep up: throughput is the answer, latencies depend on the length of the run."
         }
@@ -73,13 +85,26 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     for phase in result.measured() {
-        fact("operations per second", units::number(phase.rates.ops_per_s.mean));
+        fact(
+            "operations per second",
+            units::number(phase.rates.ops_per_s.mean),
+        );
         if phase.rates.bytes_per_s.mean > 0.0 {
-            fact("throughput", format!("{}/s", units::bytes(phase.rates.bytes_per_s.mean)));
+            fact(
+                "throughput",
+                format!("{}/s", units::bytes(phase.rates.bytes_per_s.mean)),
+            );
         }
         for class in phase.classes.iter().take(2) {
-            if let Some(p99) = class.response.percentile(0.99).filter(|p| p.print != Print::Omit) {
-                fact(&format!("{} response p99", class.class), units::ns(p99.value_ns as f64));
+            if let Some(p99) = class
+                .response
+                .percentile(0.99)
+                .filter(|p| p.print != Print::Omit)
+            {
+                fact(
+                    &format!("{} response p99", class.class),
+                    units::ns(p99.value_ns as f64),
+                );
             }
         }
         let failed: u64 = phase.totals.failed;
@@ -114,7 +139,9 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
             ("failed", &class.failed_response),
         ] {
             if figures.n > 0 {
-                latency.rows.push(latency_row(&format!("{name} {kind}"), figures));
+                latency
+                    .rows
+                    .push(latency_row(&format!("{name} {kind}"), figures));
             }
         }
     }
@@ -125,7 +152,11 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
             phase.load.join("; "),
             units::number(window.seconds()),
             units::number(window.warmup_ns as f64 / 1e9),
-            if phase.open_loop { "open loop: arrivals do not wait for the store" } else { "closed loop" },
+            if phase.open_loop {
+                "open loop: arrivals do not wait for the store"
+            } else {
+                "closed loop"
+            },
         ),
         tables: vec![throughput(phase), latency],
         ..Section::default()
@@ -135,15 +166,27 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
 fn throughput(phase: &PhaseResult) -> Table {
     let mut table = Table {
         title: "Throughput and outcome".to_owned(),
-        head: ["", "ok", "ops/s", "bytes/s", "failed", "cancelled", "retries", "errors by kind"]
-            .map(str::to_owned)
-            .to_vec(),
+        head: [
+            "",
+            "ok",
+            "ops/s",
+            "bytes/s",
+            "failed",
+            "cancelled",
+            "retries",
+            "errors by kind",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         note: "± is the half-width of the 95 % confidence interval from batch means.".to_owned(),
         ..Table::default()
     };
     for class in &phase.classes {
-        let errors: Vec<String> =
-            class.errors.iter().map(|e| format!("{} {}", e.kind, units::count(e.count))).collect();
+        let errors: Vec<String> = class
+            .errors
+            .iter()
+            .map(|e| format!("{} {}", e.kind, units::count(e.count)))
+            .collect();
         table.rows.push(vec![
             class_name(phase, class),
             units::count(class.ok),
@@ -161,7 +204,11 @@ fn throughput(phase: &PhaseResult) -> Table {
 /// The class, with its work where the phase has several.
 pub(super) fn class_name(phase: &PhaseResult, class: &ClassResult) -> String {
     let several = phase.classes.iter().any(|other| other.work != class.work);
-    if several { format!("{} {}", class.work_name, class.class) } else { class.class.to_string() }
+    if several {
+        format!("{} {}", class.work_name, class.class)
+    } else {
+        class.class.to_string()
+    }
 }
 
 fn estimate(estimate: &Estimate, show: fn(f64) -> String) -> String {
@@ -173,7 +220,11 @@ fn estimate(estimate: &Estimate, show: fn(f64) -> String) -> String {
 
 /// One row of a latency table.
 pub(super) fn latency_row(name: &str, figures: &Latency) -> Vec<String> {
-    let mut row = vec![name.to_owned(), units::count(figures.n), units::ns(figures.mean_ns)];
+    let mut row = vec![
+        name.to_owned(),
+        units::count(figures.n),
+        units::ns(figures.mean_ns),
+    ];
     row.extend(figures.percentiles.iter().map(|p| match p.print {
         Print::Omit => "–".to_owned(),
         Print::Plain | Print::Bold => units::ns(p.value_ns as f64),

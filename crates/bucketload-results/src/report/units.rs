@@ -7,7 +7,15 @@ pub(super) fn ns(value: f64) -> String {
 
 /// A number of bytes with a binary unit.
 pub(super) fn bytes(value: f64) -> String {
-    scaled(value, &[(f64::powi(1024.0, 3), "GiB"), (f64::powi(1024.0, 2), "MiB"), (1024.0, "KiB"), (1.0, "B")])
+    scaled(
+        value,
+        &[
+            (f64::powi(1024.0, 3), "GiB"),
+            (f64::powi(1024.0, 2), "MiB"),
+            (1024.0, "KiB"),
+            (1.0, "B"),
+        ],
+    )
 }
 
 /// A plain number: exact below 10 000, else with thousands separated by thin spaces.
@@ -38,7 +46,10 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
         return "–".to_owned();
     }
     let last = steps.len() - 1;
-    let (factor, unit) = steps.iter().find(|(f, _)| value.abs() >= *f).unwrap_or(&steps[last]);
+    let (factor, unit) = steps
+        .iter()
+        .find(|(f, _)| value.abs() >= *f)
+        .unwrap_or(&steps[last]);
     let x = value / factor;
     let decimals = match x.abs() {
         0.0 => 0,
@@ -48,7 +59,11 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
         _ => 3,
     };
     let text = format!("{x:.decimals$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
     format!("{text} {unit}")
 }
 

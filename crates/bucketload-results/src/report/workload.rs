@@ -30,7 +30,9 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
 fn mix(entries: &[Realised]) -> Table {
     Table {
         title: "Mix".to_owned(),
-        head: ["", "operations", "share", "in theory"].map(str::to_owned).to_vec(),
+        head: ["", "operations", "share", "in theory"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: entries
             .iter()
             .map(|e| {
@@ -74,7 +76,11 @@ fn size_chart(entry: &Realised, sizes: &RealisedSizes) -> Chart {
     let mut chart = Chart::lines(
         &format!("Sizes of {}", entry.class),
         Axis::log("size", "B"),
-        Axis { min: Some(0.0), max: Some(1.0), ..Axis::linear("share of operations", "%") },
+        Axis {
+            min: Some(0.0),
+            max: Some(1.0),
+            ..Axis::linear("share of operations", "%")
+        },
     );
     for (name, dash) in [("realised", false), ("theory", true)] {
         let points = sizes
@@ -82,13 +88,19 @@ fn size_chart(entry: &Realised, sizes: &RealisedSizes) -> Chart {
             .iter()
             .map(|q| (if dash { q.theory } else { q.realised }.max(1.0), Some(q.q)))
             .collect();
-        chart.series.push(Series { name: name.to_owned(), points, dash, ..Series::default() });
+        chart.series.push(Series {
+            name: name.to_owned(),
+            points,
+            dash,
+            ..Series::default()
+        });
     }
     chart
 }
 
 fn popularity_table(entry: &Realised, popularity: &RealisedPopularity) -> Table {
-    let show = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), text);
+    let show =
+        |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), text);
     let mut rows: Vec<Vec<String>> = popularity
         .top
         .iter()
@@ -96,7 +108,11 @@ fn popularity_table(entry: &Realised, popularity: &RealisedPopularity) -> Table 
             vec![
                 format!("share of the top {}", units::count(top.k)),
                 show(top.theory, units::percent),
-                format!("{} ± {}", units::percent(top.realised), units::percent(top.standard_error)),
+                format!(
+                    "{} ± {}",
+                    units::percent(top.realised),
+                    units::percent(top.standard_error)
+                ),
             ]
         })
         .collect();
@@ -127,7 +143,11 @@ fn popularity_chart(entry: &Realised, popularity: &RealisedPopularity) -> Chart 
     );
     chart.series.push(Series {
         name: "realised".to_owned(),
-        points: popularity.by_rank.iter().map(|&(rank, share)| (rank as f64, Some(share))).collect(),
+        points: popularity
+            .by_rank
+            .iter()
+            .map(|&(rank, share)| (rank as f64, Some(share)))
+            .collect(),
         ..Series::default()
     });
     chart

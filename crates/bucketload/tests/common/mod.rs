@@ -35,10 +35,16 @@ impl Outcome {
     /// Panics unless the call ended with `code` and its messages hold each of `words`.
     #[track_caller]
     pub fn expect(&self, code: i32, words: &[&str]) {
-        let all = format!("exit code {}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr);
+        let all = format!(
+            "exit code {}\n--- stdout\n{}\n--- stderr\n{}",
+            self.code, self.stdout, self.stderr
+        );
         assert_eq!(self.code, code, "{all}");
         for word in words {
-            assert!(self.stderr.contains(word), "the message does not say {word:?}\n{all}");
+            assert!(
+                self.stderr.contains(word),
+                "the message does not say {word:?}\n{all}"
+            );
         }
     }
 
@@ -68,7 +74,13 @@ pub struct Serve {
 impl Serve {
     pub fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_bucketload"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--announce", "--exit-with-stdin"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--announce",
+                "--exit-with-stdin",
+            ])
             .args(args)
             .env("BUCKETLOAD_SERVE_ACCESS_KEY", ACCESS_KEY)
             .env("BUCKETLOAD_SERVE_SECRET_KEY", SECRET_KEY)
@@ -77,7 +89,9 @@ impl Serve {
             .spawn()
             .expect("the server starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let announced: serde_json::Value = serde_json::from_str(&line).expect("an announcement");
         let address = announced["listening"].as_str().unwrap().to_owned();
         Self { child, address }
@@ -98,7 +112,10 @@ impl Drop for Serve {
 /// Writes a workload file.
 pub fn workload(dir: &Path, text: &str) -> PathBuf {
     let path = dir.join("workload.toml");
-    std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    std::fs::File::create(&path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
     path
 }
 
