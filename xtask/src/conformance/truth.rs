@@ -39,19 +39,40 @@ pub(crate) fn stall() -> Result {
     let url = format!("http://{address}");
     let out = dir.file("run");
     let args = [
-        "run", &file, "--target", "s3://stall/t", "--create-bucket", "--endpoint-url", &url, "--out", &out,
-        "--output", "json",
+        "run",
+        &file,
+        "--target",
+        "s3://stall/t",
+        "--create-bucket",
+        "--endpoint-url",
+        &url,
+        "--out",
+        &out,
+        "--output",
+        "json",
     ];
     let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
     let class = run_class(&result)?;
-    let seconds = |kind: &str, q: &str| class[kind][q].as_f64().map(|ns| ns / 1e9).unwrap_or(f64::NAN);
-    let (p99, p999) = (seconds("response", "p99_ns"), seconds("response", "p999_ns"));
+    let seconds = |kind: &str, q: &str| {
+        class[kind][q]
+            .as_f64()
+            .map(|ns| ns / 1e9)
+            .unwrap_or(f64::NAN)
+    };
+    let (p99, p999) = (
+        seconds("response", "p99_ns"),
+        seconds("response", "p999_ns"),
+    );
     let service = seconds("service", "p999_ns");
     eprintln!("response p99 {p99:.3} s, p99.9 {p999:.3} s; service p99.9 {service:.4} s");
     let holds = (0.5..0.85).contains(&p99) && (0.85..1.1).contains(&p999) && service < 0.1;
-    if holds { Ok(()) } else { Err("the stall is not shown as it was".to_owned()) }
+    if holds {
+        Ok(())
+    } else {
+        Err("the stall is not shown as it was".to_owned())
+    }
 }
 
 fn run_class(result: &Value) -> Result<&Value> {
