@@ -1,14 +1,16 @@
 //! The steps of continuous integration.
 
-use crate::deps;
 use crate::sh::{Result, cargo, run, step};
+use crate::{conformance, deps, gates};
 
 /// Everything that must hold for a change to land.
 pub(crate) fn all() -> Result {
     step("lint", lint)?;
     step("test", test)?;
     step("deps", deps::check)?;
-    step("docs", || docs(&[]))
+    step("docs", || docs(&[]))?;
+    step("gates", || gates::all(&[]))?;
+    step("conformance", || conformance::all(&[]))
 }
 
 /// Format and clippy, warnings denied.

@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod deps;
+mod gates;
 mod own;
 mod server;
 mod sh;
@@ -21,7 +22,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   test          cargo test --workspace
   deps          dependency directions, licences and bans
   docs          rustdoc with warnings denied
-  conformance   [clients ...]  real servers, real clients, the whole program
+  gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
+  conformance   [PART ...]  real servers, real clients, the whole program
   bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
   floor         reference clients that the benchmarks compare with
 ";
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Some("deps") => deps::check(),
         Some("docs") => ci::docs(rest),
         Some("conformance") => conformance::all(rest),
+        Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),
         Some("floor") => bench::floor::main(rest),
         _ => {

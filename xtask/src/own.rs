@@ -86,17 +86,6 @@ impl Outcome {
         ))
     }
 
-    /// Fails unless standard error holds each of `words`.
-    pub(crate) fn expect_message(&self, words: &[&str]) -> Result {
-        match words.iter().find(|word| !self.stderr.contains(**word)) {
-            None => Ok(()),
-            Some(word) => Err(format!(
-                "{}: the message does not say {word:?}:\n{}",
-                self.shown, self.stderr
-            )),
-        }
-    }
-
     /// Standard output as JSON.
     pub(crate) fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.stdout).map_err(|e| {
@@ -226,11 +215,6 @@ impl Serve {
     /// Address, access key and secret key.
     pub(crate) fn endpoint(&self) -> (&str, &'static str, &'static str) {
         (&self.address, ACCESS_KEY, SECRET_KEY)
-    }
-
-    /// Process id.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
     }
 
     /// The environment that AWS clients read.
