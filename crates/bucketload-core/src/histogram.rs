@@ -251,7 +251,9 @@ impl Histogram {
         } else {
             self.lo..self.hi
         };
-        range.filter_map(|i| (self.counts[i] > 0).then(|| (i, self.counts[i])))
+        range
+            .map(|i| (i, self.counts[i]))
+            .filter(|&(_, count)| count > 0)
     }
 }
 
