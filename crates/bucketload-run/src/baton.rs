@@ -16,12 +16,12 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 
+use bucketload_core::generate::arrivals::{Arrival, Arrivals};
 use bucketload_core::op::Op;
 
 use crate::clock::now_ns;
 use crate::shard::Shard;
 use crate::slots::Slots;
-use crate::source::{Arrival, Arrivals};
 
 /// No worker.
 const NONE: usize = usize::MAX;

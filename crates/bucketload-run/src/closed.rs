@@ -22,9 +22,9 @@ pub(crate) struct Place {
     /// Index of the work within the phase.
     pub(crate) work: u16,
     /// Index of the worker among all of the work, over all agents.
-    pub(crate) index: u64,
+    pub(crate) index: u32,
     /// Workers of the work, over all agents.
-    pub(crate) of: u64,
+    pub(crate) of: u32,
 }
 
 /// The places of thread `thread` of `threads` on agent `agent` of `agents`: agent `a` has the
@@ -35,15 +35,11 @@ pub(crate) fn places(
     (agent, agents): (u32, u32),
     (thread, threads): (usize, usize),
 ) -> impl Iterator<Item = Place> {
-    (u64::from(agent)..u64::from(of))
+    (agent..of)
         .step_by(agents as usize)
         .skip(thread)
         .step_by(threads)
-        .map(move |index| Place {
-            work,
-            index,
-            of: u64::from(of),
-        })
+        .map(move |index| Place { work, index, of })
 }
 
 /// Works until the phase offers nothing more.
@@ -61,7 +57,7 @@ pub(crate) async fn labour<S: Session>(
         if turn > 0
             && let Some(think) = &think
         {
-            ready_ns = ready_ns.saturating_add(source.think_ns(place.index, turn));
+            ready_ns = ready_ns.saturating_add(source.think_ns(place.index, turn - 1));
             if ready_ns >= shard.cutoff_ns.get() {
                 break;
             }
@@ -75,7 +71,7 @@ pub(crate) async fn labour<S: Session>(
             now = now_ns();
         }
         shard.check_bytes(now);
-        let seq = place.index + turn * place.of;
+        let seq = u64::from(place.index) + turn * u64::from(place.of);
         if ready_ns.max(now) >= shard.cutoff_ns.get() || shard.beyond_ops(seq) {
             break;
         }
@@ -115,12 +111,12 @@ mod tests {
     proptest! {
         #[test]
         fn every_worker_has_exactly_one_place(of in 0u32..200, agents in 1u32..9, threads in 1usize..9) {
-            let mut seen: Vec<u64> = (0..agents)
+            let mut seen: Vec<u32> = (0..agents)
                 .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, (a, agents), (t, threads))))
                 .map(|p| p.index)
                 .collect();
             seen.sort_unstable();
-            prop_assert_eq!(seen, (0..u64::from(of)).collect::<Vec<_>>());
+            prop_assert_eq!(seen, (0..of).collect::<Vec<_>>());
         }
     }
 }

@@ -7,12 +7,13 @@ use std::task::Poll;
 
 use bucketload_core::driver::{Completion, Session};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, Request};
+use bucketload_core::op::{KeySource, Op, Request};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::clock::now_ns;
 use crate::shard::Shard;
 use crate::slots::Cut;
+use crate::source::content;
 
 /// One worker: a session and the buffers that its requests borrow from.
 pub(crate) struct Worker<S> {
@@ -27,14 +28,15 @@ pub(crate) struct Worker<S> {
 }
 
 impl<S> Worker<S> {
-    pub(crate) fn new(session: S, id: u32, slot: usize) -> Self {
+    /// A worker whose keys have at most `key_len` bytes.
+    pub(crate) fn new(session: S, id: u32, slot: usize, key_len: usize) -> Self {
         Self {
             session,
             id,
             slot,
             probe: Probe::new(now_ns),
-            key: String::with_capacity(128),
-            source: String::with_capacity(128),
+            key: String::with_capacity(key_len),
+            source: String::with_capacity(key_len),
         }
     }
 }
@@ -79,16 +81,17 @@ pub(crate) async fn perform<S: Session>(
     let op = taken.op;
     source.render(&op, &mut worker.key, &mut worker.source);
 
-    let verify = plan.verify && op.class.reads_body();
+    let batch = source.batch(&op);
+    let known = content(&shared.arena, &op);
+    let verify = plan.verify && op.class.reads_body() && known.is_some();
     let request = Request {
         op,
         bucket: &shared.bucket,
         key: &worker.key,
         source: &worker.source,
         delimiter: source.delimiter(&op),
-        keys: None,
-        content: (verify || op.class.writes_body())
-            .then(|| shared.arena.content(op.keyset, op.key, op.version, op.size)),
+        keys: batch.as_ref().map(|batch| batch as &dyn KeySource),
+        content: known.filter(|_| verify || op.class.writes_body()),
         verify,
     };
     let slot = worker.slot;
@@ -120,7 +123,9 @@ pub(crate) async fn perform<S: Session>(
         let probe = &worker.probe;
         let (connects, times) = probe.connects();
         if connects > 0 {
-            shard.recorder.tally().record_connect(times);
+            let mut tally = shard.recorder.tally();
+            tally.record_connect(times);
+            tally.connects += u64::from(connects - 1);
         }
         let connect_ns = times.dns_ns + times.tcp_ns + times.tls_ns;
         let error = match attempt {

@@ -110,7 +110,7 @@ impl Load {
             phase,
             sources: (0..works)
                 .map(|work| Source::new(&context.plan, phase, work, prefix))
-                .collect(),
+                .collect::<Result<_, _>>()?,
             arena: Arc::clone(&context.arena),
             bucket: options.bucket.clone(),
             share: options.share,

@@ -36,7 +36,8 @@ pub(crate) async fn open_session<D: Driver>(
     let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
     shard.slots.set_waker(slot, waker);
     shard.sessions.set(shard.sessions.get() + 1);
-    Ok(Worker::new(session, id, slot))
+    let lengths = shard.shared.sources.iter().map(|s| s.max_key_len());
+    Ok(Worker::new(session, id, slot, lengths.max().unwrap_or(0)))
 }
 
 /// Opens a session, or fails when it takes longer than `timeout_ns`.

@@ -1,150 +1,132 @@
-//! Where a work's operations come from: arrivals, operations, names and think times.
+//! The generators of one work, put together: arrivals, operations, names and think times.
+//!
+//! Everything is a function of the plan's seed and a counter; a source is immutable and shared by
+//! all load threads.
 
-use std::fmt::Write as _;
-
-use bucketload_core::generate::rng::mix64;
+use bucketload_core::generate::LawError;
+use bucketload_core::generate::arrivals::{Arrivals, Schedule, Shard};
+use bucketload_core::generate::names::{KeyBatch, KeyNames};
+use bucketload_core::generate::ops::{ContentId, OpGen};
+use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::op::{Op, OpClass};
-use bucketload_core::plan::{ArrivalLaw, GapLaw, KeyLaw, ModelPlan, Plan, SizeKind, WorkPlan};
+use bucketload_core::payload::{Arena, Content};
+use bucketload_core::plan::{GapLaw, MixEntry, ModelPlan, Plan};
 
-/// One planned arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival {
-    pub(crate) seq: u64,
-    /// Nanoseconds since the start of the phase.
-    pub(crate) due_ns: u64,
-}
+use crate::error::RunError;
 
-/// The arrivals that one thread takes from the global schedule.
-#[derive(Clone)]
-pub(crate) struct Arrivals {
-    gap_ns: f64,
-    seed: u64,
-    poisson: bool,
-    seq: u64,
-    at: f64,
-    index: u64,
-    of: u64,
-}
-
-impl Iterator for Arrivals {
-    type Item = Arrival;
-    fn next(&mut self) -> Option<Arrival> {
-        loop {
-            let seq = self.seq;
-            self.seq += 1;
-            if self.poisson {
-                let u = (mix64(self.seed ^ seq) >> 11) as f64 / (1u64 << 53) as f64;
-                self.at += -(1.0 - u).ln() * self.gap_ns;
-            } else {
-                self.at += self.gap_ns;
-            }
-            if seq % self.of == self.index {
-                return Some(Arrival {
-                    seq,
-                    due_ns: self.at as u64,
-                });
-            }
-        }
-    }
-}
-
-/// The generators of one work.
+/// The generators of one work of one phase.
 pub(crate) struct Source {
-    seed: u64,
-    work: WorkPlan,
-    plan: Plan,
-    prefix: String,
+    ops: OpGen,
+    schedule: Option<Schedule>,
+    think: Option<ThinkTime>,
+    names: Vec<KeyNames>,
+    mix: Vec<MixEntry>,
 }
 
 impl Source {
-    pub(crate) fn new(plan: &Plan, phase: usize, work: usize, prefix: &str) -> Self {
-        Self {
-            seed: plan.seed ^ mix64((phase * 1000 + work) as u64),
-            work: plan.phases[phase].works[work].clone(),
-            plan: plan.clone(),
-            prefix: prefix.to_owned(),
-        }
-    }
-
-    pub(crate) fn arrivals(&self, index: u64, of: u64) -> Arrivals {
-        let (rate, poisson) = match &self.work.model {
-            ModelPlan::Open { arrival, .. } => match arrival {
-                ArrivalLaw::Constant { rate } => (*rate, false),
-                ArrivalLaw::Poisson { rate } => (*rate, true),
-                _ => (1.0, false),
-            },
-            ModelPlan::Closed { .. } => (1.0, false),
-        };
-        Arrivals {
-            gap_ns: 1e9 / rate,
-            seed: self.seed,
-            poisson,
-            seq: 0,
-            at: 0.0,
-            index,
-            of,
-        }
-    }
-
-    pub(crate) fn op(&self, seq: u64) -> Op {
-        let total: f64 = self.work.mix.iter().map(|m| m.weight).sum();
-        let mut u = (mix64(self.seed ^ mix64(seq)) >> 11) as f64 / (1u64 << 53) as f64 * total;
-        let mut entry = self.work.mix.len() - 1;
-        for (i, m) in self.work.mix.iter().enumerate() {
-            if u < m.weight {
-                entry = i;
-                break;
+    /// The generators of work number `work` of phase number `phase`, with names below `prefix`.
+    pub(crate) fn new(
+        plan: &Plan,
+        phase: usize,
+        work: usize,
+        prefix: &str,
+    ) -> Result<Self, RunError> {
+        let refused = |error: LawError| RunError::Options(format!("the plan's {error}"));
+        let ops = OpGen::new(plan, phase, work).map_err(refused)?;
+        let names = plan
+            .keysets
+            .iter()
+            .enumerate()
+            .map(|(i, set)| {
+                KeyNames::new(prefix, set)
+                    .map_err(|e| RunError::Options(format!("the plan's keysets[{i}].{e}")))
+            })
+            .collect::<Result<_, _>>()?;
+        let work_plan = &plan.phases[phase].works[work];
+        // The generator of operations has refused indices beyond 65535.
+        let (phase, work) = (phase as u16, work as u16);
+        let (schedule, think) = match &work_plan.model {
+            ModelPlan::Open { arrival, .. } => {
+                let schedule = Schedule::new(plan.seed, phase, work, arrival).map_err(refused)?;
+                (Some(schedule), None)
             }
-            u -= m.weight;
-        }
-        let m = &self.work.mix[entry];
-        let set = &self.plan.keysets[m.keyset as usize];
-        let key = match m.keys {
-            KeyLaw::Sequential => seq,
-            KeyLaw::Fresh => set.count + seq,
-            _ => mix64(self.seed ^ !seq) % set.count.max(1),
+            ModelPlan::Closed { think, .. } => {
+                let none = *think == GapLaw::None;
+                let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
+                (None, (!none).then_some(think))
+            }
         };
-        let size = match &set.size.law {
-            SizeKind::Const { bytes } => *bytes,
-            _ => 4096,
-        };
-        Op {
-            seq,
-            class: m.class,
-            entry: entry as u16,
-            keyset: m.keyset,
-            key,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size,
-            range: None,
-            count: m.count,
-            pages: m.pages,
-        }
+        Ok(Self {
+            ops,
+            schedule,
+            think,
+            names,
+            mix: work_plan.mix.clone(),
+        })
     }
 
-    pub(crate) fn delimiter(&self, op: &Op) -> &str {
-        &self.work.mix[usize::from(op.entry)].delimiter
+    /// Share `index` of `of` of the schedule; `None` for closed loops.
+    pub(crate) fn arrivals(&self, index: u32, of: u32) -> Option<Arrivals> {
+        Some(self.schedule.as_ref()?.shard(Shard { index, of }))
     }
 
+    /// The operation with sequence number `seq`.
+    #[inline]
+    pub(crate) fn op(&self, seq: u64) -> Op {
+        self.ops.op(seq)
+    }
+
+    /// Whether workers pause between operations.
+    pub(crate) fn has_think_time(&self) -> bool {
+        self.think.is_some()
+    }
+
+    /// The pause of worker `worker` (over all agents) after its `iteration`-th operation.
+    pub(crate) fn think_ns(&self, worker: u32, iteration: u64) -> u64 {
+        self.think
+            .as_ref()
+            .map_or(0, |think| think.pause_ns(worker, iteration))
+    }
+
+    /// Writes the operation's key and, for copies, its source key; allocates nothing once the
+    /// buffers are large enough.
+    #[inline]
     pub(crate) fn render(&self, op: &Op, key: &mut String, source: &mut String) {
-        key.clear();
-        source.clear();
-        key.push_str(&self.prefix);
-        key.push_str(&self.plan.keysets[usize::from(op.keyset)].prefix);
-        if !matches!(op.class, OpClass::List | OpClass::ListV1) {
-            let _ = write!(key, "{:012}", op.key);
+        let names = &self.names[usize::from(op.keyset)];
+        match op.class {
+            OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
+                names.render_prefix(op.key, key);
+            }
+            _ => names.render(op.key, key),
+        }
+        if matches!(op.class, OpClass::Copy | OpClass::MultipartCopy) {
+            self.names[usize::from(op.source_keyset)].render(op.source_key, source);
+        } else {
+            source.clear();
         }
     }
 
-    pub(crate) fn think_ns(&self, _worker: u64, _iteration: u64) -> u64 {
-        match self.work.model {
-            ModelPlan::Closed {
-                think: GapLaw::Constant { ns },
-                ..
-            } => ns,
-            _ => 0,
-        }
+    /// Bytes that the longest key needs.
+    pub(crate) fn max_key_len(&self) -> usize {
+        self.names.iter().map(KeyNames::max_len).max().unwrap_or(0)
     }
+
+    /// The keys of a request about several objects.
+    #[inline]
+    pub(crate) fn batch(&self, op: &Op) -> Option<KeyBatch<'_>> {
+        (op.class == OpClass::DeleteMany).then(|| self.names[usize::from(op.keyset)].batch(op.key))
+    }
+
+    /// The delimiter of a list operation.
+    #[inline]
+    pub(crate) fn delimiter(&self, op: &Op) -> &str {
+        &self.mix[usize::from(op.entry)].delimiter
+    }
+}
+
+/// What the operation writes, or what it reads as far as that is known.
+#[inline]
+pub(crate) fn content<'a>(arena: &'a Arena, op: &Op) -> Option<Content<'a>> {
+    let id = ContentId::of(op)?;
+    Some(arena.content(id.keyset, id.key, id.version, id.size))
 }

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use bucketload_core::driver::Driver;
-use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan};
+use bucketload_core::plan::{ArrivalLaw, ModelPlan};
 use bucketload_core::tally::Tally;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{LocalSet, spawn_local};
@@ -131,12 +131,12 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
-            ModelPlan::Closed { workers, think } => {
+            ModelPlan::Closed { workers, .. } => {
                 let mine: Vec<_> = places(number, *workers, share, position).collect();
                 shard.slots.reserve(mine.len());
-                let think = match think {
-                    GapLaw::None => None,
-                    _ => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
+                let think = match shared.sources[index].has_think_time() {
+                    false => None,
+                    true => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
                 };
                 if let Some(think) = &think {
                     let (think, shard) = (Rc::clone(think), Rc::clone(shard));
@@ -162,7 +162,9 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 let Some(lot) = Lot::of(*max_in_flight, share, position) else {
                     continue;
                 };
-                let arrivals = shared.sources[index].arrivals(lot.index, lot.of);
+                let Some(arrivals) = shared.sources[index].arrivals(lot.index, lot.of) else {
+                    continue;
+                };
                 let baton = Rc::new(Baton::new(number, lot.cap, arrivals));
                 let open = Rc::new(OpenWork {
                     shard: Rc::clone(shard),
@@ -208,8 +210,8 @@ async fn closed_worker<D: Driver>(
 
 /// A thread's part of an open work.
 struct Lot {
-    index: u64,
-    of: u64,
+    index: u32,
+    of: u32,
     /// Most sessions.
     cap: usize,
 }
@@ -223,21 +225,20 @@ impl Lot {
         (agent, agents): (u32, u32),
         (thread, threads): (usize, usize),
     ) -> Option<Self> {
-        let (agent, agents) = (u64::from(agent), u64::from(agents));
-        let cap = u64::from(max_in_flight);
-        let mine = (cap / agents + u64::from(agent < cap % agents)).max(1);
-        let threads = (threads as u64).min(cap / agents).max(1);
-        let thread = thread as u64;
+        let mine = (max_in_flight / agents + u32::from(agent < max_in_flight % agents)).max(1);
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        let threads = threads.min(max_in_flight / agents).max(1);
+        let thread = u32::try_from(thread).unwrap_or(u32::MAX);
         (thread < threads).then(|| Self {
             index: agent + agents * thread,
             of: agents * threads,
-            cap: usize::try_from(mine / threads + u64::from(thread < mine % threads)).unwrap_or(1),
+            cap: (mine / threads + u32::from(thread < mine % threads)) as usize,
         })
     }
 }
 
 /// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
-fn initial_sessions(arrival: &ArrivalLaw, threads: u64) -> usize {
+fn initial_sessions(arrival: &ArrivalLaw, threads: u32) -> usize {
     let peak = match arrival {
         ArrivalLaw::Constant { rate }
         | ArrivalLaw::Poisson { rate }
@@ -248,7 +249,7 @@ fn initial_sessions(arrival: &ArrivalLaw, threads: u64) -> usize {
         ArrivalLaw::Steps { rates, .. } => rates.first().copied().unwrap_or(0.0) / 100.0,
     };
     // A cast of a float saturates.
-    ((peak / threads as f64) as usize).clamp(4, 256)
+    ((peak / f64::from(threads)) as usize).clamp(4, 256)
 }
 
 /// Watches over the phase until nothing is left to do.
@@ -334,7 +335,8 @@ mod tests {
             prop_assert_eq!(lots.iter().map(|l| l.cap).sum::<usize>(), cap as usize);
             prop_assert!(lots.iter().all(|l| l.cap >= 1));
             for seq in 0..1000u64 {
-                let takers = lots.iter().filter(|l| seq % l.of == l.index).count();
+                let takes = |l: &&Lot| seq % u64::from(l.of) == u64::from(l.index);
+                let takers = lots.iter().filter(takes).count();
                 prop_assert_eq!(takers, 1);
             }
         }
