@@ -1,1 +1,3 @@
-//! x
+//! Adapters from Bucketload operations to storage APIs.
+
+pub mod s3;

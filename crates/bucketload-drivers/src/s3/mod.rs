@@ -1,0 +1,18 @@
+//! The native S3 driver.
+
+mod canonical;
+mod config;
+mod credentials;
+mod discover;
+mod encode;
+mod endpoint;
+mod profile;
+mod sha256;
+mod sign;
+
+pub use config::{
+    Addressing, ChecksumAlgorithm, ConfigError, Origin, PayloadMode, S3Config, Source, TlsConfig,
+};
+pub use credentials::{Credentials, Secret};
+pub use discover::S3Overrides;
+pub use endpoint::{Endpoint, MAX_ENDPOINTS};
