@@ -279,14 +279,19 @@ mod tests {
             assert!(one.ensure_bucket("b").await.unwrap());
             assert!(!one.ensure_bucket("b").await.unwrap());
             for i in 0..1001 {
-                one.put_small("b", &format!("p/{i:04}"), b"x").await.unwrap();
+                one.put_small("b", &format!("p/{i:04}"), b"x")
+                    .await
+                    .unwrap();
             }
             one.put_small("b", "q", b"mark").await.unwrap();
             let mut two = driver.open(WORKER, &mut probe).await.unwrap();
             assert_eq!(two.get_small("b", "q").await.unwrap(), b"mark");
             let page = two.list_keys("b", "p/", None).await.unwrap();
             assert_eq!(page.keys.len(), 1000);
-            let rest = two.list_keys("b", "p/", page.next.as_deref()).await.unwrap();
+            let rest = two
+                .list_keys("b", "p/", page.next.as_deref())
+                .await
+                .unwrap();
             assert_eq!((rest.keys, rest.next), (vec!["p/1000".to_owned()], None));
             let error = two.delete_bucket("b").await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Conflict);
@@ -294,8 +299,14 @@ mod tests {
                 two.delete_keys("b", &keys).await.unwrap();
             }
             two.delete_bucket("b").await.unwrap();
-            assert_eq!(one.head_bucket("b").await.unwrap_err().kind, ErrorKind::NotFound);
-            assert_eq!(one.get_small("b", "q").await.unwrap_err().kind, ErrorKind::NotFound);
+            assert_eq!(
+                one.head_bucket("b").await.unwrap_err().kind,
+                ErrorKind::NotFound
+            );
+            assert_eq!(
+                one.get_small("b", "q").await.unwrap_err().kind,
+                ErrorKind::NotFound
+            );
         });
     }
 }

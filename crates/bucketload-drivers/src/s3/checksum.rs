@@ -186,7 +186,11 @@ mod tests {
         content.fill(0, &mut whole);
         for (offset, len) in [(0, 700_000), (262_140, 40), (100, 0), (699_999, 1)] {
             let mut seen = Vec::new();
-            let span = Span { content, offset, len };
+            let span = Span {
+                content,
+                offset,
+                len,
+            };
             span.each(|bytes| seen.extend_from_slice(bytes));
             assert_eq!(seen, &whole[offset as usize..(offset + len) as usize]);
             for algorithm in ChecksumAlgorithm::ALL {

@@ -50,7 +50,11 @@ impl Layout {
 
     /// Bytes on the wire: data and framing.
     pub(crate) fn wire_len(&self) -> u64 {
-        let signature = if self.signed { SIGNATURE.len() as u64 + 64 } else { 0 };
+        let signature = if self.signed {
+            SIGNATURE.len() as u64 + 64
+        } else {
+            0
+        };
         let line = |size: u64| u64::from(hex_digits(size)) + signature + 2;
         let full = self.len / self.chunk;
         let part = self.len % self.chunk;
@@ -68,17 +72,36 @@ impl Layout {
         total
     }
 
-    /// Renders the framing of `span` into `out`, each frame preceded by its length in two bytes.
-    /// `signer` and `seed` (the signature of the head) are needed for signed chunks only.
+    /// Appends the SHA-256 of each chunk of `span` to `digests`.
+    pub(crate) fn digest(&self, span: Span<'_>, digests: &mut Vec<u8>) {
+        let mut at = 0;
+        while at < self.len {
+            let len = self.chunk.min(self.len - at);
+            let offset = span.offset + at;
+            digests.extend_from_slice(
+                &Span {
+                    offset,
+                    len,
+                    ..span
+                }
+                .sha256(),
+            );
+            at += len;
+        }
+    }
+
+    /// Renders the framing into `out`, each frame preceded by its length in two bytes. Signed
+    /// chunks need `digests` (see [`Layout::digest`]), the signer, and the signature of the head.
     pub(crate) fn render(
         &self,
         out: &mut Vec<u8>,
-        span: Span<'_>,
+        digests: &[u8],
         checksum: Option<&Base64>,
         signing: Option<(&Signer, Signature)>,
     ) {
         out.clear();
         let mut chain = signing.filter(|_| self.signed);
+        let mut digests = digests.as_chunks::<32>().0.iter();
         let mut at = 0;
         loop {
             let size = self.chunk.min(self.len - at);
@@ -88,16 +111,9 @@ impl Layout {
             }
             encode::push_hex(out, size);
             if let Some((signer, previous)) = &mut chain {
-                let data = Span {
-                    offset: span.offset + at,
-                    len: size,
-                    ..span
-                };
-                *previous = if size == 0 {
-                    signer.sign_chunk(previous, &sha256(b""))
-                } else {
-                    signer.sign_chunk(previous, &data.sha256())
-                };
+                // There is a digest for every chunk but the last, which is empty.
+                let digest = digests.next().copied().unwrap_or_else(|| sha256(b""));
+                *previous = signer.sign_chunk(previous, &digest);
                 out.extend_from_slice(SIGNATURE);
                 out.extend_from_slice(previous);
             }
@@ -238,7 +254,12 @@ mod tests {
         let layout = Layout::new(mode, Some(algorithm), span.len);
         let mut frames = Vec::new();
         let checksum = algorithm.of(span);
-        layout.render(&mut frames, span, Some(&checksum), Some((signer, [b'0'; 64])));
+        layout.render(
+            &mut frames,
+            span,
+            Some(&checksum),
+            Some((signer, [b'0'; 64])),
+        );
         let mut pieces = Pieces::new(&layout, span, &frames);
         let mut wire = Vec::new();
         loop {

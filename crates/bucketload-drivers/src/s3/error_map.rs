@@ -36,10 +36,14 @@ impl ErrorDocument {
                 "Endpoint" => &mut out.endpoint,
                 _ => return,
             };
-            slot.clear();
-            text.push_to(slot);
+            *slot = text.get();
         });
-        for text in [&mut out.code, &mut out.message, &mut out.region, &mut out.endpoint] {
+        for text in [
+            &mut out.code,
+            &mut out.message,
+            &mut out.region,
+            &mut out.endpoint,
+        ] {
             *text = tidy(text);
         }
         out
@@ -126,12 +130,25 @@ fn kind_of(status: u16, document: &ErrorDocument) -> ErrorKind {
     }
     match code {
         // AWS and MinIO, including its SlowDownRead and SlowDownWrite.
-        "SlowDown" | "SlowDownRead" | "SlowDownWrite" | "Throttling" | "ThrottlingException"
-        | "TooManyRequests" | "TooManyRequestsException" | "RequestLimitExceeded"
+        "SlowDown"
+        | "SlowDownRead"
+        | "SlowDownWrite"
+        | "Throttling"
+        | "ThrottlingException"
+        | "TooManyRequests"
+        | "TooManyRequestsException"
+        | "RequestLimitExceeded"
         | "BandwidthLimitExceeded" => return ErrorKind::Throttled,
-        "AuthorizationHeaderMalformed" | "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired"
-        | "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "AccessDenied"
-        | "RequestTimeTooSkewed" | "InvalidSecurity" | "NotSignedUp" => return ErrorKind::Auth,
+        "AuthorizationHeaderMalformed"
+        | "ExpiredToken"
+        | "InvalidToken"
+        | "TokenRefreshRequired"
+        | "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "AccessDenied"
+        | "RequestTimeTooSkewed"
+        | "InvalidSecurity"
+        | "NotSignedUp" => return ErrorKind::Auth,
         "NotImplemented" | "MethodNotAllowed" => return ErrorKind::Unsupported,
         "NoSuchKey" | "NoSuchBucket" | "NoSuchUpload" | "NoSuchVersion" | "NoSuchTagSet" => {
             return ErrorKind::NotFound;
@@ -212,9 +229,17 @@ mod tests {
             (501, "NotImplemented", ErrorKind::Unsupported),
         ] {
             let error = to_error(status, &document(code, "why"), &CONTEXT);
-            assert_eq!((error.kind, error.status), (kind, status), "{status} {code}");
+            assert_eq!(
+                (error.kind, error.status),
+                (kind, status),
+                "{status} {code}"
+            );
         }
-        let error = to_error(500, &document("InternalError", "write: No space left on device"), &CONTEXT);
+        let error = to_error(
+            500,
+            &document("InternalError", "write: No space left on device"),
+            &CONTEXT,
+        );
         assert_eq!(error.kind, ErrorKind::Full);
     }
 
@@ -224,20 +249,38 @@ mod tests {
             <Region>eu-west-1</Region></Error>";
         let error = to_error(400, &ErrorDocument::parse(xml), &CONTEXT);
         assert_eq!(error.kind, ErrorKind::Auth);
-        assert!(error.detail.contains("expects region `eu-west-1`"), "{error}");
+        assert!(
+            error.detail.contains("expects region `eu-west-1`"),
+            "{error}"
+        );
         assert!(error.detail.contains("signed for `us-east-1`"), "{error}");
-        let context = Context { bucket_region: "eu-west-2", ..CONTEXT };
+        let context = Context {
+            bucket_region: "eu-west-2",
+            ..CONTEXT
+        };
         let error = to_error(301, &document("PermanentRedirect", "m"), &context);
-        assert!(error.detail.contains("expects region `eu-west-2`"), "{error}");
-        let context = Context { location: "http://other/", ..CONTEXT };
+        assert!(
+            error.detail.contains("expects region `eu-west-2`"),
+            "{error}"
+        );
+        let context = Context {
+            location: "http://other/",
+            ..CONTEXT
+        };
         let error = to_error(307, &document("", ""), &context);
-        assert!(error.detail.contains("points to `http://other/`"), "{error}");
+        assert!(
+            error.detail.contains("points to `http://other/`"),
+            "{error}"
+        );
     }
 
     #[test]
     fn secrets_and_long_texts_stay_out() {
         let credentials = Credentials::new("AKID", "sekrit");
-        let context = Context { credentials: Some(&credentials), ..CONTEXT };
+        let context = Context {
+            credentials: Some(&credentials),
+            ..CONTEXT
+        };
         let message = format!("sekrit\n{}", "x".repeat(2000));
         let error = to_error(400, &document("Odd", &message), &context);
         assert!(!error.detail.contains("sekrit") && !error.detail.contains('\n'));
@@ -249,7 +292,10 @@ mod tests {
 
     #[test]
     fn only_error_documents_are_found() {
-        assert_eq!(ErrorDocument::find(b"<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"), None);
+        assert_eq!(
+            ErrorDocument::find(b"<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"),
+            None
+        );
         let found = ErrorDocument::find(b"<Error><Code>InternalError</Code></Error>");
         assert_eq!(found.unwrap().code, "InternalError");
         assert_eq!(ErrorDocument::find(b""), None);

@@ -16,22 +16,26 @@ use super::encode;
 use super::endpoint::Endpoint;
 use super::sign::{Signature, Signer};
 
+/// No request has more signed header fields of its own.
+const MAX_HEADERS: usize = 8;
 const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
 
 /// Signed header fields of one request, kept sorted by name.
 #[derive(Clone, Copy)]
 pub(crate) struct Headers<'a> {
-    list: [Header<'a>; Self::MAX],
+    list: [Header<'a>; MAX_HEADERS],
     len: usize,
 }
 
 impl<'a> Headers<'a> {
-    /// No request has more of them.
-    const MAX: usize = 8;
-
     pub(crate) const fn new() -> Self {
         Self {
-            list: [const { Header { name: "", value: b"" } }; Self::MAX],
+            list: [const {
+                Header {
+                    name: "",
+                    value: b"",
+                }
+            }; MAX_HEADERS],
             len: 0,
         }
     }
@@ -289,8 +293,16 @@ mod tests {
     fn an_anonymous_head_in_virtual_style() {
         let mut config = config(None);
         config.addressing = Addressing::Virtual;
-        let parts = Parts { payload: b"", query: b"list-type=2", key: "", ..PARTS };
-        let unsigned = Unsigned { range: None, content_length: Some(0) };
+        let parts = Parts {
+            payload: b"",
+            query: b"list-type=2",
+            key: "",
+            ..PARTS
+        };
+        let unsigned = Unsigned {
+            range: None,
+            content_length: Some(0),
+        };
         let head = render(&config, &parts, unsigned);
         let want = format!(
             "GET /?list-type=2 HTTP/1.1\r\nHost: examplebucket.s3.test:9000\r\n\

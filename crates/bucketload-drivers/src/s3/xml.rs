@@ -22,33 +22,34 @@ pub(crate) struct Text<'a> {
 
 impl Text<'_> {
     /// Appends the text with its references resolved. Unknown references stay as they are.
-    pub(crate) fn push_to(&self, out: &mut String) {
+    pub(crate) fn push_to(&self, out: &mut Vec<u8>) {
         let mut rest = self.raw;
         while !self.literal
             && let Some(at) = rest.find('&')
         {
-            out.push_str(&rest[..at]);
+            out.extend_from_slice(&rest.as_bytes()[..at]);
             rest = &rest[at..];
             let end = rest.as_bytes().iter().take(12).position(|&b| b == b';');
             match end.and_then(|end| Some((end, reference(&rest[1..end])?))) {
                 Some((end, c)) => {
-                    out.push(c);
+                    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                     rest = &rest[end + 1..];
                 }
                 None => {
-                    out.push('&');
+                    out.push(b'&');
                     rest = &rest[1..];
                 }
             }
         }
-        out.push_str(rest);
+        out.extend_from_slice(rest.as_bytes());
     }
 
     /// The text with its references resolved.
     pub(crate) fn get(&self) -> String {
-        let mut out = String::with_capacity(self.raw.len());
+        let mut out = Vec::with_capacity(self.raw.len());
         self.push_to(&mut out);
-        out
+        // Pieces of text and encoded characters are UTF-8, and so is what they make.
+        String::from_utf8(out).unwrap_or_default()
     }
 
     /// Whether the text is `wanted`, which needs no reference.
@@ -91,7 +92,7 @@ pub(crate) fn leaves<'a>(
 ) -> Result<(), Malformed> {
     let mut rest = std::str::from_utf8(xml).map_err(|_| Malformed)?;
     let mut path = [""; DEPTH];
-    let mut depth = 0;
+    let mut depth = 0usize;
     let mut text = Text::default();
     // Whether the last tag was a start: only then does an end close a leaf.
     let mut leaf = false;
@@ -205,7 +206,9 @@ mod tests {
 
     fn all(xml: &str) -> Result<Vec<(String, String)>, Malformed> {
         let mut out = Vec::new();
-        leaves(xml.as_bytes(), |path, text| out.push((path.join("/"), text.get())))?;
+        leaves(xml.as_bytes(), |path, text| {
+            out.push((path.join("/"), text.get()))
+        })?;
         Ok(out)
     }
 
@@ -238,8 +241,18 @@ mod tests {
     #[test]
     fn malformed_documents_are_refused() {
         for xml in [
-            "", "text", "<a>", "<a></b>", "</a>", "<a><b></a></b>", "<a", "<a/><b/>", "< a></a>",
-            "<a><!-- </a>", "<a b='>", "<a><b><c><d><e><f><g><h><i/></h></g></f></e></d></c></b></a>",
+            "",
+            "text",
+            "<a>",
+            "<a></b>",
+            "</a>",
+            "<a><b></a></b>",
+            "<a",
+            "<a/><b/>",
+            "< a></a>",
+            "<a><!-- </a>",
+            "<a b='>",
+            "<a><b><c><d><e><f><g><h><i/></h></g></f></e></d></c></b></a>",
         ] {
             assert_eq!(all(xml), Err(Malformed), "{xml}");
         }
