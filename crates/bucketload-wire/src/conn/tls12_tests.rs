@@ -48,7 +48,9 @@ fn data_flows_both_ways_and_sessions_resume() {
         .build()
         .unwrap();
     let (client, server) = configs();
-    let body: Vec<u8> = (0..1_500_000u32).map(|i| (i * 7919 >> 8) as u8).collect();
+    let body: Vec<u8> = (0..1_500_000u32)
+        .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8)
+        .collect();
     runtime.block_on(async {
         for attempt in 0..2 {
             let port = Port::bind("127.0.0.1:0".parse().unwrap()).unwrap();
