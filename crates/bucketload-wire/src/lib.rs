@@ -14,8 +14,8 @@
 //! sock   a non-blocking TCP socket that counts its syscalls  unsafe code stays in `sys`
 //! ```
 //!
-//! beside them [`listen`] (a loopback listener for several threads), [`dns`] (names resolved off
-//! the load thread), [`hosts`] (`host{1...8}:9000`), and [`timer`] (waits of microsecond accuracy).
+//! beside them [`listen`] (a listener for several threads), [`dns`] (names resolved off the load
+//! thread) and [`hosts`] (`host{1...8}:9000`).
 //!
 //! # A client, one request
 //!
@@ -53,7 +53,9 @@
 #![cfg(target_os = "linux")]
 
 pub mod conn;
+pub mod dns;
 pub mod error;
+pub mod hosts;
 pub mod http;
 pub mod listen;
 mod scratch;

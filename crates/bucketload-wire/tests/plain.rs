@@ -327,3 +327,56 @@ fn listeners_share_a_port_within_a_group_only() {
         assert_eq!(accepted, 8);
     });
 }
+
+#[test]
+fn a_body_that_ends_with_the_connection_is_received() {
+    run(async {
+        for reset in [false, true] {
+            let (mut a, mut b) = pair().await;
+            b.send(b"head\n", &body(100_000)).await.unwrap();
+            assert_eq!(line(&mut a).await.unwrap(), "head");
+            a.readable().await.unwrap();
+            if reset {
+                b.reset();
+            } else {
+                b.close();
+            }
+            let mut seen = Vec::new();
+            let length = a
+                .recv_until_close(|at, bytes| {
+                    assert_eq!(at, seen.len() as u64);
+                    seen.extend_from_slice(bytes);
+                    Ok::<_, Error>(())
+                })
+                .await;
+            if reset {
+                assert!(matches!(length, Err(Error::Reset)), "{length:?}");
+            } else {
+                assert_eq!(length.unwrap(), 100_000);
+                assert_eq!(seen, body(100_000));
+            }
+            assert!(a.is_broken());
+        }
+    });
+}
+
+#[test]
+fn busy_polling_receives_the_same() {
+    run(async {
+        let (mut a, mut b) = pair().await;
+        a.set_busy_poll(true);
+        let server = tokio::task::spawn_local(async move {
+            while let Ok(text) = line(&mut b).await {
+                let answer = format!("{text}!\n");
+                b.send(answer.as_bytes(), &body(3_000_000)).await.unwrap();
+            }
+        });
+        for i in 0..5 {
+            a.send(format!("{i}\n").as_bytes(), b"").await.unwrap();
+            assert_eq!(line(&mut a).await.unwrap(), format!("{i}!"));
+            a.discard(3_000_000).await.unwrap();
+        }
+        drop(a);
+        server.await.unwrap();
+    });
+}

@@ -11,6 +11,8 @@ mod recv;
 mod seal;
 mod send;
 mod tls;
+#[cfg(test)]
+mod tls12_tests;
 
 use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
@@ -84,6 +86,11 @@ impl Conn {
     #[must_use]
     pub const fn calls(&self) -> Calls {
         self.sock.calls()
+    }
+
+    /// Makes waits for bytes spin, see [`Sock::set_busy_poll`].
+    pub const fn set_busy_poll(&mut self, on: bool) {
+        self.sock.set_busy_poll(on);
     }
 
     /// This end's address.
