@@ -278,7 +278,7 @@ fn null_driver() -> Result {
     let mut turn = 0;
     let us = best(3, || {
         turn += 1;
-        let more = ["--model", "closed", "--workers", "8", "--duration", "3s"];
+        let more = ["--workers", "8", "--duration", "3s"];
         let result = null_run(&dir, &format!("run{turn}"), &more)?;
         number(
             &run_phase(&result)?["client"]["load_cpu_us_per_op"],
@@ -296,7 +296,14 @@ fn lateness() -> Result {
     let dir = TempDir::new("lateness")?;
     let mut failures = Vec::new();
     for turn in 0..5 {
-        let more = ["--rate", "poisson(10000/s)", "--duration", "5s"];
+        let more = [
+            "--rate",
+            "10000/s",
+            "--arrival",
+            "poisson",
+            "--duration",
+            "5s",
+        ];
         let result = null_run(&dir, &format!("run{turn}"), &more)?;
         let late = &run_phase(&result)?["late"]["percentiles"];
         let at = |q: f64| {

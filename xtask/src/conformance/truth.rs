@@ -8,21 +8,15 @@ use crate::sh::Result;
 
 const WORKLOAD: &str = r#"
 name = "stall"
-description = "a constant rate through one stall"
-[[keysets]]
-name = "objects"
+description = "a steady rate through one stall"
+[keysets.objects]
 count = 100
 size = "1KiB"
-[[phases]]
-kind = "prepare"
-[[phases]]
-name = "run"
-kind = "run"
+[phases.run]
 duration = "60s"
-[[phases.works]]
-name = "reads"
-rate = "poisson(500/s)"
-max_in_flight = 4
+rate = "500/s"
+arrival = "poisson"
+max-in-flight = 4
 mix = { get = 100 }
 "#;
 
