@@ -15,5 +15,7 @@ pub mod op;
 pub mod payload;
 pub mod plan;
 pub mod record;
+pub mod resolve;
 pub mod sink;
+pub mod spec;
 pub mod tally;
