@@ -136,7 +136,6 @@ impl Baton {
             return None;
         }
         if due_ns > now_ns {
-            self.waits.caught_up();
             return None;
         }
         shard.tick(now_ns);
@@ -329,7 +328,7 @@ impl Baton {
 /// Attributes the waits of arrivals to missing workers or to the thread itself.
 ///
 /// An episode begins when the baton is parked and ends when the thread has caught up with the
-/// schedule. Of an arrival that was due before the episode, the whole parked time is dispatch wait;
+/// schedule: an arrival falls due while the baton is held and every earlier one has been taken. Of an arrival that was due before the episode, the whole parked time is dispatch wait;
 /// of a later one the parked share of the episode, which is exact when the episode is one park
 /// (the usual case) and needs no memory of all parks when it is thousands.
 #[derive(Default)]
@@ -342,6 +341,8 @@ struct Waits {
     since_ns: Cell<u64>,
     /// Whether the cap was the reason of a park in the episode.
     capped: Cell<bool>,
+    /// Latest take or end of a park: before it, something stood in the way.
+    settled_ns: Cell<u64>,
 }
 
 impl Waits {
@@ -358,20 +359,19 @@ impl Waits {
         if since > 0 {
             self.parked_ns
                 .set(self.parked_ns.get() + now_ns.saturating_sub(since));
-        }
-    }
-
-    fn caught_up(&self) {
-        if self.begun_ns.get() > 0 {
-            self.begun_ns.set(0);
-            self.parked_ns.set(0);
-            self.capped.set(false);
+            self.settled_ns.set(now_ns);
         }
     }
 
     /// Dispatch wait of an arrival due at `due_ns` and taken at `now_ns`, and whether the cap was
     /// its reason.
     fn of(&self, due_ns: u64, now_ns: u64) -> (u64, bool) {
+        let caught_up = due_ns >= self.settled_ns.replace(now_ns);
+        if caught_up && self.begun_ns.get() > 0 {
+            self.begun_ns.set(0);
+            self.parked_ns.set(0);
+            self.capped.set(false);
+        }
         let (begun, parked) = (self.begun_ns.get(), self.parked_ns.get());
         if begun == 0 || parked == 0 {
             return (0, false);
@@ -401,13 +401,16 @@ mod tests {
         );
         waits.park(1_000, true);
         waits.unpark(3_000);
-        // Due before, at the beginning of, within and after the park; taken as it ended.
+        // Due before, at the beginning of, within and at the end of the park; taken as it ended.
         assert_eq!(waits.of(900, 3_000), (2_000, true));
         assert_eq!(waits.of(1_000, 3_000), (2_000, true));
         assert_eq!(waits.of(2_500, 3_000), (500, true));
-        assert_eq!(waits.of(3_000, 3_000), (0, false));
-        waits.caught_up();
+        assert_eq!(waits.of(3_000, 3_050), (0, false));
+        // The thread has caught up: what comes late now is late for another reason.
         assert_eq!(waits.of(3_100, 3_200), (0, false));
+        waits.park(5_000, false);
+        waits.unpark(6_000);
+        assert_eq!(waits.of(5_400, 6_000), (600, false));
     }
 
     #[test]
@@ -415,6 +418,7 @@ mod tests {
         let waits = Waits::default();
         waits.park(1_000, false);
         waits.unpark(2_000);
+        assert_eq!(waits.of(400, 2_900), (1_000, false));
         waits.park(3_000, false);
         waits.unpark(4_000);
         // Two of the last three parts of the episode were parked.

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use bucketload_core::driver::{Admin, Driver};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::plan::Plan;
+use bucketload_core::generate::names::INDEX_DIGITS;
+use bucketload_core::plan::{KeysetPlan, Plan};
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
@@ -100,6 +101,12 @@ pub(crate) async fn clean<D: Driver>(
     let key = [marker_key(&options.prefix)];
     retry!(session.delete_keys(&options.bucket, &key)).map_err(failed)?;
     report.complete = true;
+    if report.foreign > 0 {
+        report.warnings.push(format!(
+            "{} objects under `{}/{}` are not this run's and were left alone",
+            report.foreign, options.bucket, options.prefix
+        ));
+    }
     if marker.created_bucket || claim.is_some_and(|c| c.created_bucket) {
         match session.delete_bucket(&options.bucket).await {
             Ok(()) => report.bucket_deleted = true,
@@ -154,13 +161,10 @@ async fn delete_objects<D: Driver>(
         }
         let page = retry!(session.list_keys(&options.bucket, &options.prefix, after.as_deref()))?;
         let listed = page.keys.len();
-        let own: Vec<String> = page
-            .keys
-            .into_iter()
-            .filter(|key| *key == marker || is_own(plan, &options.prefix, key))
-            .collect();
-        report.foreign += (listed - own.len()) as u64;
-        let own: Vec<String> = own.into_iter().filter(|key| *key != marker).collect();
+        let mut own = page.keys;
+        let markers = own.iter().filter(|key| **key == marker).count();
+        own.retain(|key| is_own(plan, &options.prefix, key));
+        report.foreign += (listed - markers - own.len()) as u64;
         if !own.is_empty() {
             while deletions.len() >= PARALLEL {
                 report.objects += joined(deletions.join_next().await)?;
@@ -198,8 +202,93 @@ fn joined(
     }
 }
 
-/// Whether the plan names objects like `key`: below the run's prefix and one of its key sets'.
+/// Whether `key` has the form of the names that the plan gives to objects (see
+/// [`bucketload_core::generate::names`]): the run's prefix, a key set's, perhaps a shard, an index.
+/// Whatever else somebody put there is not the run's.
 fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
-    let below = key.strip_prefix(prefix);
-    below.is_some_and(|name| plan.keysets.iter().any(|set| name.starts_with(&set.prefix)))
+    let digits = |text: &str, least: usize| {
+        text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let named = |set: &KeysetPlan| {
+        let name = key
+            .strip_prefix(prefix)?
+            .strip_prefix(set.prefix.as_str())?;
+        let index = match (set.shards > 1, name.split_once('/')) {
+            (false, None) => name,
+            (true, Some((shard, index))) if digits(shard, 2) => index,
+            _ => return None,
+        };
+        Some(digits(index, INDEX_DIGITS))
+    };
+    plan.keysets.iter().any(|set| named(set) == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::generate::names::KeyNames;
+    use bucketload_core::payload::PayloadKind;
+    use bucketload_core::plan::{KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw};
+    use proptest::prelude::*;
+
+    use super::is_own;
+
+    fn plan(shards: u32) -> Plan {
+        Plan {
+            workload: String::new(),
+            profile: String::new(),
+            seed: 0,
+            scale: 1.0,
+            payload: PayloadKind::Zeros,
+            verify: false,
+            timeout_ns: 1,
+            retry: RetryPlan {
+                max_attempts: 1,
+                backoff_ns: 0,
+                max_backoff_ns: 0,
+            },
+            not_found_is_failure: true,
+            keysets: vec![KeysetPlan {
+                name: "r".into(),
+                prefix: "r/".into(),
+                shards,
+                count: 10,
+                size: SizeLaw {
+                    law: SizeKind::Const { bytes: 1 },
+                    min: 1,
+                    max: 1,
+                },
+                assign: SizeAssign::Random,
+                overwritten: false,
+            }],
+            phases: Vec::new(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_of_the_plan_is_its_own(key in any::<u64>(), shards in 1u32..300) {
+            let plan = plan(shards);
+            let names = KeyNames::new("p/", &plan.keysets[0]).unwrap();
+            let mut name = String::new();
+            names.render(key, &mut name);
+            prop_assert!(is_own(&plan, "p/", &name), "{}", name);
+            prop_assert!(!is_own(&plan, "q/", &name));
+        }
+    }
+
+    #[test]
+    fn other_names_are_foreign() {
+        for name in [
+            "p/x",
+            "p/r/",
+            "p/r/1",
+            "p/r/readme.txt",
+            "p/r/00/0000000000001",
+            "p/s/0000000000001",
+        ] {
+            assert!(!is_own(&plan(1), "p/", name), "{name}");
+        }
+        assert!(!is_own(&plan(4), "p/", "p/r/0000000000001"));
+        assert!(!is_own(&plan(4), "p/", "p/r/a0/0000000000001"));
+    }
 }

@@ -73,15 +73,19 @@ pub(crate) fn run_phase<D: Driver>(
     let joined = load.join();
     context.cpu_base = load.intervals.cpu_ns();
     // A panic is the cause of whatever the collector noticed.
-    joined?;
-    let summary = outcome?;
+    let outcome = joined.and(outcome);
+    let now = now_ns();
+    let (at_ns, end, drained_ns) = match &outcome {
+        Ok(summary) => (summary.at_ns, summary.end, summary.drained_ns),
+        Err(_) => (now, PhaseEnd::Aborted, now),
+    };
     sink.event(&Event::PhaseEnded {
         phase: number,
-        at_ns: summary.at_ns,
-        end: summary.end,
-        drained_ns: summary.drained_ns,
+        at_ns,
+        end,
+        drained_ns,
     });
-    Ok(summary)
+    outcome
 }
 
 /// The running threads of a phase.

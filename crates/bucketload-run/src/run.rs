@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use bucketload_core::driver::{Capabilities, Driver};
+use bucketload_core::op::OpClass;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
@@ -187,6 +188,7 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
     if plan.timeout_ns == 0 || plan.retry.max_attempts == 0 {
         return refuse("the timeout and the number of attempts must be at least 1".to_owned());
     }
+    let makes_buckets = |class| matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket);
     for phase in &plan.phases {
         let load = matches!(phase.kind, PhaseKind::Prepare | PhaseKind::Run);
         if load && (phase.works.is_empty() || phase.works.iter().any(|w| w.mix.is_empty())) {
@@ -207,6 +209,13 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                     "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
                      agent needs at least one",
                     work.name, options.share.of
+                ));
+            }
+            if let Some(entry) = work.mix.iter().find(|entry| makes_buckets(entry.class)) {
+                return refuse(format!(
+                    "work `{}` contains {}: works run inside one bucket, which they may neither \
+                     make nor delete",
+                    work.name, entry.class
                 ));
             }
             if matches!(work.model, ModelPlan::Closed { workers: 0, .. }) {
