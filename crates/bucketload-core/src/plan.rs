@@ -307,10 +307,11 @@ pub struct RangePlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum KeyLaw {
-    /// The object of the same number as the operation within its class: 0, 1, 2, … (modulo the
-    /// key set's count for reads; new keys for writes).
+    /// The object numbered `seq` modulo `count`, whatever other entries the mix has (delete-many:
+    /// `seq` times its keys per request).
     Sequential,
-    /// A fresh object per operation: index `count + seq`.
+    /// A fresh object per operation: index `count + seq` (further on where several works write
+    /// fresh objects into the same key set, see [`crate::generate::ops`]).
     Fresh,
     /// Every object equally.
     Uniform,

@@ -1,0 +1,161 @@
+//! Periodic batches: every period each client offers uniformly many operations.
+//!
+//! ```text
+//!  client 0   ▐k            ▐k'           ▐k''        phase of client c: U(0, period)
+//!  client 1       ▐k            ▐k'           ▐k''    k ~ U{min..max}, all at the tick or spread
+//!            ─┼─────────────┼─────────────┼────────▶
+//!             0           period
+//! ```
+//!
+//! Batches begin in a fixed order (period by period, clients by phase); a heap holds those that are
+//! under way, at most two per client, and gives their operations in the order of due instants.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use crate::generate::rng::{Draws, Purpose, Stream};
+
+/// A batch that still has operations to give.
+#[derive(Clone, Debug)]
+struct Active {
+    due_ns: u64,
+    /// Order of the batch: breaks ties, and addresses its random numbers.
+    number: u64,
+    start_ns: u64,
+    /// Operations left, including the one due next.
+    left: u32,
+    /// Position of the next operation in the spread, 0 to 1.
+    position: f64,
+    draws: Draws,
+}
+
+impl Active {
+    /// Finds the due instant of the next operation. The smallest of m uniform variables on the rest
+    /// of the spread lies at 1 - U^(1/m) of it, so sorted positions come one by one.
+    #[inline]
+    fn place(&mut self, spread_ns: u64) {
+        if spread_ns > 0 {
+            let share = -(self.draws.next_open().ln() / f64::from(self.left)).exp_m1();
+            self.position += (1.0 - self.position) * share;
+            let offset = (self.position * spread_ns as f64) as u64;
+            self.due_ns = self.start_ns.saturating_add(offset);
+        }
+    }
+}
+
+impl PartialEq for Active {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Active {}
+impl PartialOrd for Active {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Active {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due_ns, self.number).cmp(&(other.due_ns, other.number))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Batches {
+    seed: u64,
+    length: Stream,
+    spread: Stream,
+    period_ns: u64,
+    min: u32,
+    max: u32,
+    spread_ns: u64,
+    /// Phases of the clients, ascending.
+    phases_ns: Box<[u64]>,
+    /// Batches begun.
+    begun: u64,
+    active: BinaryHeap<Reverse<Active>>,
+}
+
+impl Batches {
+    /// The batches of `clients` clients: `min` to `max` operations each, spread over `spread_ns`.
+    pub(super) fn new(
+        seed: u64,
+        (phase, work): (u16, u16),
+        clients: u32,
+        period_ns: u64,
+        (min, max): (u32, u32),
+        spread_ns: u64,
+    ) -> Self {
+        let stream = |purpose| Stream::new(purpose, phase, work);
+        let mut phases_ns: Box<[u64]> = (0..u64::from(clients))
+            .map(|c| Draws::new(seed, stream(Purpose::ClientPhase), c).below(period_ns))
+            .collect();
+        phases_ns.sort_unstable();
+        Self {
+            seed,
+            length: stream(Purpose::BatchLength),
+            spread: stream(Purpose::BatchSpread),
+            period_ns,
+            min,
+            max,
+            spread_ns,
+            phases_ns,
+            begun: 0,
+            active: BinaryHeap::new(),
+        }
+    }
+
+    /// Instant at which the next batch begins.
+    #[inline]
+    fn next_start_ns(&self) -> u64 {
+        let clients = self.phases_ns.len() as u64;
+        let phase = self.phases_ns[(self.begun % clients) as usize];
+        (self.begun / clients)
+            .saturating_mul(self.period_ns)
+            .saturating_add(phase)
+    }
+
+    fn begin(&mut self) {
+        let start_ns = self.next_start_ns();
+        let number = self.begun;
+        self.begun += 1;
+        let range = u64::from(self.max - self.min) + 1;
+        let drawn = Draws::new(self.seed, self.length, number).below(range);
+        let mut batch = Active {
+            due_ns: start_ns,
+            number,
+            start_ns,
+            left: self.min + drawn as u32,
+            position: 0.0,
+            draws: Draws::new(self.seed, self.spread, number),
+        };
+        if batch.left > 0 {
+            batch.place(self.spread_ns);
+            self.active.push(Reverse(batch));
+        }
+    }
+
+    /// The next due instant.
+    #[inline]
+    pub(super) fn step(&mut self) -> Option<u64> {
+        // A batch that begins later than the earliest operation under way cannot precede it.
+        while self
+            .active
+            .peek()
+            .is_none_or(|Reverse(first)| self.next_start_ns() < first.due_ns)
+        {
+            self.begin();
+        }
+        let mut first = self.active.peek_mut()?;
+        let batch = &mut first.0;
+        let due_ns = batch.due_ns;
+        batch.left -= 1;
+        if batch.left > 0 {
+            batch.place(self.spread_ns);
+        } else {
+            PeekMut::pop(first);
+        }
+        Some(due_ns)
+    }
+}

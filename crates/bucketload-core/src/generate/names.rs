@@ -1,0 +1,198 @@
+//! Key names as text.
+//!
+//! ```text
+//! {run prefix}{key set prefix}{shard}/{index}      with several shards
+//! {run prefix}{key set prefix}{index}              with one
+//!
+//! bench-7f3a/r/03/0000000000103
+//! ```
+//!
+//! `index` is the object's index in decimal, zero-padded to [`INDEX_DIGITS`] digits (indices of 10^13
+//! and more simply get longer), so that within a shard the order of names is that of indices.
+//! `shard` is `index mod shards`, zero-padded to the width of the largest, at least 2 digits. Only
+//! digits and `/` are added to the prefixes: nothing in them needs escaping in a URL path.
+
+use super::LawError;
+use crate::op::KeySource;
+use crate::plan::KeysetPlan;
+
+/// Digits that an index is padded to.
+pub const INDEX_DIGITS: usize = 13;
+
+/// Renders the keys of one key set. Rendering does not allocate once the buffer is large enough
+/// ([`KeyNames::max_len`]).
+#[derive(Clone, Debug)]
+pub struct KeyNames {
+    prefix: Box<str>,
+    shards: u64,
+    shard_digits: usize,
+    count: u64,
+}
+
+impl KeyNames {
+    /// Names of `keyset` below the run's own prefix (which may be empty and ends with its own
+    /// separator, such as `bench-7f3a/`).
+    ///
+    /// # Errors
+    /// When the key set has no shards.
+    pub fn new(run_prefix: &str, keyset: &KeysetPlan) -> Result<Self, LawError> {
+        if keyset.shards == 0 {
+            let reason = "is 0, must be at least 1 (1 = keys are not spread over prefixes)";
+            return Err(LawError::new("shards", reason));
+        }
+        let digits = (keyset.shards - 1).checked_ilog10().unwrap_or(0) as usize + 1;
+        Ok(Self {
+            prefix: format!("{run_prefix}{}", keyset.prefix).into(),
+            shards: u64::from(keyset.shards),
+            shard_digits: digits.max(2),
+            count: keyset.count,
+        })
+    }
+
+    /// Bytes of the longest name.
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        // A u64 has at most 20 digits.
+        self.prefix.len() + self.shard_digits + 1 + 20
+    }
+
+    /// Writes the name of object `key` into `out`, replacing its contents.
+    #[inline]
+    pub fn render(&self, key: u64, out: &mut String) {
+        self.render_prefix(key, out);
+        push_padded(out, key, INDEX_DIGITS);
+    }
+
+    /// Writes the prefix that the names of object `key` and of all objects of its shard have in
+    /// common into `out`, replacing its contents: what a list operation lists.
+    #[inline]
+    pub fn render_prefix(&self, key: u64, out: &mut String) {
+        out.clear();
+        out.push_str(&self.prefix);
+        if self.shards > 1 {
+            push_padded(out, key % self.shards, self.shard_digits);
+            out.push('/');
+        }
+    }
+
+    /// The names of a request about the `n` objects from `first` on (delete-many). Among initial
+    /// objects the range wraps round from the last to the first.
+    #[must_use]
+    pub const fn batch(&self, first: u64) -> KeyBatch<'_> {
+        KeyBatch { names: self, first }
+    }
+}
+
+/// The keys of a request about several consecutive objects.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyBatch<'a> {
+    names: &'a KeyNames,
+    first: u64,
+}
+
+impl KeySource for KeyBatch<'_> {
+    fn render(&self, i: u64, out: &mut String) {
+        let mut key = self.first + i;
+        if self.first < self.names.count {
+            key %= self.names.count;
+        }
+        self.names.render(key, out);
+    }
+}
+
+/// Two digits at a time.
+const PAIRS: &[u8; 200] = b"\
+0001020304050607080910111213141516171819\
+2021222324252627282930313233343536373839\
+4041424344454647484950515253545556575859\
+6061626364656667686970717273747576777879\
+8081828384858687888990919293949596979899";
+
+/// Appends `value` in decimal, zero-padded to `digits`.
+#[inline]
+fn push_padded(out: &mut String, mut value: u64, digits: usize) {
+    let mut text = [b'0'; 24];
+    let mut at = text.len();
+    while value > 0 {
+        let pair = (value % 100) as usize * 2;
+        value /= 100;
+        at -= 2;
+        text[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    }
+    // An odd number of digits leaves a leading zero, which may be one too many.
+    if at < text.len() && text[at] == b'0' {
+        at += 1;
+    }
+    let text = &text[at.min(text.len() - digits)..];
+    out.push_str(std::str::from_utf8(text).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::KeyNames;
+    use crate::op::KeySource;
+    use crate::plan::{KeysetPlan, SizeAssign, SizeKind, SizeLaw};
+
+    fn names(shards: u32, count: u64) -> KeyNames {
+        let keyset = KeysetPlan {
+            name: "read".into(),
+            prefix: "r/".into(),
+            shards,
+            count,
+            size: SizeLaw {
+                law: SizeKind::Const { bytes: 1 },
+                min: 1,
+                max: 1,
+            },
+            assign: SizeAssign::Random,
+            overwritten: false,
+        };
+        KeyNames::new("run-1/", &keyset).unwrap()
+    }
+
+    fn name(names: &KeyNames, key: u64) -> String {
+        let mut out = "old".to_owned();
+        names.render(key, &mut out);
+        out
+    }
+
+    #[test]
+    fn the_documented_format() {
+        assert_eq!(name(&names(1, 10), 0), "run-1/r/0000000000000");
+        assert_eq!(name(&names(4, 10), 103), "run-1/r/03/0000000000103");
+        assert_eq!(name(&names(1000, 10), 999), "run-1/r/999/0000000000999");
+        assert_eq!(name(&names(101, 10), 100), "run-1/r/100/0000000000100");
+        let mut out = String::new();
+        names(4, 10).render_prefix(7, &mut out);
+        assert_eq!(out, "run-1/r/03/");
+        names(1, 10).render_prefix(7, &mut out);
+        assert_eq!(out, "run-1/r/");
+    }
+
+    #[test]
+    fn a_batch_wraps_round_among_initial_objects_only() {
+        let names = names(1, 10);
+        let mut out = String::new();
+        names.batch(8).render(3, &mut out);
+        assert_eq!(out, "run-1/r/0000000000001");
+        names.batch(12).render(3, &mut out);
+        assert_eq!(out, "run-1/r/0000000000015");
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_padded_decimals_within_the_stated_length(key in any::<u64>(), shift in 0u32..64, shards in 1u32..2000) {
+            let key = key >> shift;
+            let names = names(shards, 10);
+            let text = name(&names, key);
+            prop_assert!(text.ends_with(&format!("/{key:013}")), "{text} {key}");
+            prop_assert!(text.len() <= names.max_len());
+            if shards > 1 {
+                let width = (shards - 1).to_string().len().max(2);
+                prop_assert_eq!(text, format!("run-1/r/{:0width$}/{key:013}", key % u64::from(shards)));
+            }
+        }
+    }
+}

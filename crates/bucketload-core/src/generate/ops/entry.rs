@@ -1,0 +1,312 @@
+//! A mix entry, checked and with everything precomputed that its operations need.
+
+use super::FRESH_STRIDE;
+use super::latest::Latest;
+use crate::generate::LawError;
+use crate::generate::objects::{Population, Ranking};
+use crate::generate::popularity::Popularity;
+use crate::generate::sizes::SizeSampler;
+use crate::op::OpClass;
+use crate::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeLaw};
+
+/// How the object is found.
+#[derive(Clone, Debug)]
+pub(super) enum Keys {
+    /// `seq · stride` modulo `count`.
+    Sequential { count: u64, stride: u64 },
+    /// A new object per operation.
+    Fresh,
+    /// By popularity rank.
+    Ranked {
+        popularity: Popularity,
+        ranking: Ranking,
+        /// Whether `ranking` is the one that sizes are assigned by.
+        own_ranking: bool,
+    },
+    /// By age.
+    Latest(Box<Latest>),
+}
+
+/// What the operation does to the object, as far as size and version are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Neither size nor version matter.
+    Plain,
+    /// Reads it (or its metadata).
+    Read,
+    /// Reads a range of it.
+    ReadRange,
+    /// Writes the initial content of an initial object.
+    WriteInitial,
+    /// Writes a new object.
+    WriteFresh,
+    /// Writes a new version of an existing object.
+    Overwrite,
+    /// Copies it to a new object.
+    Copy,
+}
+
+/// Ranges of a range-get entry.
+#[derive(Clone, Debug)]
+pub(super) struct RangeLaw {
+    pub(super) len: SizeSampler,
+    pub(super) align: u64,
+    /// Smallest size any object of the key set can have: what is surely there to be read where the
+    /// size is not known.
+    pub(super) least_size: u64,
+}
+
+/// A mix entry.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) class: OpClass,
+    pub(super) role: Role,
+    pub(super) keyset: u16,
+    /// Position of the key set's population in the generator.
+    pub(super) set: usize,
+    pub(super) keys: Keys,
+    /// Copies whose key law is fresh draw their source from a stream of its own.
+    pub(super) from_source_stream: bool,
+    /// Sizes written, where the entry has its own law.
+    pub(super) sizes: Option<SizeSampler>,
+    pub(super) range: Option<RangeLaw>,
+    pub(super) count: u64,
+    pub(super) pages: u32,
+    /// Index of the fresh object of operation 0.
+    pub(super) fresh_base: u64,
+    pub(super) probability: f64,
+}
+
+const fn is_copy(class: OpClass) -> bool {
+    matches!(class, OpClass::Copy | OpClass::MultipartCopy)
+}
+
+const fn is_list(class: OpClass) -> bool {
+    matches!(
+        class,
+        OpClass::List | OpClass::ListV1 | OpClass::ListUploads
+    )
+}
+
+/// Whether the entry creates objects beyond the initial ones.
+fn creates_fresh(entry: &MixEntry) -> bool {
+    is_copy(entry.class) || entry.class.creates_object() && entry.keys == KeyLaw::Fresh
+}
+
+/// Index of the first fresh object of a work in a key set.
+fn fresh_base(plan: &Plan, (phase, work): (usize, usize), keyset: u16, count: u64) -> u64 {
+    let writes = |mix: &[MixEntry]| {
+        mix.iter()
+            .any(|entry| entry.keyset == keyset && creates_fresh(entry))
+    };
+    let earlier = plan.phases[..=phase]
+        .iter()
+        .enumerate()
+        .flat_map(|(p, plan)| {
+            plan.works
+                .iter()
+                .enumerate()
+                .map(move |(w, work)| (p, w, work))
+        })
+        .take_while(|&(p, w, _)| (p, w) != (phase, work))
+        .filter(|(_, _, work)| writes(&work.mix))
+        .count() as u64;
+    count.saturating_add(earlier * FRESH_STRIDE)
+}
+
+/// Smallest object that any write of the plan can put into the key set.
+fn least_size(plan: &Plan, keyset: u16, own: &SizeSampler) -> u64 {
+    plan.phases
+        .iter()
+        .flat_map(|phase| &phase.works)
+        .flat_map(|work| &work.mix)
+        .filter(|entry| entry.keyset == keyset && entry.class.writes_body())
+        .filter_map(|entry| SizeSampler::new(entry.size.as_ref()?).ok())
+        .map(|sizes| sizes.support().0)
+        .fold(own.support().0, u64::min)
+}
+
+fn error(field: &str, reason: impl Into<String>) -> LawError {
+    LawError::new(field, reason)
+}
+
+fn sampler(field: &str, law: &SizeLaw) -> Result<SizeSampler, LawError> {
+    SizeSampler::new(law).map_err(|e| e.within(field))
+}
+
+impl Entry {
+    /// Entry `i` of the mix of a work; `sets` are the populations that the work uses.
+    pub(super) fn new(
+        plan: &Plan,
+        (phase, work, i): (usize, usize, usize),
+        sets: &[(u16, Population)],
+    ) -> Result<Self, LawError> {
+        let mix = &plan.phases[phase].works[work].mix;
+        let entry = &mix[i];
+        let Some(set) = sets.iter().position(|set| set.0 == entry.keyset) else {
+            return Err(error("keyset", "does not exist"));
+        };
+        let population = &sets[set].1;
+        let count = population.count();
+        let base = fresh_base(plan, (phase, work), entry.keyset, count);
+        let prepare = plan.phases[phase].kind == PhaseKind::Prepare;
+        let role = role(entry, population, prepare)?;
+        let total: f64 = mix.iter().map(|entry| entry.weight).sum();
+        let batch = check_count(entry, count)?;
+        let keys = match entry.keys {
+            KeyLaw::Fresh if !is_copy(entry.class) => Keys::Fresh,
+            KeyLaw::Sequential => {
+                // Refuses a key set without objects.
+                Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?;
+                Keys::Sequential {
+                    count,
+                    stride: if entry.class == OpClass::DeleteMany {
+                        batch
+                    } else {
+                        1
+                    },
+                }
+            }
+            KeyLaw::Latest { theta } => {
+                let writers = mix.iter().map(|other| {
+                    other.keyset == entry.keyset
+                        && other.class.writes_body()
+                        && other.keys == KeyLaw::Fresh
+                });
+                let writers: Box<[bool]> = writers.collect();
+                let weights = mix.iter().zip(&writers).filter(|(_, writes)| **writes);
+                let share = weights.map(|(other, _)| other.weight).sum::<f64>() / total;
+                let latest = Latest::new(theta, count, base, writers, share);
+                Keys::Latest(Box::new(latest.map_err(|e| empty(e, entry))?))
+            }
+            _ => {
+                let ranking = Ranking::new(&entry.keys, plan.seed, entry.keyset, count);
+                Keys::Ranked {
+                    popularity: Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?,
+                    own_ranking: ranking.same(population.ranking()),
+                    ranking,
+                }
+            }
+        };
+        let range = match &entry.range {
+            None => None,
+            Some(range) => {
+                if range.align == 0 {
+                    return Err(error("range.align", "is 0, must be at least 1"));
+                }
+                let least_size = least_size(plan, entry.keyset, population.sizes());
+                if population.overwritten() && least_size == 0 {
+                    let reason = "cannot be read from a key set whose objects may be overwritten \
+                                  by empty ones; raise the smallest size to at least 1 byte";
+                    return Err(error("range", reason));
+                }
+                Some(RangeLaw {
+                    len: sampler("range.len", &range.len)?,
+                    align: range.align,
+                    least_size,
+                })
+            }
+        };
+        Ok(Self {
+            class: entry.class,
+            role,
+            keyset: entry.keyset,
+            set,
+            keys,
+            from_source_stream: is_copy(entry.class) && entry.keys == KeyLaw::Fresh,
+            sizes: match &entry.size {
+                None => None,
+                Some(law) => Some(sampler("size", law)?),
+            },
+            range,
+            count: batch,
+            pages: entry.pages,
+            fresh_base: base,
+            probability: entry.weight / total,
+        })
+    }
+}
+
+/// Words the refusal of an empty key set for the one who wrote the mix.
+fn empty(e: LawError, entry: &MixEntry) -> LawError {
+    if e.field == "count" {
+        let reason = format!(
+            "{} needs initial objects: give key set {} a count of at least 1",
+            entry.class, entry.keyset
+        );
+        error("keys", reason)
+    } else {
+        e.within("keys")
+    }
+}
+
+/// Checks that the entry makes sense for its key set and finds what it does to the objects.
+fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<Role, LawError> {
+    let class = entry.class;
+    if entry.size.is_some() && !class.writes_body() {
+        return Err(error(
+            "size",
+            format!("has no meaning for {class}, which writes no body"),
+        ));
+    }
+    match (&entry.range, class) {
+        (None, OpClass::RangeGet) => {
+            return Err(error("range", "is missing, range-get needs one"));
+        }
+        (Some(_), other) if other != OpClass::RangeGet => {
+            return Err(error("range", format!("has no meaning for {other}")));
+        }
+        _ => {}
+    }
+    if class.writes_body() {
+        if entry.keys == KeyLaw::Fresh {
+            return Ok(Role::WriteFresh);
+        }
+        if set.overwritten() && !prepare {
+            return Ok(Role::Overwrite);
+        }
+        if entry.size.is_some() {
+            let reason = "would change the sizes of existing objects, but their key set is not \
+                          marked as overwritten; mark it, drop the size or write fresh keys";
+            return Err(error("size", reason));
+        }
+        if matches!(entry.keys, KeyLaw::Latest { .. }) {
+            let reason = "would overwrite the newest objects, but their key set is not marked as \
+                          overwritten";
+            return Err(error("keys", reason));
+        }
+        return Ok(Role::WriteInitial);
+    }
+    let existing = !(class == OpClass::MultipartAbort
+        || is_copy(class)
+        || is_list(class)
+        || class.on_bucket());
+    if existing && entry.keys == KeyLaw::Fresh {
+        let reason = format!("fresh objects do not exist yet, so {class} would find none");
+        return Err(error("keys", reason));
+    }
+    Ok(match class {
+        OpClass::Get | OpClass::Head => Role::Read,
+        OpClass::RangeGet => Role::ReadRange,
+        OpClass::Copy | OpClass::MultipartCopy => Role::Copy,
+        _ => Role::Plain,
+    })
+}
+
+/// The entry's `count`, checked for the classes that use it.
+fn check_count(entry: &MixEntry, objects: u64) -> Result<u64, LawError> {
+    let needed = match entry.class {
+        OpClass::DeleteMany => "keys per request",
+        OpClass::List | OpClass::ListV1 | OpClass::ListUploads => "keys per page",
+        OpClass::MultipartPut | OpClass::MultipartCopy => "bytes per part",
+        _ => return Ok(entry.count),
+    };
+    if entry.count == 0 {
+        return Err(error("count", format!("is 0, must be the {needed}")));
+    }
+    Ok(if entry.class == OpClass::DeleteMany {
+        entry.count.min(objects.max(1))
+    } else {
+        entry.count
+    })
+}

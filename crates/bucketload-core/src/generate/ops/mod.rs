@@ -1,0 +1,369 @@
+//! Operations as a function of the sequence number.
+//!
+//! [`OpGen::op`] decides, each from its own stream of random numbers at index `seq`: the mix entry,
+//! the object, the size, the range. Nothing is carried from one operation to the next, so any
+//! worker, agent or verifier can compute any operation.
+//!
+//! ```text
+//!  seq ──choice──> entry ──keys──> object ─┬─ reads:  size from the population (if never overwritten)
+//!                                          ├─ initial content: version 0, size from the population
+//!                                          ├─ fresh objects:   version 0, size from stream `size`
+//!                                          └─ overwrites: version seq+1, size from stream `size`
+//! ```
+//!
+//! Indices of objects: initial objects are `0..count` of the key set; the fresh object of operation
+//! `seq` is `count + seq`. Where several works write fresh objects into one key set, the second
+//! starts [`FRESH_STRIDE`] further on, the third twice that, and so on in plan order, so that no two
+//! works write the same object.
+
+mod entry;
+mod latest;
+
+use self::entry::{Entry, Keys, Role};
+use super::LawError;
+use super::alias::AliasTable;
+use super::objects::Population;
+use super::popularity::Shares;
+use super::rng::{Draws, Purpose, Stream};
+use crate::op::{ByteRange, Op, OpClass};
+use crate::plan::Plan;
+
+/// Distance between the fresh objects of successive works that write into the same key set; a work
+/// may offer as many operations without meeting the next work's objects.
+pub const FRESH_STRIDE: u64 = 1_000_000_000_000;
+
+/// What an object's bytes are a function of, for [`crate::payload::Arena::content`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentId {
+    /// Index of the key set.
+    pub keyset: u16,
+    /// Index of the object.
+    pub key: u64,
+    /// Version of its content.
+    pub version: u32,
+    /// Size of the whole object, in bytes.
+    pub size: u64,
+}
+
+impl ContentId {
+    /// The content that `op` writes, or reads and can be compared with; `None` for operations
+    /// without a body and for reads of objects that may have been overwritten.
+    #[inline]
+    #[must_use]
+    pub fn of(op: &Op) -> Option<Self> {
+        let known = op.class.writes_body() || op.class.reads_body() && op.size != Op::UNKNOWN_SIZE;
+        known.then_some(Self {
+            keyset: op.keyset,
+            key: op.key,
+            version: op.version,
+            size: op.size,
+        })
+    }
+}
+
+/// The object an operation was given, with its popularity rank in the population's own ranking
+/// where the draw yields it.
+#[derive(Clone, Copy)]
+struct Place {
+    key: u64,
+    rank: Option<u64>,
+}
+
+/// The streams of one work.
+#[derive(Clone, Copy, Debug)]
+struct Streams {
+    choice: Stream,
+    key: Stream,
+    size: Stream,
+    range: Stream,
+    source: Stream,
+}
+
+/// The operations of one work of one phase. Immutable: share one between threads or clone it.
+#[derive(Clone, Debug)]
+pub struct OpGen {
+    seed: u64,
+    streams: Streams,
+    /// `None` for a mix of one entry, which needs no choice.
+    mix: Option<AliasTable>,
+    entries: Box<[Entry]>,
+    /// The populations that the entries use, with their key set's index.
+    sets: Box<[(u16, Population)]>,
+}
+
+impl OpGen {
+    /// The operations of work number `work` of phase number `phase`.
+    ///
+    /// Key laws, by class: copies take their *source* by the key law (fresh: uniformly from the
+    /// initial objects) and write a fresh object of the same key set; lists take the prefix of the
+    /// object's shard; delete-many takes consecutive objects from the drawn one on, and its
+    /// sequential law advances by whole batches. Puts that name existing objects write their
+    /// initial content again where the key set is not marked as overwritten (as in a prepare
+    /// phase) and new versions where it is.
+    ///
+    /// # Errors
+    /// When a law cannot be generated from, or an entry contradicts its key set: the error names
+    /// the field of the plan and what would be right.
+    pub fn new(plan: &Plan, phase: usize, work: usize) -> Result<Self, LawError> {
+        let field = format!("phases[{phase}].works[{work}]");
+        let Some(work_plan) = plan.phases.get(phase).and_then(|p| p.works.get(work)) else {
+            return Err(LawError::new(field, "does not exist"));
+        };
+        let (Ok(phase_id), Ok(work_id)) = (u16::try_from(phase), u16::try_from(work)) else {
+            return Err(LawError::new(field, "is beyond the 65536th"));
+        };
+        if phase >= Stream::MAX_PHASES {
+            let reason = format!("is beyond the {}th phase", Stream::MAX_PHASES);
+            return Err(LawError::new(field, reason));
+        }
+        if work_plan.mix.len() > usize::from(u16::MAX) {
+            return Err(LawError::new(field, "has a mix of more than 65535 entries"));
+        }
+        let weights: Vec<f64> = work_plan.mix.iter().map(|entry| entry.weight).collect();
+        let mix = AliasTable::new(&weights, "mix").map_err(|e| e.within(&field))?;
+        let mut sets: Vec<(u16, Population)> = Vec::new();
+        for entry in &work_plan.mix {
+            if !sets.iter().any(|set| set.0 == entry.keyset) {
+                sets.push((entry.keyset, Population::new(plan, entry.keyset)?));
+            }
+        }
+        let entries = (0..work_plan.mix.len())
+            .map(|i| {
+                Entry::new(plan, (phase, work, i), &sets)
+                    .map_err(|e| e.within(&format!("mix[{i}]")).within(&field))
+            })
+            .collect::<Result<_, _>>()?;
+        let stream = |purpose| Stream::new(purpose, phase_id, work_id);
+        Ok(Self {
+            seed: plan.seed,
+            streams: Streams {
+                choice: stream(Purpose::Choice),
+                key: stream(Purpose::Key),
+                size: stream(Purpose::Size),
+                range: stream(Purpose::Range),
+                source: stream(Purpose::Source),
+            },
+            mix: (weights.len() > 1).then_some(mix),
+            entries,
+            sets: sets.into_boxed_slice(),
+        })
+    }
+
+    /// The operation with sequence number `seq`.
+    #[inline]
+    #[must_use]
+    pub fn op(&self, seq: u64) -> Op {
+        let index = self.entry_of(seq);
+        let entry = &self.entries[index];
+        let place = self.place(entry, seq);
+        let mut op = Op {
+            seq,
+            class: entry.class,
+            entry: index as u16,
+            keyset: entry.keyset,
+            key: place.key,
+            source_key: 0,
+            source_keyset: entry.keyset,
+            version: 0,
+            size: 0,
+            range: None,
+            count: entry.count,
+            pages: entry.pages,
+        };
+        match entry.role {
+            Role::Plain => {}
+            Role::Read => op.size = self.known_size(entry, place),
+            Role::ReadRange => {
+                op.size = self.known_size(entry, place);
+                op.range = self.range(entry, seq, op.size);
+            }
+            Role::WriteInitial => op.size = self.known_size(entry, place),
+            Role::WriteFresh => op.size = self.drawn_size(entry, seq),
+            Role::Overwrite => {
+                op.size = self.drawn_size(entry, seq);
+                // Never 0, the version of the initial content, even after 2^32 operations.
+                op.version = (seq % u64::from(u32::MAX)) as u32 + 1;
+            }
+            Role::Copy => {
+                op.size = self.known_size(entry, place);
+                op.source_key = place.key;
+                op.key = entry.fresh_base + seq;
+            }
+        }
+        op
+    }
+
+    /// The mix entry of operation `seq`.
+    #[inline]
+    fn entry_of(&self, seq: u64) -> usize {
+        match &self.mix {
+            None => 0,
+            Some(mix) => mix.choose(Draws::new(self.seed, self.streams.choice, seq).next_unit()),
+        }
+    }
+
+    #[inline]
+    fn place(&self, entry: &Entry, seq: u64) -> Place {
+        let unranked = |key| Place { key, rank: None };
+        match &entry.keys {
+            Keys::Sequential { count, stride } => {
+                // The product is reduced first, so that it cannot overflow below 2^63 objects.
+                unranked(((u128::from(seq) * u128::from(*stride)) % u128::from(*count)) as u64)
+            }
+            Keys::Fresh => unranked(entry.fresh_base + seq),
+            Keys::Ranked {
+                popularity,
+                ranking,
+                own_ranking,
+            } => {
+                let stream = if entry.from_source_stream {
+                    self.streams.source
+                } else {
+                    self.streams.key
+                };
+                let rank = popularity.rank(&mut Draws::new(self.seed, stream, seq));
+                Place {
+                    key: ranking.object(rank),
+                    rank: own_ranking.then_some(rank),
+                }
+            }
+            Keys::Latest(latest) => {
+                let draws = Draws::new(self.seed, self.streams.key, seq);
+                let written = |earlier| latest.writes(self.entry_of(earlier));
+                unranked(latest.pick(seq, draws, written))
+            }
+        }
+    }
+
+    /// The size that the object has as long as nobody overwrites it.
+    #[inline]
+    fn known_size(&self, entry: &Entry, place: Place) -> u64 {
+        let set = &self.sets[entry.set].1;
+        if set.overwritten() && entry.role != Role::WriteInitial {
+            Op::UNKNOWN_SIZE
+        } else if place.key < set.count() {
+            match place.rank {
+                Some(rank) => set.object_size_ranked(place.key, rank),
+                None => set.object_size(place.key),
+            }
+        } else {
+            // A fresh object of this work, found by the latest law.
+            let seq = place.key - entry.fresh_base;
+            self.drawn_size(&self.entries[self.entry_of(seq)], seq)
+        }
+    }
+
+    #[inline]
+    fn drawn_size(&self, entry: &Entry, seq: u64) -> u64 {
+        let sizes = entry.sizes.as_ref();
+        let sizes = sizes.unwrap_or_else(|| self.sets[entry.set].1.sizes());
+        sizes.sample(&mut Draws::new(self.seed, self.streams.size, seq))
+    }
+
+    /// A range within an object of `size` bytes: a length by the law, at most the object's, at an
+    /// offset that is uniform among the multiples of the alignment where that length fits. `None`
+    /// for an empty object, of which there is no range.
+    #[inline]
+    fn range(&self, entry: &Entry, seq: u64, size: u64) -> Option<ByteRange> {
+        let law = entry.range.as_ref()?;
+        let size = if size == Op::UNKNOWN_SIZE {
+            law.least_size
+        } else {
+            size
+        };
+        if size == 0 {
+            return None;
+        }
+        let mut draws = Draws::new(self.seed, self.streams.range, seq);
+        let len = law.len.sample(&mut draws).clamp(1, size);
+        let offset = law.align * draws.below((size - len) / law.align + 1);
+        Some(ByteRange { offset, len })
+    }
+
+    /// The initial objects of the plan's key set number `keyset`, if the work uses it.
+    #[must_use]
+    pub fn population(&self, keyset: u16) -> Option<&Population> {
+        let set = self.sets.iter().find(|set| set.0 == keyset)?;
+        Some(&set.1)
+    }
+
+    /// Size of initial object `key` of key set `keyset`, in bytes; `None` where the work does not
+    /// use the key set or `key` is no initial object.
+    #[must_use]
+    pub fn object_size(&self, keyset: u16, key: u64) -> Option<u64> {
+        let set = self.population(keyset)?;
+        (key < set.count()).then(|| set.object_size(key))
+    }
+
+    /// Share of mix entry `entry` in the operations.
+    ///
+    /// # Panics
+    /// If the mix has no such entry.
+    #[must_use]
+    pub fn probability(&self, entry: u16) -> f64 {
+        self.entries[usize::from(entry)].probability
+    }
+
+    /// Theoretical popularity of the objects that mix entry `entry` works on; `None` for fresh
+    /// objects, which are used once each.
+    ///
+    /// # Panics
+    /// If the mix has no such entry.
+    #[must_use]
+    pub fn shares(&self, entry: u16) -> Option<Shares> {
+        match &self.entries[usize::from(entry)].keys {
+            Keys::Sequential { count, .. } => Some(Shares::uniform(*count)),
+            Keys::Fresh => None,
+            Keys::Ranked { popularity, .. } => Some(popularity.shares()),
+            Keys::Latest(latest) => Some(latest.shares()),
+        }
+    }
+
+    /// Expected object bytes that one operation of mix entry `entry` transfers.
+    ///
+    /// Reads count with their popularity: the sizes of the 1000 most popular objects exactly, the
+    /// rest at the mean of the size law. Ranges count as the smaller of the mean length and the
+    /// mean size.
+    ///
+    /// # Panics
+    /// If the mix has no such entry.
+    #[must_use]
+    pub fn mean_bytes(&self, entry: u16) -> f64 {
+        let entry = &self.entries[usize::from(entry)];
+        let set = &self.sets[entry.set].1;
+        let mean = set.sizes().mean();
+        match entry.role {
+            Role::WriteFresh | Role::Overwrite => {
+                entry.sizes.as_ref().map_or(mean, |sizes| sizes.mean())
+            }
+            Role::WriteInitial => mean,
+            Role::Read if entry.class == OpClass::Get => match &entry.keys {
+                Keys::Ranked {
+                    popularity,
+                    ranking,
+                    ..
+                } if !set.overwritten() => {
+                    let mut below = 0.0;
+                    let mut bytes = 0.0;
+                    for rank in 0..popularity.n().min(1000) {
+                        let share = popularity.share_of_ranks(rank + 1);
+                        bytes += (share - below) * set.object_size(ranking.object(rank)) as f64;
+                        below = share;
+                    }
+                    bytes + (1.0 - below) * mean
+                }
+                _ => mean,
+            },
+            Role::ReadRange => entry.range.as_ref().map_or(0.0, |r| r.len.mean().min(mean)),
+            Role::Read | Role::Plain | Role::Copy => 0.0,
+        }
+    }
+
+    /// Expected object bytes transferred per operation, over the mix.
+    #[must_use]
+    pub fn mean_bytes_per_op(&self) -> f64 {
+        (0..self.entries.len())
+            .map(|i| self.entries[i].probability * self.mean_bytes(i as u16))
+            .sum()
+    }
+}

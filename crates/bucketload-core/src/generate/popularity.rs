@@ -1,0 +1,404 @@
+//! Key popularity: which rank an operation works on, and what shares follow from the law.
+//!
+//! A law gives ranks 0..n, rank 0 the most popular; mapping ranks to objects (scrambling) is
+//! [`crate::generate::objects`]'s concern. Sampling is exact; memory does not depend on n. The
+//! theoretical shares come from closed sums (power laws: Euler-Maclaurin, accurate to about 1e-13
+//! relative), so they can be compared with realised shares at any n.
+
+use super::power::PowerLaw;
+use super::rng::Draws;
+use super::{LawError, positive};
+use crate::plan::KeyLaw;
+
+/// Theoretical concentration of a popularity law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shares {
+    /// Share of operations that goes to the most popular object.
+    pub top1: f64,
+    /// Share that goes to the 10 most popular objects.
+    pub top10: f64,
+    /// Share that goes to the 100 most popular objects.
+    pub top100: f64,
+    /// 1/Σp²: number of equally popular objects with the same chance of meeting one twice.
+    pub effective_keys: f64,
+}
+
+impl Shares {
+    /// The shares of `n` equally popular objects.
+    #[must_use]
+    pub fn uniform(n: u64) -> Self {
+        let top = |m: u64| m.min(n) as f64 / n as f64;
+        Self {
+            top1: top(1),
+            top10: top(10),
+            top100: top(100),
+            effective_keys: n as f64,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Law {
+    /// All ranks alike.
+    Uniform,
+    /// P(k) ~ (v + k)^-s.
+    Power(Box<PowerLaw>),
+    /// `hot` ranks share `share` of the operations.
+    Hotspot { hot: u64, share: f64 },
+    /// The integer part of an exponential variable of rate `gamma`, below n; `mass` = 1 - e^(-γn).
+    Exponential { gamma: f64, mass: f64 },
+}
+
+/// A popularity law over n ranks.
+#[derive(Clone, Debug)]
+pub struct Popularity {
+    n: u64,
+    law: Law,
+}
+
+impl Popularity {
+    /// The law of ranks of `keys` over `n` objects. Sequential and fresh keys touch every object
+    /// equally often; latest is zipf over age.
+    ///
+    /// # Errors
+    /// When a parameter lies outside its range or there are no objects.
+    pub fn new(keys: &KeyLaw, n: u64) -> Result<Self, LawError> {
+        if n == 0 || n > 1 << 63 {
+            let reason = format!("is {n}, must be 1 to 2^63 for this key law");
+            return Err(LawError::new("count", reason));
+        }
+        let named = |name: &'static str| {
+            move |mut error: LawError| {
+                if error.field == "s" {
+                    error.field = name.to_owned();
+                }
+                error
+            }
+        };
+        let law = match *keys {
+            KeyLaw::Sequential | KeyLaw::Fresh | KeyLaw::Uniform => Law::Uniform,
+            KeyLaw::Zipf { theta, .. } | KeyLaw::Latest { theta } => {
+                let law = PowerLaw::new(n, theta, 1.0).map_err(named("theta"))?;
+                Law::Power(Box::new(law))
+            }
+            KeyLaw::ZipfMandelbrot { s, v, .. } => Law::Power(Box::new(PowerLaw::new(n, s, v)?)),
+            KeyLaw::Hotspot { data, ops, .. } => {
+                positive("data", data)?;
+                if data > 1.0 {
+                    let reason = format!("is {data}, must be at most 1");
+                    return Err(LawError::new("data", reason));
+                }
+                if !(0.0..=1.0).contains(&ops) {
+                    return Err(LawError::new("ops", format!("is {ops}, must be 0 to 1")));
+                }
+                let hot = ((data * n as f64).round() as u64).clamp(1, n);
+                let share = if hot == n { 1.0 } else { ops };
+                Law::Hotspot { hot, share }
+            }
+            KeyLaw::Exponential {
+                percentile,
+                fraction,
+                ..
+            } => {
+                let inside = |x: f64| x > 0.0 && x < 1.0;
+                if !inside(fraction) {
+                    let reason = format!("is {fraction}, must be between 0 and 1");
+                    return Err(LawError::new("fraction", reason));
+                }
+                if !inside(percentile) || percentile <= fraction {
+                    let reason = format!(
+                        "is {percentile}, must be below 1 and above fraction = {fraction} (an \
+                         exponential law favours the first objects)"
+                    );
+                    return Err(LawError::new("percentile", reason));
+                }
+                let total = exponential_rate(percentile, fraction);
+                Law::Exponential {
+                    gamma: total / n as f64,
+                    mass: -(-total).exp_m1(),
+                }
+            }
+        };
+        Ok(Self { n, law })
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub const fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// One rank, 0 the most popular.
+    #[inline]
+    pub fn rank(&self, draws: &mut Draws) -> u64 {
+        match &self.law {
+            Law::Uniform => draws.below(self.n),
+            Law::Power(law) => law.sample(draws),
+            Law::Hotspot { hot, share } => {
+                if draws.next_unit() < *share {
+                    draws.below(*hot)
+                } else {
+                    hot + draws.below(self.n - hot)
+                }
+            }
+            Law::Exponential { gamma, mass } => {
+                let x = -(-draws.next_unit() * mass).ln_1p() / gamma;
+                (x as u64).min(self.n - 1)
+            }
+        }
+    }
+
+    /// The share of operations that goes to the `m` most popular objects.
+    #[must_use]
+    pub fn share_of_top(&self, m: u64) -> f64 {
+        let m = m.min(self.n);
+        match &self.law {
+            Law::Uniform => m as f64 / self.n as f64,
+            Law::Power(law) => law.share_below(m),
+            Law::Hotspot { hot, share } => {
+                let per_hot = share / *hot as f64;
+                let per_cold = if *hot == self.n {
+                    0.0
+                } else {
+                    (1.0 - share) / (self.n - hot) as f64
+                };
+                // With ops < data the "hot" part is the less popular one.
+                if per_hot >= per_cold {
+                    per_hot * m.min(*hot) as f64 + per_cold * m.saturating_sub(*hot) as f64
+                } else {
+                    let cold = self.n - hot;
+                    per_cold * m.min(cold) as f64 + per_hot * m.saturating_sub(cold) as f64
+                }
+            }
+            Law::Exponential { gamma, mass } => -(-gamma * m as f64).exp_m1() / mass,
+        }
+    }
+
+    /// The share of operations that goes to the first `m` ranks. Differs from
+    /// [`Popularity::share_of_top`] only for a hotspot whose hot part is the less popular one.
+    #[must_use]
+    pub(crate) fn share_of_ranks(&self, m: u64) -> f64 {
+        match &self.law {
+            Law::Hotspot { hot, share } => {
+                let cold = m.min(self.n).saturating_sub(*hot) as f64;
+                let cold_all = ((self.n - hot) as f64).max(1.0);
+                share * m.min(*hot) as f64 / *hot as f64 + (1.0 - share) * cold / cold_all
+            }
+            _ => self.share_of_top(m),
+        }
+    }
+
+    /// Top shares and effective number of keys.
+    #[must_use]
+    pub fn shares(&self) -> Shares {
+        let n = self.n as f64;
+        let effective_keys = match &self.law {
+            Law::Uniform => n,
+            Law::Power(law) => law.effective_values(),
+            Law::Hotspot { hot, share } => {
+                let cold = (self.n - hot) as f64;
+                let cold_part = if cold > 0.0 {
+                    (1.0 - share).powi(2) / cold
+                } else {
+                    0.0
+                };
+                1.0 / (share * share / *hot as f64 + cold_part)
+            }
+            // p_k = (1-q)q^k/(1-q^n), q = e^-γ: Σp² = tanh(γ/2)/tanh(γn/2).
+            Law::Exponential { gamma, .. } => (0.5 * gamma * n).tanh() / (0.5 * gamma).tanh(),
+        };
+        Shares {
+            top1: self.share_of_top(1),
+            top10: self.share_of_top(10),
+            top100: self.share_of_top(100),
+            effective_keys,
+        }
+    }
+
+    /// The power law over age, for laws that follow the newest object.
+    pub(crate) fn power(&self) -> Option<&PowerLaw> {
+        match &self.law {
+            Law::Power(law) => Some(law),
+            _ => None,
+        }
+    }
+}
+
+/// The rate g of an exponential law cut at 1 that puts `percentile` of its mass below `fraction`:
+/// (1 - e^(-g·fraction)) / (1 - e^-g) = percentile.
+///
+/// YCSB uses g = -ln(1 - percentile)/fraction and draws again what lies beyond the last object,
+/// which puts more than the stated share (0.98 for its defaults) below the fraction; here the stated
+/// share is exact.
+fn exponential_rate(percentile: f64, fraction: f64) -> f64 {
+    let share = |g: f64| (-g * fraction).exp_m1() / (-g).exp_m1();
+    // The share grows from `fraction` (g → 0) to 1; YCSB's rate is an upper bound.
+    let (mut low, mut high) = (0.0, -(1.0 - percentile).ln() / fraction);
+    for _ in 0..200 {
+        let mid = 0.5 * (low + high);
+        if share(mid) < percentile {
+            low = mid;
+        } else {
+            high = mid;
+        }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Popularity;
+    use crate::generate::rng::{Draws, Purpose, Stream};
+    use crate::plan::KeyLaw;
+
+    fn law(keys: KeyLaw, n: u64) -> Popularity {
+        Popularity::new(&keys, n).unwrap()
+    }
+
+    const ZIPF99: KeyLaw = KeyLaw::Zipf {
+        theta: 0.99,
+        scramble: true,
+    };
+
+    /// Rows of scenarios.md section 3.4.
+    #[test]
+    fn published_concentrations() {
+        let zm = |s, v| KeyLaw::ZipfMandelbrot {
+            s,
+            v,
+            scramble: false,
+        };
+        for (keys, n, top1, top10, effective) in [
+            (zm(1.5, 2.0), 1_000_000, 0.220, 0.637, 12.8),
+            (zm(1.8, 1.0), 1_000_000, 0.531, 0.899, 3.2),
+            (ZIPF99, 100_000, 0.078, 0.23, 98.0),
+            (ZIPF99, 2_000_000, 0.062, 0.18, 158.0),
+            (
+                KeyLaw::Zipf {
+                    theta: 1.1,
+                    scramble: true,
+                },
+                100_000,
+                0.135,
+                0.36,
+                37.0,
+            ),
+        ] {
+            let shares = law(keys.clone(), n).shares();
+            assert!((shares.top1 - top1).abs() < 6e-4, "{keys:?} {shares:?}");
+            assert!((shares.top10 - top10).abs() < 6e-3, "{keys:?} {shares:?}");
+            assert!(
+                (shares.effective_keys / effective - 1.0).abs() < 0.015,
+                "{keys:?} {shares:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn stated_shares_of_hotspot_and_exponential_are_exact() {
+        let hotspot = law(
+            KeyLaw::Hotspot {
+                data: 0.2,
+                ops: 0.8,
+                scramble: true,
+            },
+            1000,
+        );
+        assert!((hotspot.share_of_top(200) - 0.8).abs() < 1e-12);
+        let reversed = law(
+            KeyLaw::Hotspot {
+                data: 0.2,
+                ops: 0.1,
+                scramble: true,
+            },
+            1000,
+        );
+        assert!((reversed.share_of_top(800) - 0.9).abs() < 1e-12);
+        let keys = KeyLaw::Exponential {
+            percentile: 0.95,
+            fraction: 0.857,
+            scramble: false,
+        };
+        assert!((law(keys, 1000).share_of_top(857) - 0.95).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_billion_keys_need_no_more_memory_than_a_thousand() {
+        for n in [1_000, 1_000_000_000, 1 << 62] {
+            let popularity = law(ZIPF99, n);
+            assert!(popularity.shares().top1 > 0.015);
+            let mut draws = Draws::new(1, Stream::new(Purpose::Key, 0, 0), n);
+            assert!(popularity.rank(&mut draws) < n);
+        }
+    }
+
+    #[test]
+    fn bad_parameters_name_the_field() {
+        let error = |keys| Popularity::new(&keys, 10).unwrap_err().field;
+        assert_eq!(
+            error(KeyLaw::Zipf {
+                theta: 0.0,
+                scramble: true
+            }),
+            "theta"
+        );
+        assert_eq!(error(KeyLaw::Latest { theta: -1.0 }), "theta");
+        assert_eq!(
+            error(KeyLaw::ZipfMandelbrot {
+                s: -1.0,
+                v: 1.0,
+                scramble: true
+            }),
+            "s"
+        );
+        assert_eq!(
+            error(KeyLaw::Hotspot {
+                data: 1.5,
+                ops: 0.5,
+                scramble: true
+            }),
+            "data"
+        );
+        assert_eq!(
+            error(KeyLaw::Hotspot {
+                data: 0.5,
+                ops: 1.5,
+                scramble: true
+            }),
+            "ops"
+        );
+        let keys = KeyLaw::Exponential {
+            percentile: 0.5,
+            fraction: 0.8,
+            scramble: true,
+        };
+        assert_eq!(error(keys), "percentile");
+        assert_eq!(
+            Popularity::new(&KeyLaw::Uniform, 0).unwrap_err().field,
+            "count"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_stay_in_range_and_shares_are_ordered(n in 1u64..=1 << 63, i in any::<u64>(), pick in 0usize..5) {
+            let keys = [
+                KeyLaw::Uniform,
+                ZIPF99,
+                KeyLaw::ZipfMandelbrot { s: 1.5, v: 2.0, scramble: false },
+                KeyLaw::Hotspot { data: 0.2, ops: 0.8, scramble: true },
+                KeyLaw::Exponential { percentile: 0.95, fraction: 0.857, scramble: false },
+            ][pick].clone();
+            let popularity = law(keys, n);
+            let mut draws = Draws::new(1, Stream::new(Purpose::Key, 0, 0), i);
+            prop_assert!(popularity.rank(&mut draws) < n);
+            let s = popularity.shares();
+            prop_assert!(0.0 < s.top1 && s.top1 <= s.top10 && s.top10 <= s.top100);
+            prop_assert!(s.top100 <= 1.0 + 1e-12);
+            prop_assert!(s.effective_keys >= 1.0 - 1e-9);
+            prop_assert!(s.effective_keys <= n as f64 * (1.0 + 1e-9));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Sizes as a number of units whose rank follows a power law: zipf and zipf-mandelbrot.
+
+use crate::generate::LawError;
+use crate::generate::power::PowerLaw;
+use crate::generate::rng::Draws;
+use crate::plan::SizeKind;
+
+/// unit · (k + first), optionally filled down within the unit.
+#[derive(Clone, Debug)]
+pub(super) struct Ranked {
+    law: PowerLaw,
+    unit: u64,
+    /// 1 for zipf (ranks from 1), 0 for zipf-mandelbrot (k from 0).
+    first: u64,
+    /// Whether U{0..unit-1} is subtracted.
+    spread: bool,
+}
+
+impl Ranked {
+    pub(super) fn new(kind: &SizeKind) -> Result<Self, LawError> {
+        let (n, s, v, unit, first, spread) = match *kind {
+            SizeKind::Zipf { n, s, unit, align } => (n, s, 1.0, unit, 1, !align),
+            SizeKind::ZipfMandelbrot { n, s, v, unit } => {
+                (n.saturating_add(1), s, v, unit, 0, false)
+            }
+            _ => return Err(LawError::new("kind", "is not a ranked law")),
+        };
+        if unit == 0 || unit.checked_mul(n).is_none() {
+            let reason = format!("is {unit}, must be at least 1 and n · unit below 2^64");
+            return Err(LawError::new("unit", reason));
+        }
+        Ok(Self {
+            law: PowerLaw::new(n, s, v)?,
+            unit,
+            first,
+            spread,
+        })
+    }
+
+    #[inline]
+    pub(super) fn sample(&self, draws: &mut Draws) -> u64 {
+        let top = self.unit * (self.law.sample(draws) + self.first);
+        if self.spread {
+            top - draws.below(self.unit)
+        } else {
+            top
+        }
+    }
+
+    pub(super) fn quantile(&self, u: f64) -> u64 {
+        let k = self.law.quantile(u);
+        let top = self.unit * (k + self.first);
+        if !self.spread {
+            return top;
+        }
+        // Position within the unit: the share of the rank's probability that lies at or below u.
+        let below = self.law.share_below(k);
+        let inside = (u - below) / (self.law.share_below(k + 1) - below);
+        let step = (inside * self.unit as f64).ceil() as u64;
+        top - self.unit + step.clamp(1, self.unit)
+    }
+
+    pub(super) fn cdf(&self, x: u64) -> f64 {
+        let units = x / self.unit;
+        if !self.spread {
+            // Values up to `units` are the first `units + 1 - first` ranks.
+            return self.law.share_below(units + 1 - self.first);
+        }
+        let below = self.law.share_below(units);
+        let inside = (x % self.unit) as f64 / self.unit as f64;
+        below + (self.law.share_below(units + 1) - below) * inside
+    }
+
+    /// Mean of the clamped size: ranks cut by a limit one by one, ranks beyond a limit at the limit,
+    /// the ranks between by their sum.
+    pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {
+        let n = self.law.n();
+        // All sizes of ranks below `low` are at most min, all of ranks from `high` on at least max.
+        let low = (min / self.unit).saturating_sub(self.first).min(n);
+        let high = (max / self.unit).saturating_add(2).min(n);
+        let inner_low = low.saturating_add(3).min(high);
+        let inner_high = high.saturating_sub(3).max(inner_low);
+        let share = |k| self.law.share_below(k);
+        let probability = share(inner_high) - share(inner_low);
+        // Σ (k + first)·P(k), from Σ (v + k)·P(k).
+        let ranks = self.law.moment_below(inner_high) - self.law.moment_below(inner_low)
+            + (self.first as f64 - self.law.v()) * probability;
+        let half_unit = if self.spread {
+            0.5 * (self.unit - 1) as f64
+        } else {
+            0.0
+        };
+        let cut = (low..inner_low)
+            .chain(inner_high..high)
+            .map(|k| (share(k + 1) - share(k)) * self.mean_of_rank(k, min, max));
+        min as f64 * share(low)
+            + cut.sum::<f64>()
+            + (self.unit as f64 * ranks - half_unit * probability)
+            + max as f64 * (1.0 - share(high))
+    }
+
+    /// Mean of the clamped sizes of rank k.
+    fn mean_of_rank(&self, k: u64, min: u64, max: u64) -> f64 {
+        let top = self.unit * (k + self.first);
+        let bottom = if self.spread {
+            top - self.unit + 1
+        } else {
+            top
+        };
+        let (low, high) = (bottom.clamp(min, max), top.clamp(min, max));
+        if low == high {
+            return low as f64;
+        }
+        // Sizes below and above the limits count as the limit, the others as themselves.
+        let middle = (high - low + 1) as f64 * 0.5 * (low as f64 + high as f64);
+        let outside = (low - bottom) as f64 * low as f64 + (top - high) as f64 * high as f64;
+        (middle + outside) / (top - bottom + 1) as f64
+    }
+
+    pub(super) fn support(&self) -> (u64, u64) {
+        let low = self.unit * self.first;
+        let low = if self.spread {
+            low - self.unit + 1
+        } else {
+            low
+        };
+        (low, self.unit * (self.law.n() - 1 + self.first))
+    }
+}
