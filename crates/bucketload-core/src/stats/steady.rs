@@ -18,6 +18,9 @@
 //!    the whole (more than 5 % in the same direction, one-sided p ≤ 0.05): what ends with the cut
 //!    was a warm-up, what goes on is drift. Otherwise the series is not stationary.
 //!
+//! Offered load may be correlated by design (bursts that last longer than a bin). What follows it
+//! is then correlated too, without being unsteady: [`Correlation::Waived`] drops that check.
+//!
 //! Simulated error rates (tests below, 60 bins, 1000 seeded trials each): independent noise is
 //! called non-stationary in at most 2 % of the trials at coefficients of variation of 2, 10 and
 //! 30 %, and with exponentially distributed values; a linear drift of 30 % under noise of 2, 5 and
@@ -55,6 +58,26 @@ pub enum State {
     TooShort,
 }
 
+/// Whether the correlation of batch means is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correlation {
+    /// It is.
+    Checked,
+    /// It is not, because the offered load is correlated itself.
+    Waived,
+}
+
+impl Correlation {
+    /// `Waived` when the offered load per bin is correlated beyond chance.
+    #[must_use]
+    pub fn under(offered: &[f64]) -> Self {
+        match Checks::of(offered, Self::Checked) {
+            Some(checks) if !checks.correlation_ok() => Self::Waived,
+            _ => Self::Checked,
+        }
+    }
+}
+
 /// Figures of the three checks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checks {
@@ -72,14 +95,14 @@ pub struct Checks {
     pub halves_p: f64,
     /// Lag-1 autocorrelation of the batch means.
     pub lag1: f64,
-    /// Largest autocorrelation accepted.
+    /// Largest autocorrelation accepted; 1 when the check is waived.
     pub lag1_limit: f64,
 }
 
 impl Checks {
     /// Applies the checks to `x`. `None` with fewer than six bins.
     #[must_use]
-    pub fn of(x: &[f64]) -> Option<Self> {
+    pub fn of(x: &[f64], correlation: Correlation) -> Option<Self> {
         if x.len() < 6 {
             return None;
         }
@@ -98,7 +121,10 @@ impl Checks {
             halves: share(b.mean - a.mean),
             halves_p: welch_p(&a, &b),
             lag1: lag1(&z),
-            lag1_limit: lag1_limit(z.len()),
+            lag1_limit: match correlation {
+                Correlation::Checked => lag1_limit(z.len()),
+                Correlation::Waived => 1.0,
+            },
         })
     }
 
@@ -174,11 +200,11 @@ impl Assessment {
 
 /// Finds the warm-up of `x` and checks that the rest is steady.
 #[must_use]
-pub fn assess(x: &[f64]) -> Assessment {
+pub fn assess(x: &[f64], correlation: Correlation) -> Assessment {
     if x.len() < MIN_BINS {
         return Assessment::TOO_SHORT;
     }
-    let (Some(truncation), Some(whole)) = (truncate(x), Checks::of(x)) else {
+    let (Some(truncation), Some(whole)) = (truncate(x), Checks::of(x, correlation)) else {
         return Assessment::TOO_SHORT;
     };
     let bins = |batches: usize| batches * truncation.batch_len;
@@ -191,13 +217,15 @@ pub fn assess(x: &[f64]) -> Assessment {
     let cut = bins(truncation.early_drop);
     if whole.ok() {
         return if truncation.is_early() {
-            let checks = Checks::of(&x[cut..]).filter(Checks::ok).unwrap_or(whole);
+            let checks = Checks::of(&x[cut..], correlation)
+                .filter(Checks::ok)
+                .unwrap_or(whole);
             conclude(State::Steady, cut, checks)
         } else {
             conclude(State::Steady, 0, whole)
         };
     }
-    match Checks::of(&x[cut..]) {
+    match Checks::of(&x[cut..], correlation) {
         Some(rest) if rest.ok() && !rest.continues(&whole) => conclude(State::Steady, cut, rest),
         Some(rest) if !rest.ok() => conclude(State::NonStationary, 0, rest),
         _ => conclude(State::NonStationary, 0, whole),
@@ -206,8 +234,12 @@ pub fn assess(x: &[f64]) -> Assessment {
 
 #[cfg(test)]
 mod tests {
-    use super::{Checks, State, assess};
+    use super::{Assessment, Checks, Correlation, State};
     use crate::stats::testing::Noise;
+
+    fn assess(x: &[f64]) -> Assessment {
+        super::assess(x, Correlation::Checked)
+    }
 
     fn rejected(trials: usize, mut series: impl FnMut() -> Vec<f64>) -> usize {
         (0..trials)
@@ -289,6 +321,51 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_correlated_load_is_not_unsteady() {
+        let mut noise = Noise::new(65);
+        let (mut checked, mut waived) = (0, 0);
+        for _ in 0..200 {
+            // Load in slots of 6 bins.
+            let slots: Vec<f64> = (0..10)
+                .map(|_| 100.0 * (1.0 + 0.3 * noise.normal()))
+                .collect();
+            let offered: Vec<f64> = (0..60).map(|i| slots[i / 6]).collect();
+            let latency: Vec<f64> = offered.iter().map(|v| 5.0 + 0.005 * v).collect();
+            checked += u32::from(assess(&latency).state == State::NonStationary);
+            let under = Correlation::under(&offered);
+            waived += u32::from(super::assess(&latency, under).state == State::NonStationary);
+        }
+        assert!(checked >= 50 && waived <= 6, "{checked} {waived}");
+    }
+
+    /// An open loop is judged by two series; together they stay within 2 %.
+    #[test]
+    fn two_series_of_a_steady_open_loop_are_rarely_called_unsteady() {
+        let mut noise = Noise::new(66);
+        let n = (0..1000)
+            .filter(|_| {
+                let p50 = noise.series(60, 2.0, 0.05);
+                // Operations in flight: Poisson of mean 3, by counting exponential gaps.
+                let in_flight: Vec<f64> = (0..60)
+                    .map(|_| {
+                        let mut t = 0.0;
+                        (0..)
+                            .take_while(|_| {
+                                t -= noise.uniform().ln();
+                                t < 3.0
+                            })
+                            .count() as f64
+                    })
+                    .collect();
+                [p50, in_flight]
+                    .iter()
+                    .any(|x| assess(x).state == State::NonStationary)
+            })
+            .count();
+        assert!(n <= 20, "{n} of 1000");
+    }
+
+    #[test]
     fn degenerate_series() {
         assert_eq!(assess(&[1.0; 19]).state, State::TooShort);
         let constant = assess(&[5.0; 60]);
@@ -301,7 +378,7 @@ mod tests {
     #[test]
     fn checks_state_signed_changes() {
         let x: Vec<f64> = (0..100).map(|i| 100.0 - 0.2 * f64::from(i)).collect();
-        let c = Checks::of(&x).unwrap();
+        let c = Checks::of(&x, Correlation::Checked).unwrap();
         assert!(c.trend < -0.2 && c.trend > -0.25 && c.halves < -0.1);
         assert!(!c.trend_ok() && !c.halves_ok() && !c.ok());
     }
