@@ -254,9 +254,11 @@ mod tests {
         let layout = Layout::new(mode, Some(algorithm), span.len);
         let mut frames = Vec::new();
         let checksum = algorithm.of(span);
+        let mut digests = Vec::new();
+        layout.digest(span, &mut digests);
         layout.render(
             &mut frames,
-            span,
+            &digests,
             Some(&checksum),
             Some((signer, [b'0'; 64])),
         );

@@ -224,7 +224,8 @@ fn anonymous_needs_no_credentials() {
 #[test]
 fn errors_name_place_and_remedy() {
     let none = S3Overrides::default();
-    let cases: &[(&S3Overrides, &[(&str, &str)], &str)] = &[
+    type Case<'a> = (&'a S3Overrides, &'a [(&'a str, &'a str)], &'a str);
+    let cases: &[Case<'_>] = &[
         (
             &none,
             &[],

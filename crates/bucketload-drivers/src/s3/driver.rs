@@ -10,8 +10,10 @@ use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
+use bucketload_wire::tls::ClientTls;
 
 use super::config::{ChecksumAlgorithm, ConfigError, S3Config};
+use super::connect;
 use super::endpoint::Endpoint;
 use super::session::S3Session;
 use super::template::{HeadWriter, wall_seconds};
@@ -25,6 +27,8 @@ pub struct S3Driver {
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
+    /// For `https` endpoints.
+    pub(crate) tls: Option<ClientTls>,
     /// Distinguishes drivers in the threads' registries.
     id: u64,
 }
@@ -45,9 +49,11 @@ impl S3Driver {
     pub fn new(config: S3Config) -> Result<Self, ConfigError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         config.check()?;
+        let tls = connect::tls_of(&config)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
+                tls,
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
             }),
         })
@@ -189,6 +195,10 @@ impl Shared {
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.driver.config.endpoints[self.endpoint]
+    }
+
+    pub(crate) fn tls(&self) -> Option<&ClientTls> {
+        self.driver.tls.as_ref().filter(|_| self.endpoint().tls)
     }
 
     pub(crate) fn endpoint_index(&self) -> usize {

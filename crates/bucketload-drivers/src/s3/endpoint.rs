@@ -1,9 +1,8 @@
 //! Endpoint URLs and their ranges: `http://host{1...8}:9000` names eight endpoints.
 
-use super::config::ConfigError;
+use bucketload_wire::hosts;
 
-/// Most endpoints a target may have: their index is recorded in 16 bits.
-pub const MAX_ENDPOINTS: usize = 65_536;
+use super::config::ConfigError;
 
 /// Where requests are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,16 +58,18 @@ impl Endpoint {
                 "end the URL after the host and port",
             );
         }
-        let (host, port) = split_port(authority).ok_or_else(|| {
-            ConfigError::new(
-                place,
+        // A URL writes IPv6 addresses in brackets: without them the port would be ambiguous.
+        let split = hosts::split_port(authority).filter(|(host, port)| {
+            *port != Some(0) && (!host.contains(':') || authority.starts_with('['))
+        });
+        let Some((host, port)) = split else {
+            return fail(
                 format!("`{}` has no valid host and port", clip(authority)),
                 "write HOST, HOST:PORT or [IPV6]:PORT with a port from 1 to 65535",
-            )
-        })?;
-        let bare = host.trim_matches(['[', ']']);
+            );
+        };
         let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._:%".contains(&b);
-        if bare.is_empty() || !bare.bytes().all(legal) {
+        if host.is_empty() || !host.bytes().all(legal) {
             return fail(
                 format!("`{}` is not a host name", clip(host)),
                 "use letters, digits, dots and hyphens, or an IP address",
@@ -82,13 +83,18 @@ impl Endpoint {
             );
         }
         let standard = if tls { 443 } else { 80 };
+        let shown = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
         let authority = match port {
-            Some(port) if port != standard => format!("{host}:{port}"),
-            _ => host.to_owned(),
+            Some(port) if port != standard => format!("{shown}:{port}"),
+            _ => shown,
         };
         Ok(Self {
             tls,
-            host: bare.to_owned(),
+            host: host.to_owned(),
             port: port.unwrap_or(standard),
             authority,
             base_path: base_path.to_owned(),
@@ -99,19 +105,13 @@ impl Endpoint {
     /// `{FIRST...LAST}`; leading zeros of `FIRST` set the width.
     ///
     /// # Errors
-    /// When a part is no URL, a range is malformed, or there are more than [`MAX_ENDPOINTS`].
+    /// When a part is no URL, a range is malformed, or there are more than
+    /// [`hosts::MAX_HOSTS`].
     pub fn parse_list(text: &str, place: &str) -> Result<Vec<Self>, ConfigError> {
-        let mut urls = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            expand(part, place, &mut urls)?;
-        }
-        if urls.is_empty() {
-            return Err(ConfigError::new(
-                place,
-                "no endpoint URL is given",
-                "write http://HOST:PORT or https://HOST:PORT",
-            ));
-        }
+        let urls = hosts::expand(text).map_err(|e| {
+            let remedy = "write URLs separated by commas, with ranges such as host{1...8}";
+            ConfigError::new(place, e.to_string(), remedy)
+        })?;
         urls.iter().map(|url| Self::parse(url, place)).collect()
     }
 
@@ -140,65 +140,6 @@ impl Endpoint {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{}{}", self.authority, self.base_path)
     }
-}
-
-fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    let end_of_host = authority.find(']').map_or(0, |at| at + 1);
-    match authority[end_of_host..].rfind(':') {
-        Some(at) => {
-            let (host, port) = authority.split_at(end_of_host + at);
-            let port: u16 = port[1..].parse().ok()?;
-            (port > 0 && (end_of_host > 0 || !host.contains(':'))).then_some((host, Some(port)))
-        }
-        None if end_of_host > 0 && end_of_host != authority.len() => None,
-        None => Some((authority, None)),
-    }
-}
-
-fn expand(text: &str, place: &str, out: &mut Vec<String>) -> Result<(), ConfigError> {
-    let bad = |problem: &str| {
-        ConfigError::new(
-            place,
-            format!("`{}`: {problem}", clip(text)),
-            "write a range as {FIRST...LAST}, such as host{1...8}",
-        )
-    };
-    let Some(open) = text.find('{') else {
-        if text.contains('}') {
-            return Err(bad("`}` without `{`"));
-        }
-        if out.len() >= MAX_ENDPOINTS {
-            return Err(bad("more than 65536 endpoints"));
-        }
-        out.push(text.to_owned());
-        return Ok(());
-    };
-    let close = text[open..]
-        .find('}')
-        .ok_or_else(|| bad("`{` without `}`"))?
-        + open;
-    let (first, last) = text[open + 1..close]
-        .split_once("...")
-        .ok_or_else(|| bad("a range needs three dots"))?;
-    let number = |digits: &str| {
-        (!digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|b| b.is_ascii_digit()))
-            .then(|| digits.parse::<u64>().ok())
-            .flatten()
-            .ok_or_else(|| bad("the ends of a range are whole numbers"))
-    };
-    let (from, to) = (number(first)?, number(last)?);
-    if from > to {
-        return Err(bad("the range ends before it begins"));
-    }
-    if to - from >= MAX_ENDPOINTS as u64 {
-        return Err(bad("more than 65536 endpoints"));
-    }
-    let width = first.len();
-    for i in from..=to {
-        let one = format!("{}{i:0width$}{}", &text[..open], &text[close + 1..]);
-        expand(&one, place, out)?;
-    }
-    Ok(())
 }
 
 /// At most 80 characters of what the user wrote, for messages.

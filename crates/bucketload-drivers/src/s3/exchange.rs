@@ -337,6 +337,7 @@ fn to_error(error: WireError, first: bool) -> OpError {
         WireError::Http(_) | WireError::TooLarge { .. } | WireError::ShortBody { .. } => {
             ErrorKind::Protocol
         }
+        WireError::Tls(_) => ErrorKind::Tls,
         _ => ErrorKind::Reset,
     };
     let detail = match error {

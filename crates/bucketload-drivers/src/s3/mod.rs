@@ -42,5 +42,5 @@ pub use config::{
 pub use credentials::{Credentials, Secret};
 pub use discover::S3Overrides;
 pub use driver::S3Driver;
-pub use endpoint::{Endpoint, MAX_ENDPOINTS};
+pub use endpoint::Endpoint;
 pub use session::S3Session;

@@ -105,7 +105,7 @@ impl<'a> Prepared<'a> {
     pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &Call<'a>) -> Self {
         let anonymous = config.credentials.is_none();
         let mut headers = call.headers;
-        let mut digest = [0; 64];
+        let digest;
         let mut decimal = [0; 20];
         let mut sum = None;
         let mut frames = None;

@@ -70,7 +70,7 @@ impl S3Session {
             }
             self.conn = None;
         }
-        let conn = connect::connect(self.shared.endpoint(), self.source, probe).await?;
+        let conn = connect::connect(&self.shared, self.source, probe).await?;
         self.conn = Some(conn);
         Ok(())
     }
