@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::http::HttpError;
+use crate::tls::TlsError;
 
 /// Failure of an operation on a [`crate::Conn`].
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum Error {
     /// The peer reset the connection in the middle of an answer or while a request was being sent.
     #[error("the peer reset the connection")]
     Reset,
+    /// The TLS handshake failed, or a record could not be read.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Another failure of the socket.
     #[error(transparent)]
     Io(io::Error),

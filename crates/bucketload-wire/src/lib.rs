@@ -14,8 +14,8 @@
 //! sock   a non-blocking TCP socket that counts its syscalls  unsafe code stays in `sys`
 //! ```
 //!
-//! beside them [`listen`] (a loopback listener for several threads), [`dns`] (names resolved off
-//! the load thread), [`hosts`] (`host{1...8}:9000`), and [`timer`] (waits of microsecond accuracy).
+//! beside them [`listen`] (a listener for several threads), [`dns`] (names resolved off the load
+//! thread) and [`hosts`] (`host{1...8}:9000`).
 //!
 //! # A client, one request
 //!
@@ -53,13 +53,16 @@
 #![cfg(target_os = "linux")]
 
 pub mod conn;
+pub mod dns;
 pub mod error;
+pub mod hosts;
 pub mod http;
 pub mod listen;
 mod scratch;
 pub mod sock;
 mod sys;
+pub mod tls;
 
-pub use conn::{Conn, SendEnd, Step};
+pub use conn::{Conn, SendEnd, Step, TlsFacts};
 pub use error::Error;
 pub use sock::{Calls, Sock};

@@ -11,6 +11,8 @@ use std::cell::RefCell;
 pub(crate) const BUFFER: usize = 256 * 1024;
 /// Bytes of it that are offered to a receive of unknown length.
 pub(crate) const SMALL: usize = 64 * 1024;
+/// Bytes of the thread-shared buffer in which records are gathered and sealed.
+pub(crate) const SEALED: usize = 88 * 1024;
 /// Spare spill buffers kept per thread.
 const SPARE: usize = 32;
 /// Spill buffers that grew beyond this many bytes are freed instead of being kept.
@@ -19,6 +21,7 @@ const SPARE_BYTES: usize = 128 * 1024;
 thread_local! {
     // Zeroed memory is mapped lazily: pages that are never received into cost nothing.
     static RECEIVE: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
+    static SEAL: RefCell<Vec<u8>> = RefCell::new(vec![0; SEALED]);
     static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -30,11 +33,26 @@ pub(crate) fn with_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
     RECEIVE.with_borrow_mut(|buffer| f(buffer))
 }
 
+/// Lends the thread's buffer for sealed records to `f`.
+///
+/// # Panics
+/// When `f` calls it again.
+pub(crate) fn with_seal_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
+    SEAL.with_borrow_mut(|buffer| f(buffer))
+}
+
 /// A queue of bytes that owns memory only while it holds some.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Spill {
     bytes: Vec<u8>,
     at: usize,
+}
+
+impl std::fmt::Debug for Spill {
+    // Received bytes may be anything, also secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Spill({} bytes)", self.len())
+    }
 }
 
 impl Spill {
@@ -44,6 +62,15 @@ impl Spill {
 
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[self.at..]
+    }
+
+    /// The bytes, for decrypting in place.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.at..]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.at
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -56,6 +83,22 @@ impl Spill {
             self.at = 0;
         }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends `n` zero bytes and returns them, to be written into.
+    pub(crate) fn grow(&mut self, n: usize) -> &mut [u8] {
+        self.take_memory();
+        let old = self.bytes.len();
+        self.bytes.resize(old + n, 0);
+        &mut self.bytes[old..]
+    }
+
+    /// Drops the last `n` bytes.
+    pub(crate) fn shrink(&mut self, n: usize) {
+        self.bytes.truncate(self.bytes.len() - n);
+        if self.is_empty() {
+            self.release();
+        }
     }
 
     /// Drops the first `n` bytes.

@@ -1,54 +1,11 @@
 //! Plain connections over loopback: heads, bodies, low-water corner cases, and how ends of
 //! connections are told apart.
 
-use std::future::Future;
-use std::net::SocketAddr;
+mod common;
 
 use bucketload_wire::listen::Port;
 use bucketload_wire::{Conn, Error, SendEnd, Sock, Step};
-
-/// Runs `f` on a current-thread runtime with a `LocalSet`.
-fn run<T>(f: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    tokio::task::LocalSet::new().block_on(&runtime, f)
-}
-
-fn loopback() -> SocketAddr {
-    "127.0.0.1:0".parse().unwrap()
-}
-
-/// A connected pair: client, server.
-async fn pair() -> (Conn, Conn) {
-    let port = Port::bind(loopback()).unwrap();
-    let addr = port.addr();
-    let listener = port.listen().unwrap();
-    let client = Sock::connect(addr, None).await.unwrap();
-    let (server, peer) = listener.accept().await.unwrap();
-    assert_eq!(client.local_addr().unwrap(), peer);
-    (Conn::plain(client), Conn::plain(server))
-}
-
-/// The byte at `offset` of every test body.
-fn byte(offset: u64) -> u8 {
-    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-}
-
-fn body(len: usize) -> Vec<u8> {
-    (0..len as u64).map(byte).collect()
-}
-
-async fn line(conn: &mut Conn) -> Result<String, Error> {
-    conn.recv_with(|bytes| {
-        Ok(match bytes.iter().position(|&b| b == b'\n') {
-            None => Step::More(0),
-            Some(end) => Step::Done(end + 1, String::from_utf8_lossy(&bytes[..end]).into_owned()),
-        })
-    })
-    .await
-}
+use common::{body, byte, line, loopback, pair, poll_once, run};
 
 #[test]
 fn what_a_receiver_leaves_is_shown_again() {
@@ -263,7 +220,7 @@ fn a_dropped_future_breaks_the_connection() {
         {
             let wait = b.recv_body(10, |_, _| Ok::<_, Error>(()));
             tokio::pin!(wait);
-            assert!(futures_poll_once(wait.as_mut()).await.is_none());
+            assert!(poll_once(wait.as_mut()).await.is_none());
         }
         assert!(b.is_broken());
         assert!(matches!(b.send(b"x", b"").await, Err(Error::Broken)));
@@ -272,21 +229,10 @@ fn a_dropped_future_breaks_the_connection() {
         {
             let wait = a.readable();
             tokio::pin!(wait);
-            assert!(futures_poll_once(wait.as_mut()).await.is_none());
+            assert!(poll_once(wait.as_mut()).await.is_none());
         }
         assert!(!a.is_broken());
     });
-}
-
-/// Polls once; `None` when pending.
-async fn futures_poll_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
-    std::future::poll_fn(|cx| {
-        std::task::Poll::Ready(match future.as_mut().poll(cx) {
-            std::task::Poll::Ready(value) => Some(value),
-            std::task::Poll::Pending => None,
-        })
-    })
-    .await
 }
 
 #[test]
@@ -379,5 +325,58 @@ fn listeners_share_a_port_within_a_group_only() {
             accepted += 1;
         }
         assert_eq!(accepted, 8);
+    });
+}
+
+#[test]
+fn a_body_that_ends_with_the_connection_is_received() {
+    run(async {
+        for reset in [false, true] {
+            let (mut a, mut b) = pair().await;
+            b.send(b"head\n", &body(100_000)).await.unwrap();
+            assert_eq!(line(&mut a).await.unwrap(), "head");
+            a.readable().await.unwrap();
+            if reset {
+                b.reset();
+            } else {
+                b.close();
+            }
+            let mut seen = Vec::new();
+            let length = a
+                .recv_until_close(|at, bytes| {
+                    assert_eq!(at, seen.len() as u64);
+                    seen.extend_from_slice(bytes);
+                    Ok::<_, Error>(())
+                })
+                .await;
+            if reset {
+                assert!(matches!(length, Err(Error::Reset)), "{length:?}");
+            } else {
+                assert_eq!(length.unwrap(), 100_000);
+                assert_eq!(seen, body(100_000));
+            }
+            assert!(a.is_broken());
+        }
+    });
+}
+
+#[test]
+fn busy_polling_receives_the_same() {
+    run(async {
+        let (mut a, mut b) = pair().await;
+        a.set_busy_poll(true);
+        let server = tokio::task::spawn_local(async move {
+            while let Ok(text) = line(&mut b).await {
+                let answer = format!("{text}!\n");
+                b.send(answer.as_bytes(), &body(3_000_000)).await.unwrap();
+            }
+        });
+        for i in 0..5 {
+            a.send(format!("{i}\n").as_bytes(), b"").await.unwrap();
+            assert_eq!(line(&mut a).await.unwrap(), format!("{i}!"));
+            a.discard(3_000_000).await.unwrap();
+        }
+        drop(a);
+        server.await.unwrap();
     });
 }

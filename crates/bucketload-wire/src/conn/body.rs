@@ -13,21 +13,21 @@
 //!    the buffer size itself is never set, since that would end its tuning.
 
 use std::future::poll_fn;
-use std::task::ready;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Conn;
 use crate::error::Error;
-use crate::scratch::{self, BUFFER};
+use crate::scratch::BUFFER;
 use crate::sock::Sock;
 
 /// Low-water mark of plain bodies in bytes: safe with the common `tcp_rmem` limit of 6 MiB.
-pub(super) const MARK: u64 = 1 << 20;
+const MARK: u64 = 1 << 20;
+/// Low-water mark of TLS bodies in bytes: a batch of 16 records.
+const TLS_MARK: u64 = 256 * 1024;
 /// A step that takes longer than this lowers the mark.
-pub(super) const SLOW_STEP: Duration = Duration::from_millis(250);
+const SLOW_STEP: Duration = Duration::from_millis(250);
 /// The mark on slow links, in bytes.
-pub(super) const SLOW_MARK: u64 = 64 * 1024;
+const SLOW_MARK: u64 = 64 * 1024;
 /// Plain bodies of which no more than this is left are received with a copy: it drains the socket
 /// with one call, where dropping an exact count would leave one `EAGAIN` for the next answer.
 const COPY_BELOW: u64 = 64 * 1024;
@@ -39,22 +39,25 @@ struct LowWater {
 }
 
 impl LowWater {
-    fn new(mark: u64) -> Self {
+    fn new(mark: u64, now: Instant) -> Self {
         Self {
             mark,
-            step_began: Instant::now(),
+            step_began: now,
         }
     }
 
     /// Call before waiting for more of the `left` bytes that the socket will still deliver.
     fn before(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
-        let mark = self.mark.min(left).clamp(1, u64::from(u32::MAX));
-        sock.set_low_water(mark as u32)
+        sock.set_low_water(self.value(left))
+    }
+
+    /// The mark while `left` bytes are to come, at least 1.
+    fn value(&self, left: u64) -> u32 {
+        self.mark.min(left).clamp(1, MARK) as u32
     }
 
     /// Call after a wait has delivered bytes.
-    fn after(&mut self) {
-        let now = Instant::now();
+    fn after(&mut self, now: Instant) {
         if now - self.step_began > SLOW_STEP {
             self.mark = self.mark.min(SLOW_MARK);
         }
@@ -70,15 +73,18 @@ impl Conn {
     /// [`Error::Closed`] or [`Error::Reset`] when the peer ends the connection early; it is broken
     /// then.
     pub async fn discard(&mut self, n: u64) -> Result<(), Error> {
+        if self.recv_broken {
+            return Err(Error::Broken);
+        }
         let mut left = n - self.take_spill(n);
         if left == 0 {
             return Ok(());
         }
-        if left <= COPY_BELOW {
+        if left <= COPY_BELOW || self.is_tls() {
             return self.recv_body(left, |_, _| Ok::<_, Error>(())).await;
         }
         self.begin_recv()?;
-        let mut low_water = (left > MARK).then(|| LowWater::new(MARK));
+        let mut low_water = (left > MARK).then(|| LowWater::new(MARK, Instant::now()));
         while left > 0 {
             if let Some(low_water) = &low_water {
                 low_water.before(&mut self.sock, left)?;
@@ -90,9 +96,10 @@ impl Conn {
             if got == 0 {
                 return Err(self.ended(true));
             }
+            self.awaiting = false;
             left -= got as u64;
             if let Some(low_water) = &mut low_water {
-                low_water.after();
+                low_water.after(Instant::now());
             }
         }
         self.end_recv()
@@ -119,39 +126,84 @@ impl Conn {
             self.spill.consume(take);
             done += take as u64;
         }
-        let mut low_water = (n - done > MARK).then(|| LowWater::new(MARK));
+        let mark = if self.is_tls() { TLS_MARK } else { MARK };
+        let mut low_water = (n - done > mark).then(|| LowWater::new(mark, Instant::now()));
         while done < n {
             if let Some(low_water) = &low_water {
+                // A record that is held in part has left the socket already.
+                let held = self.tls.as_ref().map_or(0, |layer| layer.held() as u64);
+                let left = (n - done).saturating_sub(held);
                 low_water
-                    .before(&mut self.sock, n - done)
+                    .before(&mut self.sock, left)
                     .map_err(Error::from)?;
             }
-            done += poll_fn(|cx| self.poll_body(cx, done, n, &mut sink)).await?;
+            let mut failure = None;
+            poll_fn(|cx| {
+                self.poll_recv(cx, BUFFER, &mut |spill, chunk| {
+                    let left = usize::try_from(n - done).unwrap_or(usize::MAX);
+                    let (now, later) = chunk.split_at(chunk.len().min(left));
+                    if failure.is_none()
+                        && !now.is_empty()
+                        && let Err(e) = sink(done, now)
+                    {
+                        failure = Some(e);
+                    }
+                    done += now.len() as u64;
+                    spill.push(later);
+                })
+            })
+            .await?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
             if let Some(low_water) = &mut low_water {
-                low_water.after();
+                low_water.after(Instant::now());
             }
         }
         Ok(self.end_recv()?)
     }
 
-    /// Receives once for a body of which `done` of `n` bytes have been seen.
-    fn poll_body<E: From<Error>>(
+    /// Receives a body that ends with the connection and shows it to `sink` as
+    /// [`Conn::recv_body`] does; returns its length. The connection is broken afterwards: there is
+    /// nothing more to come.
+    ///
+    /// # Errors
+    /// [`Error::Reset`] when the stream does not end in good order, [`Error::Closed`] when a TLS
+    /// stream ends without `close_notify`: the body may be incomplete then. What `sink` returns.
+    pub async fn recv_until_close<E: From<Error>>(
         &mut self,
-        cx: &mut Context<'_>,
-        done: u64,
-        n: u64,
-        sink: &mut impl FnMut(u64, &[u8]) -> Result<(), E>,
-    ) -> Poll<Result<u64, E>> {
-        scratch::with_buffer(|buffer| match ready!(self.sock.poll_recv(cx, buffer)) {
-            Ok(0) => Poll::Ready(Err(self.ended(true).into())),
-            Ok(got) => {
-                self.awaiting = false;
-                let take = got.min(usize::try_from(n - done).unwrap_or(usize::MAX));
-                self.spill.push(&buffer[take..got]);
-                Poll::Ready(sink(done, &buffer[..take]).map(|()| take as u64))
+        mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut done = 0;
+        self.begin_recv()?;
+        self.send_broken = true;
+        self.awaiting = false;
+        if !self.spill.is_empty() {
+            let held = std::mem::take(&mut self.spill);
+            sink(0, held.as_slice())?;
+            done = held.len() as u64;
+        }
+        loop {
+            let mut failure = None;
+            let received = poll_fn(|cx| {
+                self.poll_recv(cx, BUFFER, &mut |_, chunk| {
+                    if failure.is_none()
+                        && let Err(e) = sink(done, chunk)
+                    {
+                        failure = Some(e);
+                    }
+                    done += chunk.len() as u64;
+                })
+            });
+            match received.await {
+                Ok(()) => {}
+                Err(Error::Closed { clean: true }) => return Ok(done),
+                Err(e) => return Err(e.into()),
             }
-            Err(e) => Poll::Ready(Err(self.failed(e).into())),
-        })
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+        }
     }
 
     /// Drops up to `n` bytes of what is held already; returns how many.
@@ -173,5 +225,38 @@ impl Conn {
         self.sock.set_low_water(1)?;
         self.recv_broken = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{LowWater, MARK, SLOW_MARK, SLOW_STEP};
+
+    #[test]
+    fn the_mark_never_exceeds_what_is_to_come() {
+        let low_water = LowWater::new(MARK, Instant::now());
+        assert_eq!(low_water.value(u64::MAX), MARK as u32);
+        assert_eq!(low_water.value(MARK), MARK as u32);
+        assert_eq!(low_water.value(MARK - 1), MARK as u32 - 1);
+        assert_eq!(low_water.value(1), 1);
+        assert_eq!(low_water.value(0), 1);
+    }
+
+    #[test]
+    fn the_mark_falls_on_slow_links() {
+        let start = Instant::now();
+        let mut low_water = LowWater::new(MARK, start);
+        low_water.after(start + SLOW_STEP);
+        assert_eq!(low_water.value(MARK), MARK as u32, "just fast enough");
+        low_water.after(start + 2 * SLOW_STEP + Duration::from_nanos(1));
+        assert_eq!(low_water.value(MARK), SLOW_MARK as u32);
+        low_water.after(start + 2 * SLOW_STEP + Duration::from_millis(1));
+        assert_eq!(
+            low_water.value(MARK),
+            SLOW_MARK as u32,
+            "for the rest of the body"
+        );
     }
 }

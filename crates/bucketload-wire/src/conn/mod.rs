@@ -6,15 +6,23 @@
 //! that an abandoned future can never leave it silently misaligned.
 
 mod body;
+mod handshake;
 mod recv;
+mod seal;
 mod send;
+mod tls;
+#[cfg(test)]
+mod tls12_tests;
 
 use std::net::SocketAddr;
+use std::task::{Context, Poll, ready};
 
 use crate::error::Error;
-use crate::scratch::Spill;
+use crate::scratch::{self, Spill};
 use crate::sock::{Calls, Sock};
+use tls::{LayerError, TlsLayer};
 
+pub use handshake::TlsFacts;
 pub use recv::{MAX_UNCONSUMED, Step};
 pub use send::SendEnd;
 
@@ -22,6 +30,7 @@ pub use send::SendEnd;
 #[derive(Debug)]
 pub struct Conn {
     sock: Sock,
+    tls: Option<Box<TlsLayer>>,
     /// Received and not yet consumed.
     spill: Spill,
     /// No byte has arrived since the last head was sent.
@@ -37,6 +46,7 @@ impl Conn {
     pub fn plain(sock: Sock) -> Self {
         Self {
             sock,
+            tls: None,
             spill: Spill::default(),
             awaiting: true,
             send_broken: false,
@@ -54,7 +64,7 @@ impl Conn {
     /// Whether the connection is encrypted.
     #[must_use]
     pub const fn is_tls(&self) -> bool {
-        false
+        self.tls.is_some()
     }
 
     /// Heads sent completely. A failure with [`Error::ClosedBeforeAnswer`] on a connection that
@@ -78,6 +88,11 @@ impl Conn {
         self.sock.calls()
     }
 
+    /// Makes waits for bytes spin, see [`Sock::set_busy_poll`].
+    pub const fn set_busy_poll(&mut self, on: bool) {
+        self.sock.set_busy_poll(on);
+    }
+
     /// This end's address.
     ///
     /// # Errors
@@ -99,6 +114,59 @@ impl Conn {
         // A socket that refuses the option is closed in the ordinary way, which is all that is
         // left to do.
         let _ = self.sock.reset_on_drop();
+    }
+
+    /// Ends the connection in good order: on TLS with a `close_notify`, as far as the socket takes
+    /// it at once.
+    pub fn close(mut self) {
+        if let (Some(layer), false) = (&mut self.tls, self.send_broken) {
+            layer.send_close(&mut self.sock);
+        }
+    }
+
+    /// Receives once, at most `limit` bytes from the socket, and hands the plaintext to `take` (for
+    /// TLS once per record, and possibly not at all). `take` gets the spill to keep what it does
+    /// not consume.
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit: usize,
+        take: &mut impl FnMut(&mut Spill, &[u8]),
+    ) -> Poll<Result<(), Error>> {
+        let Some(layer) = &mut self.tls else {
+            return scratch::with_buffer(|buffer| {
+                let buffer = &mut buffer[..limit];
+                match ready!(self.sock.poll_recv(cx, buffer)) {
+                    Ok(0) => Poll::Ready(Err(self.ended(true))),
+                    Ok(n) => {
+                        self.awaiting = false;
+                        take(&mut self.spill, &buffer[..n]);
+                        Poll::Ready(Ok(()))
+                    }
+                    Err(e) => Poll::Ready(Err(self.failed(e))),
+                }
+            });
+        };
+        if layer.peer_closed() {
+            return Poll::Ready(Err(self.ended(true)));
+        }
+        let (spill, awaiting) = (&mut self.spill, &mut self.awaiting);
+        let mut sink = |plain: &[u8]| {
+            *awaiting = false;
+            take(spill, plain);
+        };
+        match ready!(layer.poll_recv(cx, &mut self.sock, limit, &mut sink)) {
+            Ok(0) => Poll::Ready(Err(self.ended(false))),
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(e) => Poll::Ready(Err(self.layer_failed(e))),
+        }
+    }
+
+    fn layer_failed(&self, error: LayerError) -> Error {
+        match error {
+            LayerError::Io(e) => self.failed(e),
+            LayerError::Tls(e) => Error::Tls(e),
+        }
     }
 
     /// The meaning of an end of stream at this point.

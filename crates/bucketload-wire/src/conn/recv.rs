@@ -2,11 +2,10 @@
 //! of it it has consumed.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll, ready};
 
 use super::Conn;
 use crate::error::Error;
-use crate::scratch::{self, SMALL, Spill};
+use crate::scratch::{SMALL, Spill};
 
 /// Most bytes a receiver may leave unconsumed while it asks for more: the limit on the size of a
 /// message head.
@@ -45,37 +44,26 @@ impl Conn {
             value = review(&mut self.spill, &mut f)?;
         }
         while value.is_none() {
+            let mut failure = None;
             poll_fn(|cx| {
-                self.poll_some(cx, &mut |spill, chunk| {
-                    deliver(spill, chunk, &mut value, &mut f)
+                self.poll_recv(cx, SMALL, &mut |spill, chunk| {
+                    if value.is_some() || failure.is_some() {
+                        spill.push(chunk);
+                    } else if let Err(e) = deliver(spill, chunk, &mut value, &mut f) {
+                        failure = Some(e);
+                    }
                 })
             })
             .await?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
         }
         self.recv_broken = false;
         match value {
             Some(value) => Ok(value),
             None => Err(Error::Broken.into()),
         }
-    }
-
-    /// Receives once and hands what arrived to `take`.
-    fn poll_some<E: From<Error>>(
-        &mut self,
-        cx: &mut Context<'_>,
-        take: &mut impl FnMut(&mut Spill, &[u8]) -> Result<(), E>,
-    ) -> Poll<Result<(), E>> {
-        scratch::with_buffer(|buffer| {
-            let buffer = &mut buffer[..SMALL];
-            match ready!(self.sock.poll_recv(cx, buffer)) {
-                Ok(0) => Poll::Ready(Err(self.ended(true).into())),
-                Ok(n) => {
-                    self.awaiting = false;
-                    Poll::Ready(take(&mut self.spill, &buffer[..n]))
-                }
-                Err(e) => Poll::Ready(Err(self.failed(e).into())),
-            }
-        })
     }
 
     /// Waits until something can be received: a byte, or the end of the stream. Takes nothing and
@@ -88,9 +76,19 @@ impl Conn {
         if !self.spill.is_empty() {
             return Ok(());
         }
-        poll_fn(|cx| self.sock.poll_readable(cx))
-            .await
-            .map_err(|e| self.failed(e))
+        if self.tls.is_none() {
+            return poll_fn(|cx| self.sock.poll_readable(cx))
+                .await
+                .map_err(|e| self.failed(e));
+        }
+        loop {
+            // Records of the protocol itself (session tickets) are processed on the way.
+            match poll_fn(|cx| self.poll_recv(cx, SMALL, &mut Spill::push)).await {
+                Ok(()) if self.spill.is_empty() => {}
+                Ok(()) | Err(Error::Closed { .. } | Error::ClosedBeforeAnswer) => return Ok(()),
+                Err(e) => return Err(e),
+            }
+        }
     }
 }
 
@@ -119,10 +117,6 @@ fn deliver<T, E: From<Error>>(
     value: &mut Option<T>,
     f: &mut impl FnMut(&[u8]) -> Result<Step<T>, E>,
 ) -> Result<(), E> {
-    if value.is_some() {
-        spill.push(chunk);
-        return Ok(());
-    }
     if !spill.is_empty() {
         spill.push(chunk);
         *value = review(spill, f)?;

@@ -3,10 +3,11 @@
 
 use std::future::poll_fn;
 use std::io::IoSlice;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use super::Conn;
 use crate::error::Error;
+use crate::scratch::{SMALL, Spill};
 
 /// Pieces of a body held ready for one vectored write.
 const PIECES: usize = 4;
@@ -93,16 +94,13 @@ impl Conn {
             let sent = poll_fn(|cx| {
                 let mut parts = [IoSlice::new(&[]); PIECES + 1];
                 let used = window.parts(&mut parts);
-                match self.sock.poll_send(cx, &parts[..used]) {
+                match self.poll_send(cx, &parts[..used]) {
                     Poll::Ready(result) => Poll::Ready(result.map(Some)),
-                    Poll::Pending if watch && self.sock.poll_readable(cx).is_ready() => {
-                        Poll::Ready(Ok(None))
-                    }
+                    Poll::Pending if watch && self.poll_answered(cx) => Poll::Ready(Ok(None)),
                     Poll::Pending => Poll::Pending,
                 }
             })
-            .await
-            .map_err(|e| self.failed(e))?;
+            .await?;
             match sent {
                 Some(n) => window.advance(n),
                 None => {
@@ -112,11 +110,51 @@ impl Conn {
                 }
             }
         }
+        if let Some(layer) = &mut self.tls {
+            poll_fn(|cx| layer.poll_flush(cx, &mut self.sock))
+                .await
+                .map_err(|e| self.failed(e))?;
+        }
         if !head.is_empty() {
             self.exchanges += 1;
         }
         self.send_broken = false;
         Ok(SendEnd::Complete)
+    }
+
+    /// Sends some of `parts`; returns the plaintext bytes taken.
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<Result<usize, Error>> {
+        match &mut self.tls {
+            None => {
+                let sent = ready!(self.sock.poll_send(cx, parts));
+                Poll::Ready(sent.map_err(|e| self.failed(e)))
+            }
+            Some(layer) => {
+                let sent = ready!(layer.poll_send(cx, &mut self.sock, parts));
+                Poll::Ready(sent.map_err(|e| self.layer_failed(e)))
+            }
+        }
+    }
+
+    /// Whether the peer has begun to answer, or has ended the connection.
+    fn poll_answered(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.spill.is_empty() {
+            return true;
+        }
+        if self.tls.is_none() {
+            return self.sock.poll_readable(cx).is_ready();
+        }
+        loop {
+            match self.poll_recv(cx, SMALL, &mut Spill::push) {
+                Poll::Ready(Ok(())) if self.spill.is_empty() => {}
+                Poll::Ready(_) => return true,
+                Poll::Pending => return false,
+            }
+        }
     }
 }
 

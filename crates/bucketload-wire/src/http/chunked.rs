@@ -252,3 +252,172 @@ impl ChunkedDecoder {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{ChunkedDecoder, Event, MAX_LINE, MAX_TRAILERS};
+    use crate::http::HttpError;
+
+    /// Everything a decoder tells about one body.
+    #[derive(Debug, Default, PartialEq)]
+    struct Decoded {
+        body: Vec<u8>,
+        chunks: Vec<(u64, Vec<u8>)>,
+        trailers: Vec<(String, Vec<u8>)>,
+        /// Bytes consumed, once the end was found.
+        end: Option<usize>,
+    }
+
+    /// Decodes `input` in pieces that end at the given positions.
+    fn decode(input: &[u8], cuts: &[usize]) -> Result<Decoded, HttpError> {
+        let mut decoder = ChunkedDecoder::new();
+        let mut decoded = Decoded::default();
+        let mut cuts = cuts.to_vec();
+        cuts.sort_unstable();
+        cuts.push(input.len());
+        let mut at = 0;
+        for cut in cuts {
+            while at <= cut {
+                let (n, event) = decoder.decode(&input[at..cut])?;
+                match event {
+                    Event::NeedMore => {
+                        at += n;
+                        assert_eq!(at, cut, "everything shown is consumed");
+                        break;
+                    }
+                    Event::Chunk { size } => {
+                        decoded.chunks.push((size, decoder.extension().to_vec()));
+                    }
+                    Event::Data { len } => {
+                        decoded.body.extend_from_slice(&input[at + n - len..at + n]);
+                    }
+                    Event::ChunkEnd => assert!(decoder.extension().len() <= MAX_LINE),
+                    Event::End => {
+                        let trailers = decoder.trailers();
+                        decoded.trailers = trailers
+                            .map(|(name, value)| (name.to_owned(), value.to_vec()))
+                            .collect();
+                        decoded.end = Some(at + n);
+                        return Ok(decoded);
+                    }
+                }
+                at += n;
+            }
+        }
+        Ok(decoded)
+    }
+
+    #[test]
+    fn the_decoder_reads_extensions_and_trailers() {
+        let input = b"4;chunk-signature=abc\r\nwiki\r\n5\r\npedia\r\n0;chunk-signature=d\r\n\
+            x-amz-checksum-crc32:AAAA==\r\nx-amz-trailer-signature: e \r\n\r\nnext";
+        let decoded = decode(input, &[]).unwrap();
+        assert_eq!(decoded.body, b"wikipedia");
+        assert_eq!(
+            decoded.chunks,
+            [
+                (4, b"chunk-signature=abc".to_vec()),
+                (5, Vec::new()),
+                (0, b"chunk-signature=d".to_vec())
+            ]
+        );
+        assert_eq!(
+            decoded.trailers,
+            [
+                ("x-amz-checksum-crc32".to_owned(), b"AAAA==".to_vec()),
+                ("x-amz-trailer-signature".to_owned(), b"e".to_vec())
+            ]
+        );
+        assert_eq!(decoded.end, Some(input.len() - 4));
+    }
+
+    #[test]
+    fn violations_are_refused() {
+        for wrong in [
+            "\r\n",
+            "x\r\n",
+            "4\n",
+            "-1\r\n",
+            "4 4\r\n",
+            "11112222333344445\r\n",
+            "4\r\nwikiX",
+            "4\r\nwiki\rX",
+            "4\r\nwiki\n",
+            "0\r\na: b\n\r\n",
+            "0\r\n\n",
+        ] {
+            let decoded = decode(wrong.as_bytes(), &[]);
+            assert!(matches!(decoded, Err(HttpError::Chunk(_))), "{wrong:?}");
+        }
+        let line = format!("4;{}", "x".repeat(MAX_LINE));
+        assert!(decode(line.as_bytes(), &[]).is_err());
+        let trailers = format!("0\r\na: {}", "x".repeat(MAX_TRAILERS));
+        assert!(decode(trailers.as_bytes(), &[]).is_err());
+        assert!(decode(b"ffffffffffffffff\r\nx", &[]).is_ok());
+    }
+
+    #[test]
+    fn a_reset_decoder_is_like_new() {
+        let mut decoder = ChunkedDecoder::new();
+        assert!(decoder.decode(b"5;e\r\n").is_ok());
+        decoder.reset();
+        assert_eq!(decoder.extension(), b"");
+        assert_eq!(decoder.decode(b"0\r\n"), Ok((3, Event::Chunk { size: 0 })));
+        assert_eq!(decoder.decode(b"\r\n"), Ok((2, Event::End)));
+        assert_eq!(decoder.trailers().count(), 0);
+    }
+
+    fn encoded() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+        let chunk = (prop::collection::vec(any::<u8>(), 1..60), "[a-z=;]{0,9}");
+        let trailer = ("[a-z-]{1,12}", "[ -~]{0,20}");
+        (
+            prop::collection::vec(chunk, 0..6),
+            prop::collection::vec(trailer, 0..3),
+        )
+            .prop_map(|(chunks, trailers)| {
+                let (mut body, mut wire) = (Vec::new(), Vec::new());
+                for (data, extension) in chunks {
+                    let semicolon = if extension.is_empty() { "" } else { ";" };
+                    let line = format!("{:x}{semicolon}{extension}\r\n", data.len());
+                    wire.extend_from_slice(line.as_bytes());
+                    wire.extend_from_slice(&data);
+                    wire.extend_from_slice(b"\r\n");
+                    body.extend_from_slice(&data);
+                }
+                wire.extend_from_slice(b"0\r\n");
+                for (name, value) in trailers {
+                    wire.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+                }
+                wire.extend_from_slice(b"\r\n");
+                (body, wire)
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_result(
+            (body, wire) in encoded(),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        ) {
+            let whole = decode(&wire, &[]).unwrap();
+            prop_assert_eq!(&whole.body, &body);
+            prop_assert_eq!(whole.end, Some(wire.len()));
+            let cuts: Vec<_> = cuts.iter().map(|cut| cut.index(wire.len())).collect();
+            prop_assert_eq!(decode(&wire, &cuts).unwrap(), whole);
+            let bytewise: Vec<_> = (0..wire.len()).collect();
+            prop_assert_eq!(decode(&wire, &bytewise).unwrap().body, body);
+        }
+
+        #[test]
+        fn any_input_gives_the_same_outcome_however_split(
+            wire in prop::collection::vec(
+                prop::sample::select(b"0123af;\r\n\r\n: x".to_vec()), 0..60),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        ) {
+            let cuts: Vec<_> = cuts.iter().map(|cut| cut.index(wire.len() + 1)).collect();
+            prop_assert_eq!(decode(&wire, &cuts), decode(&wire, &[]));
+        }
+    }
+}
