@@ -107,6 +107,17 @@ pub trait Store: Send + Sync {
     /// cannot fit, [`EntityTooLarge`](crate::StoreError::EntityTooLarge).
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>>;
 
+    /// For stores that keep nothing: takes note of `size` bytes being written as an object or part,
+    /// without seeing them. `None`: write them. Lets a server drop a body in the kernel, and
+    /// answer small writes without an allocation.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put).
+    fn accept_unseen(&self, bucket: &str, key: &str, size: u64) -> Option<Result<Written>> {
+        let _ = (bucket, key, size);
+        None
+    }
+
     /// Deletes an object. Returns whether there was one: S3 reports success in both cases.
     ///
     /// # Errors

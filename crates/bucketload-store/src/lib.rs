@@ -15,6 +15,8 @@ pub mod memory;
 mod multipart;
 pub mod names;
 mod object;
+#[cfg(feature = "server")]
+pub mod server;
 mod types;
 
 pub use api::{MAX_PARTS, ObjectUpload, PartUpload, Store, Write};
