@@ -14,6 +14,7 @@ pub mod law;
 mod named;
 pub(crate) mod node;
 mod quantity;
+mod schema;
 mod source;
 pub(crate) mod suggest;
 mod tables;
@@ -24,6 +25,7 @@ pub use error::{Problem, SpecError};
 pub use file::WorkloadFile;
 pub use named::Named;
 pub use quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
+pub use schema::workload_schema;
 pub use source::{Location, Snippet};
 pub use tables::{
     KeysetSpec, Mix, MixSpec, NotFound, PhaseLimits, PhaseSpec, RetrySpec, ScaleSpec, StopSpec,

@@ -189,6 +189,7 @@ spec_table! {
 
 /// A step of the run: its limits and either `works` or the fields of a single work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
 pub struct PhaseSpec {
     /// When the phase ends.
     #[serde(flatten)]
