@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use bucketload_core::tally::{Interval, Tally};
 
 use crate::machine::Machine;
-use crate::recorder::ThreadGauges;
+use crate::recorder::{INTERVALS_AHEAD, ThreadGauges};
 
 /// Sums over a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,9 @@ impl Intervals {
         mut tally: Box<Tally>,
         gauges: ThreadGauges,
     ) {
-        let at = usize::try_from(index - self.base).unwrap_or(usize::MAX);
+        // Behind a thread that delivers nothing, later intervals are joined: memory stays bounded.
+        let at = usize::try_from(index.saturating_sub(self.base)).unwrap_or(usize::MAX);
+        let at = at.min(INTERVALS_AHEAD - 1);
         while self.pending.len() <= at {
             let fresh = self.pool.pop().unwrap_or_else(|| Pending {
                 tally: Tally::new(),

@@ -30,7 +30,8 @@ impl<D: Driver> OpenWork<D> {
         let weak: Weak<Self> = Rc::downgrade(this);
         this.baton.set_hire(Box::new(move || {
             if let Some(work) = weak.upgrade() {
-                tokio::task::spawn_local(hire(work));
+                let shard = Rc::clone(&work.shard);
+                Shard::spawn(&shard, hire(work));
             }
         }));
     }

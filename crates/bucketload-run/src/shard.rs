@@ -11,8 +11,11 @@
 //!                 └──────────────────────────────────────────────────────────┘
 //! ```
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -60,6 +63,9 @@ impl Shared {
     }
 }
 
+/// What a panic carries.
+type Panic = Box<dyn Any + Send>;
+
 /// The state of one load thread in one phase.
 pub(crate) struct Shard {
     pub(crate) shared: Arc<Shared>,
@@ -86,6 +92,8 @@ pub(crate) struct Shard {
     worker_missing: Cell<bool>,
     /// Whether closed-loop workers may begin.
     released: Cell<bool>,
+    /// Payload of the first panic in a task of the thread.
+    panic: Cell<Option<Panic>>,
     main: Notify,
 }
 
@@ -108,6 +116,7 @@ impl Shard {
             open_error: RefCell::new(None),
             worker_missing: Cell::new(false),
             released: Cell::new(false),
+            panic: Cell::new(None),
             main: Notify::new(),
         }
     }
@@ -320,6 +329,31 @@ impl Shard {
             baton.finish();
         }
         self.slots.cancel_all();
+    }
+
+    /// Runs `task` on the thread. A runtime swallows the panics of its tasks; here they are kept for
+    /// [`Shard::resume_panic`], because a run that lost a worker must not go on.
+    pub(crate) fn spawn(this: &Rc<Self>, task: impl Future<Output = ()> + 'static) {
+        let shard = Rc::clone(this);
+        tokio::task::spawn_local(async move {
+            let mut task = pin!(task);
+            poll_fn(|cx| {
+                let poll = AssertUnwindSafe(|| task.as_mut().poll(cx));
+                catch_unwind(poll).unwrap_or_else(|payload| {
+                    shard.panic.set(Some(payload));
+                    shard.wake_main();
+                    Poll::Ready(())
+                })
+            })
+            .await;
+        });
+    }
+
+    /// Panics when a task of the thread has.
+    pub(crate) fn resume_panic(&self) {
+        if let Some(payload) = self.panic.take() {
+            resume_unwind(payload);
+        }
     }
 
     /// Makes the thread's main task look whether the phase is complete.

@@ -99,6 +99,7 @@ async fn serve<D: Driver>(setup: ThreadSetup<D>) -> Result<(), RunError> {
     let shard = Rc::new(Shard::new(shared, thread, recorder));
     let _works = prepare(&shard, &driver).map_err(RunError::Thread)?;
     while shard.is_opening() {
+        shard.resume_panic();
         tokio::select! {
             () = shard.woken() => {}
             changed = commands.changed() => {
@@ -140,7 +141,8 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 };
                 if let Some(think) = &think {
                     let (think, shard) = (Rc::clone(think), Rc::clone(shard));
-                    spawn_local(async move { think.serve(&shard.slots).await });
+                    let task = Rc::clone(&shard);
+                    Shard::spawn(&task, async move { think.serve(&shard.slots).await });
                 }
                 for place in mine {
                     shard.closed_live.set(shard.closed_live.get() + 1);
@@ -152,7 +154,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                         think.clone(),
                         place,
                     );
-                    spawn_local(task);
+                    Shard::spawn(shard, task);
                 }
             }
             ModelPlan::Open {
@@ -268,6 +270,7 @@ async fn keep(shard: &Shard, commands: &mut watch::Receiver<Command>) {
         });
     }
     loop {
+        shard.resume_panic();
         let now = now_ns();
         let command = *commands.borrow_and_update();
         if shard.start_ns.get() == 0 && command.start_ns > 0 {
