@@ -9,11 +9,13 @@
 //! [`rundir`] writes and reads the directory, [`analyze`] turns one into a [`result::RunResult`]
 //! in bounded memory, [`output`] renders results and live figures by pure functions.
 
+mod analyze;
 pub mod error;
 pub mod report;
 pub mod result;
 pub mod rundir;
 
+pub use analyze::analyze;
 pub use error::ResultsError;
 pub use result::RunResult;
 pub use rundir::RunDirSink;

@@ -6,6 +6,11 @@
 use bucketload_core::op::OpClass;
 use serde::{Deserialize, Serialize};
 
+/// Most operations of a work that are generated again.
+pub const MAX_SAMPLE: u64 = 1_000_000;
+/// Quantiles of sizes that are compared.
+pub const SIZE_QUANTILES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+
 /// One entry of a work's mix: its share of the operations, its sizes, its popularity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Realised {
@@ -71,7 +76,8 @@ pub struct RealisedPopularity {
     pub top: Vec<TopShare>,
     /// Effective number of keys 1/Σp² in theory; `None` when the law has no fixed probabilities.
     pub effective_theory: Option<f64>,
-    /// Effective number of keys realised, corrected for the sample size.
+    /// Effective number of keys realised, corrected for the sample size; where no object was used
+    /// twice, the number of objects used.
     pub effective: f64,
     /// Share of operations by rank: (rank, share), at most 200 points on a logarithmic scale.
     pub by_rank: Vec<(u64, f64)>,

@@ -200,14 +200,6 @@ impl IntervalLine {
         self.cells.iter().map(|c| c.ok).sum()
     }
 
-    /// Operations that ended, cancelled ones included.
-    pub(crate) fn ended(&self) -> u64 {
-        self.cells
-            .iter()
-            .map(|c| c.ok + c.failed.values().sum::<u64>())
-            .sum()
-    }
-
     /// Object bytes of operations that succeeded.
     pub(crate) fn bytes(&self) -> u64 {
         self.cells.iter().map(|c| c.bytes).sum()

@@ -203,6 +203,10 @@ pub(crate) struct Shape {
     /// Operations in flight at a time.
     pub(crate) in_flight: fn(f64) -> f64,
     pub(crate) failed_share: f64,
+    pub(crate) failure: ErrorKind,
+    pub(crate) closed: bool,
+    /// Factor of the rate at a time.
+    pub(crate) rate_at: fn(f64) -> f64,
     pub(crate) load_cpu_share: f64,
     /// Share of offered operations that is sent.
     pub(crate) sent: f64,
@@ -217,6 +221,9 @@ impl Default for Shape {
             service_ms: |_| 2.0,
             in_flight: |_| 3.0,
             failed_share: 0.0,
+            failure: ErrorKind::Server,
+            closed: false,
+            rate_at: |_| 1.0,
             load_cpu_share: 0.2,
             sent: 1.0,
             seed: 1,
@@ -255,7 +262,7 @@ pub(crate) fn feed(sink: &mut dyn RunSink, shape: &Shape) {
         drained_ns: SECOND,
     });
     sink.event(&Event::Calibrated(Calibration {
-        offered_ops_per_s: shape.rate,
+        offered_ops_per_s: if shape.closed { 0.0 } else { shape.rate },
         null_ops_per_s: shape.rate * 100.0,
         null_p99_ns: 60_000,
         null_cpu_ns_per_op: 900.0,
@@ -264,8 +271,16 @@ pub(crate) fn feed(sink: &mut dyn RunSink, shape: &Shape) {
         phase: 1,
         at_ns: SECOND,
     });
+    let mut interval = Interval {
+        phase: 1,
+        index: 0,
+        start_ns: 0,
+        end_ns: 0,
+        tally: Tally::new(),
+        gauges,
+    };
     for s in 0..=shape.seconds {
-        let interval = main_interval(shape, s, &mut gauges, &mut noise);
+        main_interval(shape, s, &mut interval, &mut noise);
         sink.interval(&interval);
     }
 }
@@ -281,32 +296,32 @@ pub(crate) fn end(sink: &mut dyn RunSink, shape: &Shape, end: PhaseEnd) {
 }
 
 /// Second `s` of the main phase; the one after the last is the drain.
-fn main_interval(shape: &Shape, s: u64, gauges: &mut Gauges, noise: &mut Noise) -> Interval {
+fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noise) {
     let start = (1 + s) * SECOND;
     let t = s as f64 + 0.5;
     let drain = s == shape.seconds;
-    let mut tally = Tally::new();
-    let mean = if drain { 2.0 } else { shape.rate };
+    let tally = &mut interval.tally;
+    tally.clear();
+    let mean = if drain {
+        2.0
+    } else {
+        shape.rate * (shape.rate_at)(t)
+    };
     let n = (mean + mean.sqrt() * noise.normal()).round().max(1.0) as u64;
     for i in 0..n {
-        let class = if noise.uniform() < 0.7 {
-            OpClass::Get
+        let (class, factor) = if noise.uniform() < 0.7 {
+            (OpClass::Get, 1.0)
         } else {
-            OpClass::Put
+            (OpClass::Put, 2.0)
         };
-        let factor = if class == OpClass::Get { 1.0 } else { 2.0 };
         let ms = (shape.service_ms)(t) * factor * (0.4 * noise.normal()).exp();
         let outcome = if noise.uniform() < shape.failed_share {
-            Outcome::Failed(ErrorKind::Server)
+            Outcome::Failed(shape.failure)
         } else {
             Outcome::Ok
         };
-        tally.record(&record(
-            class,
-            start + i * SECOND / (n + 1),
-            (ms * 1e6) as u64,
-            outcome,
-        ));
+        let due_ns = start + i * SECOND / (n + 1);
+        tally.record(&record(class, due_ns, (ms * 1e6) as u64, outcome));
     }
     if !drain {
         tally.offered = n;
@@ -314,15 +329,16 @@ fn main_interval(shape: &Shape, s: u64, gauges: &mut Gauges, noise: &mut Noise) 
         tally.offered_bytes = n * 4096;
     }
     let length = if drain { SECOND / 2 } else { SECOND };
-    advance(gauges, length, shape.load_cpu_share, (shape.in_flight)(t));
-    Interval {
-        phase: 1,
-        index: s,
-        start_ns: start,
-        end_ns: start + length,
-        tally,
-        gauges: *gauges,
-    }
+    let in_flight = (shape.in_flight)(t);
+    advance(
+        &mut interval.gauges,
+        length,
+        shape.load_cpu_share,
+        in_flight,
+    );
+    interval.index = s;
+    interval.start_ns = start;
+    interval.end_ns = start + length;
 }
 
 fn advance(gauges: &mut Gauges, ns: u64, share: f64, in_flight: f64) {

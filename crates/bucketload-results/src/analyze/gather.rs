@@ -1,0 +1,231 @@
+//! Second pass: merges the histograms of each phase's measured window.
+
+use std::collections::BTreeMap;
+
+use bucketload_core::histogram::Histogram;
+use bucketload_core::tally::{Cell, Gauges, Interval, Tally};
+
+use super::bins::Successes;
+use super::fold::Fold;
+use super::scan::{ClassKey, PhaseScan};
+use super::window::counts;
+use crate::error::ResultsError;
+use crate::result::{HeatMap, LatencyOverTime, Window};
+use crate::rundir::{Damage, RunDir, empty_interval};
+
+/// Most columns of latency over time.
+const COLUMNS: u64 = 240;
+/// Rows of the heat map per octave.
+const ROWS_PER_OCTAVE: f64 = 4.0;
+/// Rows of the heat map for all values that a histogram can hold.
+const ROWS: usize = 43 * 4;
+/// Most bins of a class's throughput series.
+const BINS: usize = 16_384;
+
+/// What the second pass gathers of a phase.
+pub(crate) struct PhaseGather {
+    window: Window,
+    start_ns: u64,
+    intervals_per_column: u64,
+    seen: u64,
+    /// Everything from the start of the window to the end of the drain.
+    pub(crate) tally: Tally,
+    pub(crate) classes: BTreeMap<ClassKey, ClassGather>,
+    /// Readings at the start and the end of the window, and operations that ended between them.
+    pub(crate) gauges: Option<(Gauges, Gauges)>,
+    pub(crate) gauges_ops: u64,
+    pub(crate) gauges_ns: u64,
+    before: Option<Gauges>,
+}
+
+/// What the second pass gathers of a class.
+pub(crate) struct ClassGather {
+    pub(crate) successes: Fold<Successes>,
+    pub(crate) over_time: LatencyOverTime,
+    pub(crate) heat: Vec<Vec<u64>>,
+    column: Histogram,
+}
+
+impl PhaseGather {
+    fn new(scan: &PhaseScan, window: Window, start_ns: u64) -> Self {
+        let columns = scan.totals.intervals.div_ceil(COLUMNS).max(1);
+        let class = || ClassGather {
+            successes: Fold::new(BINS),
+            over_time: LatencyOverTime {
+                intervals_per_column: columns,
+                ..LatencyOverTime::default()
+            },
+            heat: Vec::new(),
+            column: Histogram::new(),
+        };
+        Self {
+            window,
+            start_ns,
+            intervals_per_column: columns,
+            seen: 0,
+            tally: Tally::new(),
+            classes: scan.classes.keys().map(|&key| (key, class())).collect(),
+            gauges: None,
+            gauges_ops: 0,
+            gauges_ns: 0,
+            before: scan.before,
+        }
+    }
+
+    fn add(&mut self, interval: &Interval) {
+        if self.seen.is_multiple_of(self.intervals_per_column) {
+            let t_s = interval.start_ns.saturating_sub(self.start_ns) as f64 / 1e9;
+            for class in self.classes.values_mut() {
+                class.next_column(t_s);
+            }
+        }
+        self.seen += 1;
+        for cell in &interval.tally.cells {
+            if let Some(class) = self.classes.get_mut(&(cell.work, cell.class)) {
+                class.column.merge(&cell.response);
+            }
+        }
+        let until = self.window.end_ns;
+        if counts(
+            interval.start_ns,
+            interval.end_ns,
+            self.window.start_ns,
+            until,
+        ) {
+            self.add_rates(interval);
+        }
+        if interval.start_ns >= self.window.start_ns {
+            self.tally.merge(&interval.tally);
+        }
+        self.before = Some(interval.gauges);
+    }
+
+    fn add_rates(&mut self, interval: &Interval) {
+        let len_ns = interval.end_ns.saturating_sub(interval.start_ns).max(1);
+        for (&(work, class), gather) in &mut self.classes {
+            let cell = find(&interval.tally, work, class);
+            gather.successes.push(&Successes {
+                len_ns,
+                ok: cell.map_or(0, |c| c.ok),
+                bytes: cell.map_or(0, |c| c.bytes),
+            });
+        }
+        match (&mut self.gauges, self.before) {
+            (Some((_, last)), _) => *last = interval.gauges,
+            (none, Some(before)) => *none = Some((before, interval.gauges)),
+            // Readings at the start are unknown: count from the end of this interval.
+            (none, None) => {
+                *none = Some((interval.gauges, interval.gauges));
+                return;
+            }
+        }
+        self.gauges_ops += interval.tally.ended();
+        self.gauges_ns += len_ns;
+    }
+
+    fn finish(&mut self) {
+        for class in self.classes.values_mut() {
+            class.end_column();
+        }
+    }
+}
+
+/// The cell of a work and class.
+pub(crate) fn find(tally: &Tally, work: u16, class: bucketload_core::op::OpClass) -> Option<&Cell> {
+    tally
+        .cells
+        .iter()
+        .find(|c| c.work == work && c.class == class)
+}
+
+impl ClassGather {
+    fn next_column(&mut self, t_s: f64) {
+        self.end_column();
+        self.over_time.t_s.push(t_s);
+    }
+
+    fn end_column(&mut self) {
+        let (bands, h) = (&mut self.over_time, &mut self.column);
+        if bands.t_s.len() == bands.n.len() {
+            return;
+        }
+        let ms = |ns: u64| ns as f64 / 1e6;
+        bands.n.push(h.count());
+        bands.p50_ms.push(ms(h.quantile_ns(0.5)));
+        bands.p90_ms.push(ms(h.quantile_ns(0.9)));
+        bands.p99_ms.push(ms(h.quantile_ns(0.99)));
+        bands.p999_ms.push(ms(h.quantile_ns(0.999)));
+        bands.max_ms.push(ms(h.max_ns()));
+        let mut rows = vec![0; ROWS];
+        for (index, count) in h.buckets() {
+            rows[row_of(Histogram::lowest_of(index))] += count;
+        }
+        self.heat.push(rows);
+        h.clear();
+    }
+
+    /// The heat map, without empty rows below and above.
+    pub(crate) fn heat_map(&self) -> HeatMap {
+        let used = |row: &usize| self.heat.iter().any(|column| column[*row] > 0);
+        let (Some(first), Some(last)) = ((0..ROWS).find(used), (0..ROWS).rfind(used)) else {
+            return HeatMap::default();
+        };
+        HeatMap {
+            edges_ns: (first..=last + 1).map(edge_of).collect(),
+            counts: self
+                .heat
+                .iter()
+                .map(|column| column[first..=last].to_vec())
+                .collect(),
+        }
+    }
+}
+
+fn row_of(ns: u64) -> usize {
+    let row = (ROWS_PER_OCTAVE * (ns.max(1) as f64).log2()).floor() as usize;
+    row.min(ROWS - 1)
+}
+
+fn edge_of(row: usize) -> u64 {
+    (row as f64 / ROWS_PER_OCTAVE).exp2().round() as u64
+}
+
+/// Gathers the phases of `run`, whose windows and starts are given.
+pub(crate) fn gather(
+    run: &RunDir,
+    phases: &BTreeMap<u16, (&PhaseScan, Window, u64)>,
+) -> Result<(BTreeMap<u16, PhaseGather>, Damage), ResultsError> {
+    let mut gathered: BTreeMap<u16, PhaseGather> = phases
+        .iter()
+        .map(|(&phase, &(scan, window, start_ns))| {
+            (phase, PhaseGather::new(scan, window, start_ns))
+        })
+        .collect();
+    let mut reader = run.intervals()?;
+    let mut interval = empty_interval();
+    while let Some(line) = reader.next_line()? {
+        if let Some(phase) = gathered.get_mut(&line.phase) {
+            reader.load(&line, &mut interval, |_| true)?;
+            phase.add(&interval);
+        }
+    }
+    gathered.values_mut().for_each(PhaseGather::finish);
+    Ok((gathered, reader.into_damage()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ROWS, edge_of, row_of};
+
+    #[test]
+    fn rows_hold_what_lies_between_their_edges() {
+        for ns in [1, 2, 3, 999, 1000, 123_456, 1 << 30, 1 << 41] {
+            let row = row_of(ns);
+            assert!(
+                edge_of(row) <= ns && ns <= edge_of(row + 1),
+                "{ns} in row {row}"
+            );
+        }
+        assert_eq!(row_of(u64::MAX), ROWS - 1);
+    }
+}

@@ -1,0 +1,117 @@
+//! The head of a result: the manifest and the plan in words.
+
+use bucketload_core::payload::PayloadKind;
+use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, WorkPlan};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::result::RunHeader;
+use crate::rundir::Manifest;
+
+pub(crate) fn header(m: &Manifest) -> RunHeader {
+    RunHeader {
+        run_id: m.run_id.clone(),
+        version: m.version.clone(),
+        status: m.status,
+        error: m.error.clone(),
+        workload: m.plan.workload.clone(),
+        profile: m.plan.profile.clone(),
+        scenario_hash: m.scenario_hash.clone(),
+        seed: m.seed,
+        scale: m.plan.scale,
+        scale_note: m.scale_note.clone(),
+        payload: payload(&m.plan.payload),
+        verify: m.plan.verify,
+        target: m.target.clone(),
+        driver: m.driver.clone(),
+        client: m.client.clone(),
+        host: m.host.clone(),
+        command_line: m.command_line.clone(),
+        started: timestamp(m.started_unix_ns),
+        started_unix_ns: m.started_unix_ns,
+        ended_unix_ns: m.ended_unix_ns,
+        workload_source: m.workload_source.clone(),
+    }
+}
+
+/// RFC 3339 in UTC, whole seconds; empty for an instant beyond the calendar.
+fn timestamp(unix_ns: u64) -> String {
+    OffsetDateTime::from_unix_timestamp((unix_ns / 1_000_000_000) as i64)
+        .ok()
+        .and_then(|t| t.format(&Rfc3339).ok())
+        .unwrap_or_default()
+}
+
+fn payload(kind: &PayloadKind) -> String {
+    match kind {
+        PayloadKind::Random => "random (unique, incompressible)".to_owned(),
+        PayloadKind::Zeros => "zeros".to_owned(),
+        PayloadKind::Compressible { ratio } => format!("compressible {ratio}:1"),
+        PayloadKind::Duplicate { fraction } => {
+            format!("random, {} % duplicates", fraction * 100.0)
+        }
+    }
+}
+
+/// How a work makes load, in words.
+pub(crate) fn load(work: &WorkPlan) -> String {
+    let how = match &work.model {
+        ModelPlan::Closed { workers, think } => {
+            let pause = match *think {
+                GapLaw::None => String::new(),
+                GapLaw::Constant { ns } => format!(", {} ms think time", ms(ns)),
+                GapLaw::Exponential { mean_ns } => {
+                    format!(", exponential think time of mean {} ms", ms(mean_ns))
+                }
+                GapLaw::Uniform { min_ns, max_ns } => {
+                    format!(", think time {} to {} ms", ms(min_ns), ms(max_ns))
+                }
+            };
+            format!("closed loop, {workers} workers{pause}")
+        }
+        ModelPlan::Open {
+            arrival,
+            max_in_flight,
+        } => format!(
+            "open loop, {}, at most {max_in_flight} in flight",
+            arrivals(arrival)
+        ),
+    };
+    format!("{}: {how}", work.name)
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+fn arrivals(law: &ArrivalLaw) -> String {
+    match law {
+        ArrivalLaw::Constant { rate } => format!("constant {rate}/s"),
+        ArrivalLaw::Poisson { rate } => format!("Poisson {rate}/s"),
+        ArrivalLaw::LognormalGaps { rate, cv } => {
+            format!("log-normal gaps {rate}/s (CV {cv})")
+        }
+        ArrivalLaw::LognormalRate { rate, cv, slot_ns } => format!(
+            "log-normal rate {rate}/s (CV {cv} per {} s)",
+            *slot_ns as f64 / 1e9
+        ),
+        ArrivalLaw::PeriodicBatch {
+            period_ns,
+            min,
+            max,
+            ..
+        } => format!("{min} to {max} at once every {} s", *period_ns as f64 / 1e9),
+        ArrivalLaw::Ramp { from, to, over_ns } => {
+            format!("{from} to {to}/s over {} s", *over_ns as f64 / 1e9)
+        }
+        ArrivalLaw::Steps { rates, step_ns } => format!(
+            "steps of {} s at {}/s",
+            *step_ns as f64 / 1e9,
+            rates
+                .iter()
+                .map(f64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    }
+}

@@ -1,0 +1,277 @@
+//! Collects the figures that the verdict rests on.
+
+use bucketload_core::error::ErrorKind;
+use bucketload_core::histogram::Histogram;
+use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::sink::{Calibration, PhaseEnd};
+use bucketload_core::stats::batch::{MIN_BATCHES, uncorrelated_means};
+use bucketload_core::stats::moments::mean;
+use bucketload_core::stats::regress::fit_line;
+use bucketload_core::tally::Tally;
+use bucketload_core::verdict::{
+    Backlog, Client, Completeness, Figures, Reason, Slice, Verdict, Word, judge,
+};
+
+use super::bins::Counts;
+use super::scan::PhaseScan;
+use super::window::is_open;
+use crate::result::{PhaseResult, SteadySeries};
+use crate::rundir::Manifest;
+
+/// Length of a slice of rule V1, nanoseconds.
+const SLICE_NS: u64 = 10_000_000_000;
+/// Fewest bins in which a growing backlog is looked for.
+const BACKLOG_BINS: usize = 8;
+
+/// Everything a phase's verdict is made of.
+pub(crate) struct Evidence<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) plan: &'a PhasePlan,
+    pub(crate) scan: &'a PhaseScan,
+    /// Bins of the measured window.
+    pub(crate) bins: &'a [Counts],
+    /// From the start of the window to the end of the drain.
+    pub(crate) tally: &'a Tally,
+    pub(crate) end: Option<PhaseEnd>,
+    pub(crate) calibration: Option<Calibration>,
+    pub(crate) steadiness: &'a [SteadySeries],
+    pub(crate) client: &'a crate::result::ClientUse,
+    pub(crate) window_s: f64,
+    pub(crate) ok_per_s: f64,
+}
+
+/// The verdict on a measuring phase.
+pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
+    let open_loop = is_open(e.plan);
+    let merged = |pick: fn(&bucketload_core::tally::Cell) -> &Histogram| {
+        let mut all = Histogram::new();
+        e.tally.cells.iter().for_each(|c| all.merge(pick(c)));
+        all
+    };
+    let (response, service) = (merged(|c| &c.response), merged(|c| &c.service));
+    let absent: u64 = if e.manifest.plan.not_found_is_failure {
+        0
+    } else {
+        let kind = ErrorKind::NotFound as usize;
+        e.tally.cells.iter().map(|c| c.failed[kind]).sum()
+    };
+    let sent = Sent::of(e.scan.series.bins(), e.bins);
+    judge(&Figures {
+        completeness: match e.end {
+            None => Completeness::Killed,
+            Some(PhaseEnd::Interrupted) => Completeness::Interrupted,
+            Some(PhaseEnd::Aborted) => Completeness::Aborted,
+            Some(_) => Completeness::Complete,
+        },
+        open_loop,
+        window_s: e.window_s,
+        offered: sent.offered,
+        unsent: sent.unsent,
+        worst_slice: sent.worst.filter(|_| open_loop),
+        ok: e.tally.ok(),
+        failed: e.tally.failures() - absent,
+        retries: e.tally.cells.iter().map(|c| c.retries).sum(),
+        capped: e.tally.capped,
+        max_in_flight: e.plan.works.iter().map(|w| cap(&w.model)).sum(),
+        ok_per_s: e.ok_per_s,
+        late_p99_ns: e.tally.late.quantile_ns(0.99),
+        service_p50_ns: service.quantile_ns(0.5),
+        service_p99_ns: service.quantile_ns(0.99),
+        response_p99_ns: response.quantile_ns(0.99),
+        busiest_thread: e.client.busiest_thread,
+        machine_busy: e.client.machine_busy,
+        machine_steal: e.client.machine_steal,
+        nic: e.client.nic,
+        cpu_ns_per_op: e.client.cpu_us_per_op.map(|us| us * 1e3),
+        calibration: e.calibration,
+        wall_step_ns: e.scan.wall_step_ns,
+        backlog: open_loop.then(|| backlog(e.bins)).flatten(),
+        steadiness: e
+            .steadiness
+            .iter()
+            .map(|s| (s.name.clone(), s.assessment))
+            .collect(),
+    })
+}
+
+fn cap(model: &ModelPlan) -> u64 {
+    match model {
+        ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
+        ModelPlan::Closed { .. } => 0,
+    }
+}
+
+/// How well the schedule was kept.
+struct Sent {
+    offered: u64,
+    unsent: u64,
+    worst: Option<Slice>,
+}
+
+impl Sent {
+    /// `all` are the bins of the phase, `window` those of the measured window among them.
+    ///
+    /// What falls due at the end of a bin is sent in the next one. Only what is still unsent one
+    /// bin later counts as unsent.
+    fn of(all: &[Counts], window: &[Counts]) -> Self {
+        let mut offered = 0;
+        let mut unsent_after = Vec::with_capacity(all.len() + 1);
+        let mut unsent = 0i64;
+        unsent_after.push(unsent);
+        for bin in all {
+            unsent += bin.offered as i64 - bin.issued as i64;
+            unsent_after.push(unsent);
+        }
+        let first = window
+            .first()
+            .map_or(0, |w| all.partition_point(|bin| bin.start_ns < w.start_ns));
+        let growth = |from: usize, to: usize| {
+            let settled = unsent_after[to].min(*unsent_after.get(to + 1).unwrap_or(&i64::MAX));
+            (settled - unsent_after[from]).max(0) as u64
+        };
+        let (mut worst, mut begin, mut due, mut length): (Option<Slice>, _, _, _) =
+            (None, first, 0, 0);
+        for (i, bin) in window.iter().enumerate() {
+            offered += bin.offered;
+            due += bin.offered;
+            length += bin.len_ns;
+            let end = first + i + 1;
+            if length + bin.len_ns / 2 >= SLICE_NS {
+                let slice = Slice {
+                    start_ns: all[begin].start_ns,
+                    offered: due,
+                    unsent: growth(begin, end),
+                };
+                if worst.is_none_or(|w| slice.ratio() < w.ratio()) {
+                    worst = Some(slice);
+                }
+                (begin, due, length) = (end, 0, 0);
+            }
+        }
+        Self {
+            offered,
+            unsent: growth(first, first + window.len()),
+            worst,
+        }
+    }
+}
+
+/// Growth of the operations in flight over the window.
+fn backlog(bins: &[Counts]) -> Option<Backlog> {
+    if bins.len() < BACKLOG_BINS {
+        return None;
+    }
+    let readings: Vec<f64> = bins.iter().map(Counts::mean_in_flight).collect();
+    let (batch, means) = uncorrelated_means(&readings, (readings.len() / MIN_BATCHES).max(1));
+    let line = fit_line(&means)?;
+    let batch_s = batch as f64 * bins[0].len_ns as f64 / 1e9;
+    let (quarter, tenth) = (readings.len() / 4, (readings.len() / 10).max(1));
+    Some(Backlog {
+        slope_per_s: line.slope / batch_s,
+        p_value: line.p_value,
+        first_quarter: mean(&readings[..quarter.max(1)]),
+        end: mean(&readings[readings.len() - tenth..]),
+    })
+}
+
+/// The verdict on a run: the gravest one of its measuring phases; INCOMPLETE when one that the
+/// plan asks for is missing.
+pub(crate) fn overall(phases: &[PhaseResult], missing: &[String]) -> Verdict {
+    let judged: Vec<(&PhaseResult, &Verdict)> = phases
+        .iter()
+        .filter_map(|p| Some((p, p.verdict.as_ref()?)))
+        .collect();
+    let several = judged.len() > 1;
+    let named = |phase: &PhaseResult, text: &str| {
+        if several {
+            format!("{}: {text}", phase.name)
+        } else {
+            text.to_owned()
+        }
+    };
+    let mut reasons: Vec<Reason> = missing
+        .iter()
+        .map(|name| Reason {
+            rule: "incomplete".to_owned(),
+            word: Word::Incomplete,
+            condition: "every phase of the plan is run".to_owned(),
+            measured: format!("phase {name} was not reached"),
+            advice: "The run ended before it; read the warnings and errors below.".to_owned(),
+            figures: Vec::new(),
+        })
+        .collect();
+    let mut notes = Vec::new();
+    for (phase, verdict) in &judged {
+        reasons.extend(verdict.reasons.iter().map(|reason| Reason {
+            measured: named(phase, &reason.measured),
+            ..reason.clone()
+        }));
+        notes.extend(verdict.notes.iter().map(|note| named(phase, note)));
+    }
+    reasons.sort_by_key(|r| std::cmp::Reverse(r.word));
+    Verdict {
+        word: reasons.first().map_or(Word::Valid, |r| r.word),
+        reasons,
+        notes,
+        client: judged
+            .iter()
+            .max_by_key(|(phase, _)| phase.totals.ok)
+            .map_or_else(Client::default, |(_, verdict)| verdict.client),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sent, backlog};
+    use crate::analyze::bins::Counts;
+
+    fn bins(offered: &[u64], issued: &[u64]) -> Vec<Counts> {
+        offered
+            .iter()
+            .zip(issued)
+            .enumerate()
+            .map(|(i, (&offered, &issued))| Counts {
+                start_ns: i as u64 * 1_000_000_000,
+                end_ns: (i as u64 + 1) * 1_000_000_000,
+                len_ns: 1_000_000_000,
+                intervals: 1,
+                offered,
+                issued,
+                in_flight: i as u64 * 5,
+                ..Counts::default()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_sent_one_bin_later_was_sent() {
+        // A batch at the end of the window is sent in the drain.
+        let all = bins(&[100, 100, 100, 0], &[100, 100, 50, 50]);
+        assert_eq!(Sent::of(&all, &all[..3]).unsent, 0);
+        let all = bins(&[100, 100, 100, 0, 0], &[100, 100, 50, 20, 30]);
+        let sent = Sent::of(&all, &all[..3]);
+        assert_eq!((sent.offered, sent.unsent), (300, 30));
+        assert!(sent.worst.is_none());
+    }
+
+    #[test]
+    fn the_worst_slice_is_found() {
+        let mut issued = vec![100; 40];
+        issued[20..30].fill(90);
+        let all = bins(&[100; 40], &issued);
+        let worst = Sent::of(&all, &all[5..]).worst.unwrap();
+        assert_eq!(worst.offered, 1000);
+        // Slices begin at 5, 15, 25: the middle one has lost 10 a second for half of its time and
+        // the last whole one for the other half.
+        assert_eq!((worst.start_ns, worst.unsent), (15_000_000_000, 50));
+        assert_eq!(Sent::of(&all, &all).worst.unwrap().unsent, 100);
+    }
+
+    #[test]
+    fn a_growing_backlog_has_a_slope() {
+        let b = backlog(&bins(&[1; 60], &[1; 60])).unwrap();
+        assert!((b.slope_per_s - 5.0).abs() < 1e-9 && b.p_value < 1e-6);
+        assert!(b.end > 2.0 * b.first_quarter);
+        assert_eq!(backlog(&bins(&[1; 7], &[1; 7])), None);
+    }
+}

@@ -1,0 +1,404 @@
+//! From a run directory to a result, in bounded memory.
+//!
+//! ```text
+//! events ──────────────┐
+//! intervals ──scan──> series, totals ──window──> measured window ─┐
+//! intervals ──gather (histograms of the window) ──────────────────┴──> phases ──judge──> verdict
+//! plan ──realised (operations generated again) ───────────────────────┘
+//! ```
+//!
+//! The directory is read twice: the window can only be found when the whole series is known, and
+//! the histograms of a long run do not fit into memory at once. Series are folded ([`fold`]), so
+//! memory does not grow with the length of the run.
+
+mod bins;
+mod client;
+mod fold;
+mod gather;
+mod header;
+mod judge;
+mod realised;
+mod scan;
+mod throughput;
+mod window;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bucketload_core::error::ErrorKind;
+use bucketload_core::plan::{PhaseKind, PhasePlan};
+use bucketload_core::sink::{Calibration, Event};
+use bucketload_core::stats::batch::{Estimate, estimate};
+use bucketload_core::tally::Cell;
+
+use self::bins::Counts;
+use self::gather::{ClassGather, PhaseGather};
+use self::scan::{ClassKey, PhaseScan};
+use self::window::Marks;
+use crate::error::ResultsError;
+use crate::result::{
+    Cdf, ClassResult, ErrorCount, FailureExample, Latency, PhaseResult, Rates, RunResult, SCHEMA,
+    Series, SteadySeries, Window,
+};
+use crate::rundir::{Manifest, RunDir};
+
+/// Most points of a series for display.
+const SERIES_POINTS: usize = 2000;
+
+/// Analyses the run directory `dir`, of a finished, running or killed run alike.
+///
+/// # Errors
+/// When the directory is no run directory or a file cannot be read. Torn and damaged parts are no
+/// error: they are listed in [`RunResult::damage`].
+pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
+    let run = RunDir::open(dir)?;
+    let manifest = run.manifest();
+    let (events, mut damage) = run.events()?;
+    let told = Told::of(events);
+    let (scans, scan_damage) = scan::scan(&run)?;
+    damage.absorb(scan_damage);
+    let mut planned = BTreeMap::new();
+    for (&index, scan) in &scans {
+        if let Some(plan) = manifest.plan.phases.get(usize::from(index)) {
+            planned.insert(index, Found::of(plan, scan, &told.marks(index)));
+        }
+    }
+    let windows = planned
+        .iter()
+        .map(|(&index, found)| {
+            (
+                index,
+                (&scans[&index], found.window, scans[&index].start_ns),
+            )
+        })
+        .collect();
+    let (gathered, gather_damage) = gather::gather(&run, &windows)?;
+    damage.absorb(gather_damage);
+    let mut phases = Vec::new();
+    for (index, found) in planned {
+        phases.push(phase(
+            manifest,
+            index,
+            &scans[&index],
+            &gathered[&index],
+            found,
+            &told,
+        ));
+    }
+    let missing: Vec<String> = missing(manifest, &phases);
+    Ok(RunResult {
+        schema: SCHEMA,
+        run: header::header(manifest),
+        verdict: judge::overall(&phases, &missing),
+        phases,
+        calibration: told.calibration,
+        warnings: told.warnings,
+        failures: told.failures,
+        damage,
+    })
+}
+
+/// Measuring phases of the plan that left no intervals.
+fn missing(manifest: &Manifest, phases: &[PhaseResult]) -> Vec<String> {
+    manifest
+        .plan
+        .phases
+        .iter()
+        .enumerate()
+        .filter(|(i, plan)| {
+            plan.kind == PhaseKind::Run && !phases.iter().any(|p| usize::from(p.index) == *i)
+        })
+        .map(|(_, plan)| plan.name.clone())
+        .collect()
+}
+
+/// What the events tell.
+#[derive(Default)]
+struct Told {
+    marks: BTreeMap<u16, Marks>,
+    calibration: Option<Calibration>,
+    /// The calibration known when each phase ended.
+    calibrations: BTreeMap<u16, Calibration>,
+    warnings: Vec<String>,
+    failures: Vec<FailureExample>,
+}
+
+impl Told {
+    fn of(events: Vec<Event>) -> Self {
+        let mut told = Self::default();
+        for event in events {
+            match event {
+                Event::PhaseStarted { phase, at_ns } => {
+                    told.marks.entry(phase).or_default().started_ns = Some(at_ns);
+                }
+                Event::PhaseEnded {
+                    phase,
+                    at_ns,
+                    end,
+                    drained_ns,
+                } => {
+                    told.marks.entry(phase).or_default().ended = Some((at_ns, end, drained_ns));
+                    if let Some(known) = told.calibration {
+                        told.calibrations.insert(phase, known);
+                    }
+                }
+                Event::Calibrated(calibration) => told.calibration = Some(calibration),
+                Event::Warning { message } => told.warnings.push(message),
+                Event::Failure {
+                    phase,
+                    class,
+                    key,
+                    error,
+                    at_ns,
+                } => told.failures.push(FailureExample {
+                    phase,
+                    class,
+                    key,
+                    error,
+                    at_ns,
+                }),
+            }
+        }
+        told
+    }
+
+    fn marks(&self, phase: u16) -> Marks {
+        self.marks.get(&phase).copied().unwrap_or_default()
+    }
+
+    fn calibration(&self, phase: u16) -> Option<Calibration> {
+        self.calibrations.get(&phase).copied().or(self.calibration)
+    }
+}
+
+/// Where the measured window of a phase lies.
+struct Found {
+    marks: Marks,
+    offered_until_ns: u64,
+    window: Window,
+    steadiness: Vec<SteadySeries>,
+    /// Bins of the window.
+    bins: Vec<Counts>,
+}
+
+impl Found {
+    fn of(plan: &PhasePlan, scan: &PhaseScan, marks: &Marks) -> Self {
+        let until = window::offered_until(plan, marks, scan.start_ns, scan.end_ns);
+        let (window, steadiness) = window::find(plan, scan, scan.start_ns, until);
+        Self {
+            marks: *marks,
+            offered_until_ns: until.min(scan.end_ns),
+            window,
+            steadiness,
+            bins: window::inside(scan.series.bins(), window.start_ns, window.end_ns),
+        }
+    }
+}
+
+fn phase(
+    manifest: &Manifest,
+    index: u16,
+    scan: &PhaseScan,
+    gathered: &PhaseGather,
+    found: Found,
+    told: &Told,
+) -> PhaseResult {
+    let plan = &manifest.plan.phases[usize::from(index)];
+    let open_loop = window::is_open(plan);
+    let bins = &found.bins;
+    let rates = rates(bins);
+    let calibration = told.calibration(index);
+    let measured = plan.kind == PhaseKind::Run;
+    let client = client::usage(
+        manifest,
+        gathered,
+        scan.rss_max_bytes,
+        rates.ops_per_s.mean,
+        calibration.as_ref().filter(|_| measured),
+    );
+    let end = found.marks.ended.map(|(_, end, _)| end);
+    let verdict = measured.then(|| {
+        judge::verdict(&judge::Evidence {
+            manifest,
+            plan,
+            scan,
+            bins,
+            tally: &gathered.tally,
+            end,
+            calibration,
+            steadiness: &found.steadiness,
+            client: &client,
+            window_s: found.window.seconds(),
+            ok_per_s: rates.ops_per_s.mean,
+        })
+    });
+    let realised = if measured {
+        (0..plan.works.len())
+            .flat_map(|work| {
+                let offered = ended_of(scan, work);
+                realised::work(&manifest.plan, usize::from(index), work, offered)
+            })
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let tally = &gathered.tally;
+    PhaseResult {
+        index,
+        name: plan.name.clone(),
+        kind: plan.kind,
+        open_loop,
+        load: plan.works.iter().map(header::load).collect(),
+        end,
+        started_ns: scan.start_ns,
+        offered_until_ns: found.offered_until_ns,
+        drained_ns: found
+            .marks
+            .ended
+            .map_or(scan.end_ns, |(.., drained)| drained),
+        window: found.window,
+        totals: scan.totals,
+        rates,
+        classes: classes(plan, gathered),
+        lag: Latency::of(&tally.lag),
+        late: Latency::of(&tally.late),
+        dispatch: Latency::of(&tally.dispatch),
+        connect_tcp: Latency::of(&tally.connect_tcp),
+        connect_tls: Latency::of(&tally.connect_tls),
+        connect_dns: Latency::of(&tally.connect_dns),
+        series: series(scan),
+        throughput: throughput::describe(bins, open_loop),
+        steadiness: found.steadiness,
+        client,
+        verdict,
+        realised,
+    }
+}
+
+/// Operations of a work that ended in the phase.
+fn ended_of(scan: &PhaseScan, work: usize) -> u64 {
+    scan.classes
+        .iter()
+        .filter(|((w, _), _)| usize::from(*w) == work)
+        .map(|(_, class)| class.ended)
+        .sum()
+}
+
+/// Estimate of a rate: the exact mean over all bins, with the interval of the bins' rates.
+fn rate<B>(bins: &[B], count: impl Fn(&B) -> u64, len_ns: impl Fn(&B) -> u64) -> Estimate {
+    let longest = bins.iter().map(&len_ns).max().unwrap_or(0);
+    let per_s: Vec<f64> = bins
+        .iter()
+        // A shorter last bin weighs less than a whole one.
+        .filter(|b| len_ns(b) * 100 >= longest * 99)
+        .map(|b| count(b) as f64 * 1e9 / len_ns(b).max(1) as f64)
+        .collect();
+    let total: u64 = bins.iter().map(&count).sum();
+    let time: u64 = bins.iter().map(&len_ns).sum();
+    Estimate {
+        mean: if time == 0 {
+            0.0
+        } else {
+            total as f64 * 1e9 / time as f64
+        },
+        ..estimate(&per_s)
+    }
+}
+
+fn rates(bins: &[Counts]) -> Rates {
+    let mean = |count: fn(&Counts) -> u64| rate(bins, count, |b| b.len_ns);
+    Rates {
+        ops_per_s: mean(|b| b.ok),
+        bytes_per_s: mean(|b| b.bytes),
+        offered_ops_per_s: mean(|b| b.offered).mean,
+        offered_bytes_per_s: mean(|b| b.offered_bytes).mean,
+        failed_per_s: mean(|b| b.failed).mean,
+    }
+}
+
+fn classes(plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
+    gathered
+        .classes
+        .iter()
+        .map(|(key, class)| {
+            let empty;
+            let cell = match gather::find(&gathered.tally, key.0, key.1) {
+                Some(cell) => cell,
+                None => {
+                    empty = Cell::new(key.0, key.1);
+                    &empty
+                }
+            };
+            class_result(plan, *key, cell, class)
+        })
+        .collect()
+}
+
+fn class_result(plan: &PhasePlan, key: ClassKey, cell: &Cell, class: &ClassGather) -> ClassResult {
+    let mut errors: Vec<ErrorCount> = ErrorKind::ALL
+        .into_iter()
+        .map(|kind| ErrorCount {
+            kind,
+            count: cell.failed[kind as usize],
+        })
+        .filter(|error| error.count > 0)
+        .collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    let successes = class.successes.bins();
+    ClassResult {
+        work: key.0,
+        work_name: plan
+            .works
+            .get(usize::from(key.0))
+            .map_or_else(String::new, |work| work.name.clone()),
+        class: key.1,
+        ok: cell.ok,
+        failed: cell.failures(),
+        cancelled: cell.cancelled(),
+        retries: cell.retries,
+        bytes: cell.bytes,
+        errors,
+        ops_per_s: rate(successes, |b| b.ok, |b| b.len_ns),
+        bytes_per_s: rate(successes, |b| b.bytes, |b| b.len_ns),
+        response: Latency::of(&cell.response),
+        service: Latency::of(&cell.service),
+        ttfb: Latency::of(&cell.ttfb),
+        failed_response: Latency::of(&cell.failed_response),
+        response_cdf: Cdf::of(&cell.response),
+        service_cdf: Cdf::of(&cell.service),
+        over_time: class.over_time.clone(),
+        heat_map: class.heat_map(),
+    }
+}
+
+/// The course of a phase for display.
+fn series(scan: &PhaseScan) -> Series {
+    let bins = scan.series.bins();
+    let group = bins.len().div_ceil(SERIES_POINTS).max(1);
+    let mut series = Series {
+        intervals_per_point: scan.series.stride() * group as u64,
+        ..Series::default()
+    };
+    for bin in fold::regroup(bins, group) {
+        let seconds = bin.start_ns.saturating_sub(scan.start_ns) as f64 / 1e9;
+        series.t_s.push(seconds);
+        series.offered_ops_per_s.push(bin.per_s(bin.offered));
+        series.ops_per_s.push(bin.per_s(bin.ok));
+        series.failed_per_s.push(bin.per_s(bin.failed));
+        series
+            .offered_bytes_per_s
+            .push(bin.per_s(bin.offered_bytes));
+        series.bytes_per_s.push(bin.per_s(bin.bytes));
+        series.in_flight.push(bin.mean_in_flight());
+        series
+            .sessions
+            .push(bin.sessions as f64 / bin.intervals.max(1) as f64);
+        series.machine_busy.push(if bin.total_ns == 0 {
+            0.0
+        } else {
+            bin.busy_ns as f64 / bin.total_ns as f64
+        });
+        series.late_p99_ms.push(bin.late_p99_ns as f64 / 1e6);
+    }
+    series
+}

@@ -1,0 +1,121 @@
+//! First pass: counters and the series that decide where the measured window lies.
+
+use std::collections::BTreeMap;
+
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::OpClass;
+use bucketload_core::tally::Gauges;
+
+use super::bins::{Counts, Median};
+use super::fold::Fold;
+use crate::error::ResultsError;
+use crate::result::Totals;
+use crate::rundir::{Damage, Metric, RunDir, empty_interval};
+
+/// Most bins that the statistics rest on: four and a half hours of one-second intervals; longer
+/// runs have longer bins.
+const BINS: usize = 16_384;
+
+/// A work and an operation class.
+pub(crate) type ClassKey = (u16, OpClass);
+
+/// What the first pass knows of a class.
+#[derive(Debug)]
+pub(crate) struct ClassScan {
+    pub(crate) ok: u64,
+    pub(crate) ended: u64,
+    pub(crate) medians: Fold<Median>,
+}
+
+/// What the first pass knows of a phase.
+#[derive(Debug)]
+pub(crate) struct PhaseScan {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) totals: Totals,
+    pub(crate) series: Fold<Counts>,
+    pub(crate) classes: BTreeMap<ClassKey, ClassScan>,
+    /// Readings at its start, when they are known.
+    pub(crate) before: Option<Gauges>,
+    /// Largest change of wall clock minus monotonic clock between two intervals, nanoseconds.
+    pub(crate) wall_step_ns: u64,
+    pub(crate) rss_max_bytes: u64,
+}
+
+/// Scans every interval of `run`.
+pub(crate) fn scan(run: &RunDir) -> Result<(BTreeMap<u16, PhaseScan>, Damage), ResultsError> {
+    let mut phases: BTreeMap<u16, PhaseScan> = BTreeMap::new();
+    let mut reader = run.intervals()?;
+    let mut interval = empty_interval();
+    let mut last: Option<(u64, Gauges)> = None;
+    while let Some(line) = reader.next_line()? {
+        reader.load(&line, &mut interval, |metric| {
+            matches!(metric, Metric::Service | Metric::Late)
+        })?;
+        // Cumulative readings at the start of this interval: those at the end of the one before,
+        // or nothing used yet at the epoch.
+        let before = match last {
+            Some((end_ns, gauges)) if line.start_ns.saturating_sub(end_ns) <= line.len_ns() => {
+                Some(gauges)
+            }
+            None if line.start_ns <= line.len_ns() => Some(Gauges {
+                wall_offset_ns: line.gauges.wall_offset_ns,
+                nic_rx_bytes: line.gauges.nic_rx_bytes,
+                nic_tx_bytes: line.gauges.nic_tx_bytes,
+                ..Gauges::default()
+            }),
+            _ => None,
+        };
+        let phase = phases.entry(line.phase).or_insert_with(|| PhaseScan {
+            start_ns: line.start_ns,
+            end_ns: line.end_ns,
+            totals: Totals::default(),
+            series: Fold::new(BINS),
+            classes: BTreeMap::new(),
+            before,
+            wall_step_ns: 0,
+            rss_max_bytes: 0,
+        });
+        phase.end_ns = phase.end_ns.max(line.end_ns);
+        phase.rss_max_bytes = phase.rss_max_bytes.max(line.gauges.rss_bytes);
+        if let Some((_, gauges)) = last {
+            let step = line.gauges.wall_offset_ns.abs_diff(gauges.wall_offset_ns);
+            phase.wall_step_ns = phase.wall_step_ns.max(step);
+        }
+        let late = interval.tally.late.quantile_ns(0.99);
+        phase.series.push(&Counts::of(&line, before.as_ref(), late));
+        let totals = &mut phase.totals;
+        totals.intervals += 1;
+        totals.offered += line.offered;
+        totals.offered_bytes += line.offered_bytes;
+        totals.issued += line.issued;
+        totals.capped += line.capped;
+        totals.connects += line.connects;
+        totals.ok += line.ok();
+        totals.failed += line.failures();
+        totals.bytes += line.bytes();
+        for cell in &line.cells {
+            totals.retries += cell.retries;
+            totals.cancelled += cell.failed.get(&ErrorKind::Cancelled).copied().unwrap_or(0);
+            let class = phase
+                .classes
+                .entry((cell.work, cell.class))
+                .or_insert_with(|| ClassScan {
+                    ok: 0,
+                    ended: 0,
+                    medians: Fold::new(BINS),
+                });
+            class.ok += cell.ok;
+            class.ended += cell.ok + cell.failed.values().sum::<u64>();
+            let service = &interval.tally.cell_mut(cell.work, cell.class).service;
+            if !service.is_empty() {
+                let median = service.quantile_ns(0.5);
+                class
+                    .medians
+                    .push(&Median::new(line.start_ns, line.end_ns, median));
+            }
+        }
+        last = Some((line.end_ns, line.gauges));
+    }
+    Ok((phases, reader.into_damage()))
+}
