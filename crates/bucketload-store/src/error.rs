@@ -152,3 +152,17 @@ impl StoreError {
         }
     }
 }
+
+impl StoreError {
+    /// The error for a failed system call.
+    pub(crate) fn system(context: &'static str, error: impl Into<io::Error>) -> Self {
+        let source = error.into();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::InsufficientStorage,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::AccessDenied(source)
+            }
+            _ => Self::Io { context, source },
+        }
+    }
+}
