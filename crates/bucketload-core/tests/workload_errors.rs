@@ -227,7 +227,7 @@ fn mistakes_in_values() {
 
 #[test]
 fn mistakes_that_only_show_together() {
-    let cases: [Case; 22] = [
+    let cases: [Case; 23] = [
         (
             "get = 70",
             "gett = 70",
@@ -291,6 +291,14 @@ fn mistakes_that_only_show_together() {
             "phases.run.mix.multipart-put.part-size",
             "4MiB",
             "5MiB",
+        ),
+        (
+            "get = 70",
+            "delete-bucket = 1",
+            (9, 9),
+            "phases.run.mix.delete-bucket",
+            "bucket of the run itself",
+            "leave it out",
         ),
         (
             "get = 70",

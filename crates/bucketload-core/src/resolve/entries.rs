@@ -67,6 +67,14 @@ impl Lower<'_> {
         work: &WorkSpec,
         keysets: &[Keyset],
     ) -> Option<MixEntry> {
+        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) {
+            self.error(
+                path,
+                format!("`{class}` would act on the bucket of the run itself"),
+                "leave it out: the bucket is made before the run and deleted after it if the run \
+                 made it",
+            );
+        }
         self.deny_foreign_fields(path, class, entry);
         let keyset = self.keyset_of(path, class, entry, work, keysets)?;
         let set = &keysets[usize::from(keyset)];
