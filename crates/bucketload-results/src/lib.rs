@@ -11,6 +11,7 @@
 
 mod analyze;
 pub mod error;
+pub mod output;
 pub mod result;
 pub mod rundir;
 
