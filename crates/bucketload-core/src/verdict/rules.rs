@@ -88,7 +88,7 @@ fn incomplete(f: &Figures) -> Option<Reason> {
         Completeness::Complete if f.ok > 0 => return None,
         Completeness::Complete => (
             format!("none of {} operations succeeded", f.failed),
-            "Read the errors below; nothing was measured.",
+            "Read the errors that are listed; nothing was measured.",
         ),
         Completeness::Interrupted => (
             format!("interrupted after {:.1} s of measurement", f.window_s),
@@ -99,7 +99,7 @@ fn incomplete(f: &Figures) -> Option<Reason> {
                 "aborted by an error after {:.1} s of measurement",
                 f.window_s
             ),
-            "Read the warnings and errors below.",
+            "Read the warnings and errors that are listed.",
         ),
         Completeness::Killed => (
             format!(
@@ -380,9 +380,9 @@ fn failures(f: &Figures) -> Option<Reason> {
         return None;
     }
     let advice = if share > FAILED_EXPLORE {
-        "Percentiles of what succeeded do not describe this store: remove the cause of the errors listed below."
+        "Percentiles of what succeeded do not describe this store: remove the cause of the errors that are listed."
     } else {
-        "Good for exploration, not for comparison: remove the cause of the errors listed below."
+        "Good for exploration, not for comparison: remove the cause of the errors that are listed."
     };
     reason(
         "V7",

@@ -196,7 +196,8 @@ pub(crate) fn overall(phases: &[PhaseResult], missing: &[String]) -> Verdict {
             word: Word::Incomplete,
             condition: "every phase of the plan is run".to_owned(),
             measured: format!("phase {name} was not reached"),
-            advice: "The run ended before it; read the warnings and errors below.".to_owned(),
+            advice: "The run ended before it: read the warnings and errors that are listed."
+                .to_owned(),
             figures: Vec::new(),
         })
         .collect();

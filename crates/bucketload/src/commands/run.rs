@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bucketload_core::driver::Driver;
-use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::plan::PhaseKind;
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
 use bucketload_core::spec::{TargetSpec, WorkloadFile};
 use bucketload_drivers::{NullDriver, S3Driver};
-use bucketload_results::result::RunResult;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
@@ -21,7 +19,7 @@ use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::embedded::{EmbeddedServer, random_hex};
 use crate::exit::{Exit, Failure};
-use crate::job::Job;
+use crate::job::{Done, Job};
 use crate::live::Live;
 use crate::s3;
 use crate::target::Target;
@@ -41,13 +39,16 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         Target::Memory => Some(start_embedded("memory", args)?),
         Target::Directory(path) => Some(start_embedded(&format!("posix:{}", path.display()), args)?),
     };
-    let (result, exit) = match (&target, &embedded) {
+    let (done, exit) = match (&target, &embedded) {
         (Target::Null, _) => job(args, global, resolved, &file, &target, &[])?.execute(Arc::new(NullDriver::new()))?,
         (_, Some(server)) => on_s3(args, global, resolved, &file, &target, s3::embedded(server, &args.target)?)?,
         (_, None) => on_s3(args, global, resolved, &file, &target, s3::config(&args.target)?)?,
     };
     drop(embedded);
-    finish(&result, args, color, global.quiet)?;
+    print_result(&done.result, args.output.output, color)?;
+    if !global.quiet {
+        eprintln!("bucketload: report: {}", done.out.join("report.html").display());
+    }
     Ok(exit)
 }
 
@@ -58,7 +59,7 @@ fn on_s3(
     file: &WorkloadFile,
     target: &Target,
     config: bucketload_drivers::s3::S3Config,
-) -> Result<(RunResult, Exit), Failure> {
+) -> Result<(Done, Exit), Failure> {
     let hosts: Vec<String> = config.endpoints.iter().map(|endpoint| endpoint.url()).collect();
     let driver = S3Driver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     job(args, global, resolved, file, target, &hosts)?.execute(Arc::new(driver))
@@ -141,12 +142,12 @@ fn job(
     }
     let run_id = format!("{}-{}", started.unix_timestamp(), random_hex(4).map_err(Failure::aborted)?);
     let local = target.is_embedded() || endpoints.iter().any(|url| is_local(url));
-    let options = options(args, &resolved.plan, &run_id, target, local);
+    let options = options(args, &run_id, target, local);
     let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), resolved.plan.clone());
     manifest.scale_note = resolved.notes.iter().find(|note| note.contains("scale")).cloned().unwrap_or_default();
     manifest.target = describe(target, endpoints);
     manifest.client = ClientFacts {
-        threads: options.threads_used() as u32,
+        threads: options.load_threads().map_err(|e| Failure::usage(e.to_string()))? as u32,
         spinning: args.load.busy_poll,
         interval_ns: 1_000_000_000,
     };
@@ -168,7 +169,7 @@ fn job(
     })
 }
 
-fn options(args: &RunArgs, _plan: &Plan, run_id: &str, target: &Target, local: bool) -> RunOptions {
+fn options(args: &RunArgs, run_id: &str, target: &Target, local: bool) -> RunOptions {
     RunOptions {
         run_id: run_id.to_owned(),
         bucket: target.bucket().to_owned(),
@@ -207,12 +208,4 @@ fn describe(target: &Target, endpoints: &[String]) -> String {
             format!("s3://{bucket}/{prefix}{at}{more}")
         }
     }
-}
-
-fn finish(result: &RunResult, args: &RunArgs, color: bool, quiet: bool) -> Result<(), Failure> {
-    print_result(result, args.output.output, color)?;
-    if !quiet && let Some(dir) = &result.directory_hint() {
-        eprintln!("bucketload: report: {}", dir.join("report.html").display());
-    }
-    Ok(())
 }

@@ -1,0 +1,114 @@
+//! The result as one JSON document, or as one record per line.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::result::{ClassResult, PhaseResult, RunResult, SCHEMA};
+
+/// The whole result as one JSON document, ending with a line break. Its form is
+/// [`crate::result`]'s.
+#[must_use]
+pub fn json(result: &RunResult) -> String {
+    let mut text = serde_json::to_string_pretty(result).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The result as JSON lines: each record has a field `record` that says what it is.
+///
+/// | record | fields |
+/// |---|---|
+/// | `run` | `schema`, `run` (header), `verdict`, `calibration`, `warnings`, `damage` |
+/// | `phase` | the phase without `classes`, `series`, `realised` |
+/// | `class` | `phase`, then the class without distribution functions and maps |
+/// | `realised` | `phase`, then the entry |
+/// | `point` | `phase`, then the values of the series at one point in time |
+/// | `failure` | one failed operation in full |
+///
+/// A `phase` is followed by its classes, entries and points.
+#[must_use]
+pub fn jsonl(result: &RunResult) -> String {
+    let mut out = String::new();
+    line(
+        &mut out,
+        "run",
+        json!({
+            "schema": SCHEMA,
+            "run": result.run,
+            "verdict": result.verdict,
+            "calibration": result.calibration,
+            "warnings": result.warnings,
+            "damage": result.damage,
+        }),
+    );
+    for phase in &result.phases {
+        phase_lines(&mut out, phase);
+    }
+    for failure in &result.failures {
+        line(&mut out, "failure", value(failure));
+    }
+    out
+}
+
+fn phase_lines(out: &mut String, phase: &PhaseResult) {
+    line(
+        out,
+        "phase",
+        without(value(phase), &["classes", "series", "realised"]),
+    );
+    for class in &phase.classes {
+        line(out, "class", of_phase(phase, class_value(class)));
+    }
+    for entry in &phase.realised {
+        line(out, "realised", of_phase(phase, value(entry)));
+    }
+    let s = &phase.series;
+    for (i, t_s) in s.t_s.iter().enumerate() {
+        let point = json!({
+            "t_s": t_s,
+            "offered_ops_per_s": s.offered_ops_per_s[i],
+            "ops_per_s": s.ops_per_s[i],
+            "failed_per_s": s.failed_per_s[i],
+            "offered_bytes_per_s": s.offered_bytes_per_s[i],
+            "bytes_per_s": s.bytes_per_s[i],
+            "in_flight": s.in_flight[i],
+            "sessions": s.sessions[i],
+            "machine_busy": s.machine_busy[i],
+            "late_p99_ms": s.late_p99_ms[i],
+        });
+        line(out, "point", of_phase(phase, point));
+    }
+}
+
+fn class_value(class: &ClassResult) -> Value {
+    without(
+        value(class),
+        &["response_cdf", "service_cdf", "over_time", "heat_map"],
+    )
+}
+
+fn value<T: Serialize>(item: &T) -> Value {
+    serde_json::to_value(item).unwrap_or_default()
+}
+
+fn without(mut value: Value, fields: &[&str]) -> Value {
+    if let Value::Object(map) = &mut value {
+        fields.iter().for_each(|field| drop(map.remove(*field)));
+    }
+    value
+}
+
+fn of_phase(phase: &PhaseResult, mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.insert("phase".to_owned(), phase.name.clone().into());
+    }
+    value
+}
+
+fn line(out: &mut String, record: &str, mut value: Value) {
+    if let Value::Object(map) = &mut value {
+        map.insert("record".to_owned(), record.into());
+    }
+    out.push_str(&value.to_string());
+    out.push('\n');
+}

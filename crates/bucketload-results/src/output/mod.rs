@@ -1,0 +1,17 @@
+//! Forms of output: pure functions from results and live figures to text.
+//!
+//! [`text`] is for people; [`json`], [`jsonl`] and [`csv`] are for programs and stable: columns and
+//! fields are only ever added. [`live`] shows a run under way on a terminal or in a log, and
+//! [`prometheus`] as counters for a scraper. None of them performs I/O.
+
+mod csv;
+mod json;
+pub mod live;
+pub mod prometheus;
+mod table;
+mod text;
+mod units;
+
+pub use csv::csv;
+pub use json::{json, jsonl};
+pub use text::{TextOptions, text};

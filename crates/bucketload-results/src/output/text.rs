@@ -1,0 +1,430 @@
+//! The result as a plain table for people.
+
+use std::fmt::Write as _;
+
+use bucketload_core::plan::PhaseKind;
+use bucketload_core::sink::PhaseEnd;
+use bucketload_core::stats::batch::Estimate;
+use bucketload_core::stats::quantile::Print;
+use bucketload_core::verdict::{Verdict, Word};
+
+use super::table::{Style, Table, Text};
+use super::units;
+use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+
+/// How the text is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Whether emphasis is written as ANSI escape sequences.
+    pub colour: bool,
+}
+
+/// The result as text, ending with a line break.
+///
+/// A percentile with fewer than 10 values beyond it is shown as `-`, with fewer than 100 behind a
+/// `~`.
+#[must_use]
+pub fn text(result: &RunResult, options: TextOptions) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, result, options.colour);
+    out
+}
+
+fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result {
+    head(out, result)?;
+    for phase in &result.phases {
+        writeln!(out)?;
+        if phase.is_measured() {
+            measured(out, phase, colour)?;
+        } else {
+            brief(out, phase)?;
+        }
+    }
+    writeln!(out)?;
+    verdict(out, &result.verdict, colour)?;
+    remarks(out, result)
+}
+
+fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
+    let run = &result.run;
+    let profile = if run.profile.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", run.profile)
+    };
+    writeln!(out, "{}{profile} on {}", run.workload, run.target)?;
+    writeln!(
+        out,
+        "  run {}, started {}, scenario {}, seed {}",
+        run.run_id, run.started, run.scenario_hash, run.seed
+    )?;
+    let settings: String = run
+        .driver
+        .settings
+        .iter()
+        .map(|(name, value)| format!(", {name} {value}"))
+        .collect();
+    writeln!(
+        out,
+        "  driver {} ({}){settings}; payload {}{}",
+        run.driver.driver,
+        run.driver.engine,
+        run.payload,
+        if run.verify {
+            ", every byte read is verified"
+        } else {
+            ""
+        }
+    )?;
+    if !run.scale_note.is_empty() {
+        writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
+    }
+    Ok(())
+}
+
+/// One line for a phase that does not measure.
+fn brief(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
+    let t = &phase.totals;
+    let seconds = phase.drained_ns.saturating_sub(phase.started_ns) as f64 / 1e9;
+    write!(
+        out,
+        "Phase {}{}: {} operations in {}",
+        phase.name,
+        kind(phase),
+        units::count(t.ok),
+        units::seconds(seconds)
+    )?;
+    if t.ok > 0 {
+        write!(out, ", {} ops/s", units::rate(phase.rates.ops_per_s.mean))?;
+    }
+    if t.bytes > 0 {
+        write!(out, ", {}/s", units::bytes(phase.rates.bytes_per_s.mean))?;
+    }
+    if t.failed > 0 {
+        write!(out, ", {} failed", units::count(t.failed))?;
+    }
+    writeln!(out, "{}", unusual_end(phase))
+}
+
+/// What the phase is for, unless its name says so.
+fn kind(phase: &PhaseResult) -> String {
+    let kind = match phase.kind {
+        PhaseKind::Init => "init",
+        PhaseKind::Prepare => "prepare",
+        PhaseKind::Run => "run",
+        PhaseKind::Cleanup => "cleanup",
+    };
+    if phase.name == kind {
+        String::new()
+    } else {
+        format!(" ({kind})")
+    }
+}
+
+const fn unusual_end(phase: &PhaseResult) -> &'static str {
+    match phase.end {
+        None => "; its end was not recorded",
+        Some(PhaseEnd::Interrupted) => "; interrupted",
+        Some(PhaseEnd::Aborted) => "; aborted",
+        Some(_) => "",
+    }
+}
+
+fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Result {
+    let heading = Style::Bold.paint(&format!("Phase {}", phase.name), colour);
+    writeln!(
+        out,
+        "{heading} {}{}",
+        phase.load.join("; "),
+        unusual_end(phase)
+    )?;
+    let (w, t) = (&phase.window, &phase.totals);
+    let offered_s = phase.offered_until_ns.saturating_sub(phase.started_ns) as f64 / 1e9;
+    writeln!(
+        out,
+        "  measured {} of {} (warm-up {}); {} operations offered, {} sent{}",
+        units::seconds(w.seconds()),
+        units::seconds(offered_s),
+        if w.warmup_ns == 0 {
+            "none".to_owned()
+        } else {
+            units::seconds(w.warmup_ns as f64 / 1e9)
+        },
+        units::count(t.offered),
+        units::count(t.issued),
+        if t.capped == 0 {
+            String::new()
+        } else {
+            format!(
+                ", {} arrivals found the in-flight cap reached",
+                units::count(t.capped)
+            )
+        },
+    )?;
+    writeln!(out)?;
+    throughput(phase, colour, out);
+    writeln!(out)?;
+    latencies(phase, colour, out);
+    errors(out, phase)?;
+    client(out, phase)
+}
+
+fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
+    let head = [
+        "operation",
+        "ok",
+        "failed",
+        "cancelled",
+        "retries",
+        "ops/s",
+        "± 95 %",
+        "bytes/s",
+        "± 95 %",
+    ];
+    let mut table = Table::new(1, head);
+    for class in &phase.classes {
+        let counts = [class.ok, class.failed, class.cancelled, class.retries];
+        let mut row = vec![name(phase, class).into()];
+        row.extend(counts.map(|n| Text::from(units::count(n))));
+        row.extend(rate(&class.ops_per_s, &class.bytes_per_s));
+        table.row(row);
+    }
+    if phase.classes.len() > 1 {
+        let t = &phase.totals;
+        let sum = |field: fn(&ClassResult) -> u64| {
+            Text::from(units::count(phase.classes.iter().map(field).sum()))
+        };
+        let mut row: Vec<Text> = vec![
+            "all".into(),
+            sum(|c| c.ok),
+            sum(|c| c.failed),
+            sum(|c| c.cancelled),
+            sum(|c| c.retries),
+        ];
+        row.extend(rate(&phase.rates.ops_per_s, &phase.rates.bytes_per_s));
+        table.row(row);
+        if phase.open_loop && t.offered > 0 {
+            let mut row: Vec<Text> = vec!["offered".into()];
+            row.extend([(); 4].map(|()| Text::default()));
+            row.push(units::rate(phase.rates.offered_ops_per_s).into());
+            row.push(Text::default());
+            row.push(format!("{}/s", units::bytes(phase.rates.offered_bytes_per_s)).into());
+            table.row(row);
+        }
+    }
+    table.render(colour, out);
+}
+
+/// The work's name is shown where it tells classes apart.
+fn name(phase: &PhaseResult, class: &ClassResult) -> String {
+    let several = phase.classes.iter().any(|c| c.work != class.work);
+    if several {
+        format!("{}: {}", class.work_name, class.class)
+    } else {
+        class.class.to_string()
+    }
+}
+
+fn rate(ops: &Estimate, bytes: &Estimate) -> [Text; 4] {
+    let half = |e: &Estimate| {
+        let share = e.relative_half_width();
+        Text::from(share.map_or_else(|| "-".to_owned(), units::percent))
+    };
+    let moved = bytes.mean > 0.0;
+    [
+        units::rate(ops.mean).into(),
+        half(ops),
+        if moved {
+            format!("{}/s", units::bytes(bytes.mean)).into()
+        } else {
+            Text::default()
+        },
+        if moved { half(bytes) } else { Text::default() },
+    ]
+}
+
+fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
+    let head = [
+        "latency", "", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max",
+    ];
+    let mut table = Table::new(2, head);
+    let mut rough = false;
+    for class in &phase.classes {
+        let rows = [
+            ("response", &class.response),
+            ("service", &class.service),
+            ("first byte", &class.ttfb),
+            ("failed", &class.failed_response),
+        ];
+        let mut title = name(phase, class);
+        for (what, latency) in rows {
+            // In a closed loop an operation is due when it starts.
+            let same = what == "service" && !phase.open_loop && class.service == class.response;
+            if latency.n > 0 && !same {
+                table.row(latency_row(
+                    std::mem::take(&mut title),
+                    what,
+                    latency,
+                    &mut rough,
+                ));
+            }
+        }
+    }
+    let mut lag = "client".to_owned();
+    for (what, latency) in [
+        ("lag", &phase.lag),
+        ("late + build", &phase.late),
+        ("wait", &phase.dispatch),
+    ] {
+        if latency.n > 0 {
+            table.row(latency_row(
+                std::mem::take(&mut lag),
+                what,
+                latency,
+                &mut rough,
+            ));
+        }
+    }
+    table.render(colour, out);
+    if rough {
+        out.push_str("  (~ fewer than 100 values lie beyond it; - fewer than 10)\n");
+    }
+}
+
+fn latency_row(title: String, what: &str, latency: &Latency, rough: &mut bool) -> Vec<Text> {
+    let mut row: Vec<Text> = vec![
+        title.into(),
+        what.into(),
+        units::count(latency.n).into(),
+        units::ns(latency.mean_ns).into(),
+    ];
+    for p in &latency.percentiles {
+        let value = units::ns(p.value_ns as f64);
+        *rough |= p.print != Print::Bold;
+        row.push(match p.print {
+            Print::Omit => "-".into(),
+            Print::Plain => format!("~{value}").into(),
+            Print::Bold => Text {
+                text: value,
+                style: Style::Bold,
+            },
+        });
+    }
+    row.push(units::ns(latency.max_ns as f64).into());
+    row
+}
+
+fn errors(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
+    for class in phase.classes.iter().filter(|c| !c.errors.is_empty()) {
+        let kinds: Vec<String> = class
+            .errors
+            .iter()
+            .map(|e| format!("{} {}", units::count(e.count), e.kind))
+            .collect();
+        writeln!(
+            out,
+            "  errors of {}: {}",
+            name(phase, class),
+            kinds.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+fn client(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
+    let c = &phase.client;
+    let mut parts = Vec::new();
+    if let Some(us) = c.cpu_us_per_op {
+        parts.push(format!("{} CPU per operation", units::ns(us * 1e3)));
+    }
+    let shares = [
+        ("busiest load thread", c.busiest_thread),
+        ("machine", c.machine_busy),
+        ("network", c.nic),
+    ];
+    for (what, share) in shares {
+        if let Some(share) = share {
+            parts.push(format!("{what} {}", units::percent(share)));
+        }
+    }
+    if let Some(headroom) = c.headroom {
+        parts.push(format!("headroom {headroom:.1}x"));
+    }
+    if c.rss_max_bytes > 0 {
+        parts.push(format!("memory {}", units::bytes(c.rss_max_bytes as f64)));
+    }
+    if parts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "  client: {}", parts.join(", "))
+}
+
+fn verdict(out: &mut String, verdict: &Verdict, colour: bool) -> std::fmt::Result {
+    let style = match verdict.word {
+        Word::Valid => Style::Good,
+        Word::Degraded | Word::Unsteady | Word::Overloaded => Style::Warn,
+        Word::ClientBound | Word::Incomplete => Style::Bad,
+    };
+    writeln!(out, "Verdict: {}", style.paint(verdict.word.name(), colour))?;
+    for reason in &verdict.reasons {
+        writeln!(
+            out,
+            "  {} ({}): {}",
+            reason.word, reason.rule, reason.measured
+        )?;
+        writeln!(out, "    wanted: {}", reason.condition)?;
+        writeln!(out, "    advice: {}", reason.advice)?;
+    }
+    for note in &verdict.notes {
+        writeln!(out, "  note: {note}")?;
+    }
+    Ok(())
+}
+
+/// What the run and the reader had to say.
+fn remarks(out: &mut String, result: &RunResult) -> std::fmt::Result {
+    if let Some(error) = &result.run.error {
+        writeln!(out, "Error: {error}")?;
+    }
+    for warning in &result.warnings {
+        writeln!(out, "Warning: {warning}")?;
+    }
+    for failure in result.failures.iter().take(5) {
+        writeln!(
+            out,
+            "Failed: {} {}: {}",
+            failure.class, failure.key, failure.error
+        )?;
+    }
+    if result.failures.len() > 5 {
+        let more = result.failures.len() - 5;
+        writeln!(
+            out,
+            "Failed: {more} more stand in the run directory (events.jsonl)"
+        )?;
+    }
+    let damage = &result.damage;
+    for file in &damage.torn {
+        writeln!(
+            out,
+            "Damage: the last line of {file} is torn; the figures end before it"
+        )?;
+    }
+    let lines = damage.lines.len() as u64 + damage.more_lines;
+    if lines > 0 {
+        writeln!(
+            out,
+            "Damage: {lines} lines cannot be read, the first is {}",
+            damage.lines[0]
+        )?;
+    }
+    if damage.histograms > 0 {
+        writeln!(
+            out,
+            "Damage: {} histograms are missing; percentiles rest on the others",
+            damage.histograms
+        )?;
+    }
+    Ok(())
+}

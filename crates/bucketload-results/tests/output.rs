@@ -1,0 +1,268 @@
+//! Every form of output against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-results`
+//! writes the files anew; look at the difference before committing it.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::{ConnectTimes, Outcome};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::tally::{Gauges, Interval, Tally};
+use bucketload_results::output::live::LiveView;
+use bucketload_results::output::prometheus::{Snapshot, render};
+use bucketload_results::output::{TextOptions, csv, json, jsonl, text};
+use bucketload_results::rundir::{RunEnd, Status};
+use bucketload_results::{RunDirSink, RunResult, analyze};
+use serde_json::Value;
+use support::{SECOND, manifest, plan, record};
+
+/// Compares `text` with the golden file `name`.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let wanted = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        text == wanted,
+        "{name} differs from its golden file:\n{text}"
+    );
+}
+
+/// Interval `s` of the measuring phase: integer arithmetic only, so that every platform makes the
+/// same figures.
+fn interval(s: u64) -> Interval {
+    let start = (1 + s) * SECOND;
+    let mut tally = Tally::new();
+    for i in 0..120 + s % 3 {
+        let class = if i % 4 == 0 {
+            OpClass::Put
+        } else {
+            OpClass::Get
+        };
+        let service = 1_000_000 + (i * 7919 + s * 104_729) % 1000 * 3000;
+        let outcome = match (i, s % 10) {
+            (7, 3) => Outcome::Failed(ErrorKind::Timeout),
+            (9, 3 | 4) => Outcome::Failed(ErrorKind::Server),
+            _ => Outcome::Ok,
+        };
+        tally.record(&record(class, start + i * 1000, service, outcome));
+    }
+    tally.record_connect(ConnectTimes {
+        dns_ns: 0,
+        tcp_ns: 90_000 + s,
+        tls_ns: 0,
+    });
+    (tally.offered, tally.issued) = (120 + s % 3, 120 + s % 3);
+    tally.offered_bytes = tally.offered * 4096;
+    Interval {
+        phase: 1,
+        index: s,
+        start_ns: start,
+        end_ns: start + SECOND,
+        tally,
+        gauges: Gauges {
+            in_flight: 2 + s % 2,
+            sessions: 4,
+            load_cpu_ns: (1 + s) * 20_000_000,
+            busiest_thread_cpu_ns: (1 + s) * 20_000_000,
+            process_cpu_ns: (1 + s) * 24_000_000,
+            machine_busy_ns: (1 + s) * 80_000_000,
+            machine_softirq_ns: (1 + s) * 4_000_000,
+            machine_total_ns: (1 + s) * 4 * SECOND,
+            rss_bytes: 31 << 20,
+            ..Gauges::default()
+        },
+    }
+}
+
+fn write_run(dir: &Path) {
+    let mut m = manifest(plan(120.0, 40));
+    m.scenario_hash = "0123456789abcdef".to_owned();
+    m.scale_note = "the corpus is reduced to fit into 512 MiB".to_owned();
+    m.driver.settings = vec![("addressing".to_owned(), "path".to_owned())];
+    let mut sink = RunDirSink::create(dir, m).unwrap();
+    let mut prepare = interval(0);
+    (prepare.phase, prepare.start_ns, prepare.end_ns) = (0, 0, SECOND);
+    sink.interval(&prepare);
+    sink.event(&Event::PhaseEnded {
+        phase: 0,
+        at_ns: SECOND,
+        end: PhaseEnd::Complete,
+        drained_ns: SECOND,
+    });
+    sink.event(&Event::Warning {
+        message: "the client shares the machine with the store".to_owned(),
+    });
+    sink.event(&Event::Failure {
+        phase: 1,
+        class: OpClass::Get,
+        key: "r/000042".to_owned(),
+        error: "server (500): InternalError".to_owned(),
+        at_ns: 5 * SECOND,
+    });
+    (0..40).for_each(|s| sink.interval(&interval(s)));
+    sink.event(&Event::PhaseEnded {
+        phase: 1,
+        at_ns: 41 * SECOND,
+        end: PhaseEnd::TimeLimit,
+        drained_ns: 41 * SECOND,
+    });
+    sink.finish(RunEnd {
+        status: Status::Finished,
+        ended_unix_ns: 1_767_323_090 * SECOND,
+        error: None,
+    })
+    .unwrap();
+}
+
+fn result() -> RunResult {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    write_run(&dir);
+    analyze(&dir).unwrap()
+}
+
+#[test]
+fn text_for_people() {
+    let result = result();
+    let plain = text(&result, TextOptions { colour: false });
+    assert!(!plain.contains('\u{1b}'));
+    golden("result.txt", &plain);
+    let colour = text(&result, TextOptions { colour: true });
+    let mut stripped = colour.clone();
+    for code in ["1", "1;31", "1;32", "1;33", "0"] {
+        stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_ne!(colour, plain);
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn csv_table() {
+    let text = csv(&result());
+    golden("result.csv", &text);
+    let columns: Vec<usize> = text.lines().map(|l| l.split(',').count()).collect();
+    assert!(columns.iter().all(|&n| n == columns[0]), "{columns:?}");
+}
+
+/// Every path of the document with the type that stands there.
+fn paths(value: &Value, at: &str, out: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                paths(value, &format!("{at}.{key}"), out);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                paths(item, &format!("{at}[]"), out);
+            }
+        }
+        Value::Null => drop(out.insert(format!("{at}: null"))),
+        Value::Bool(_) => drop(out.insert(format!("{at}: boolean"))),
+        Value::Number(_) => drop(out.insert(format!("{at}: number"))),
+        Value::String(_) => drop(out.insert(format!("{at}: string"))),
+    }
+}
+
+fn schema<'a>(documents: impl Iterator<Item = &'a str>) -> String {
+    let mut all = BTreeSet::new();
+    for document in documents {
+        let value: Value = serde_json::from_str(document).unwrap();
+        let record = value["record"].as_str().unwrap_or_default().to_owned();
+        paths(&value, &record, &mut all);
+    }
+    all.into_iter().map(|path| path + "\n").collect()
+}
+
+#[test]
+fn json_documents_keep_their_form_and_their_values() {
+    let result = result();
+    let text = json(&result);
+    golden("result.json.paths", &schema([text.as_str()].into_iter()));
+    let back: RunResult = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, result);
+}
+
+#[test]
+fn json_lines_keep_their_form() {
+    let text = jsonl(&result());
+    golden("result.jsonl.paths", &schema(text.lines()));
+    let of = |record: &str| {
+        let field = format!("\"record\":\"{record}\"");
+        text.lines().filter(|l| l.contains(&field)).count()
+    };
+    let counts = ["run", "phase", "class", "realised", "point", "failure"].map(of);
+    assert_eq!(counts, [1, 2, 4, 2, 41, 1]);
+}
+
+#[test]
+fn live_view_of_a_run() {
+    let mut view = LiveView::new(&plan(120.0, 40));
+    assert_eq!(view.line(), "prepare 0.0 s, 0 of 1,000 operations");
+    view.event(&Event::PhaseStarted {
+        phase: 1,
+        at_ns: SECOND,
+    });
+    let mut shown = String::new();
+    for s in 0..14 {
+        view.interval(&interval(s));
+        shown += &view.line();
+        shown.push('\n');
+    }
+    shown += "\n";
+    shown += &view.lines(200).join("\n");
+    shown += "\n\n";
+    shown += &view.lines(30).join("\n");
+    shown += "\n";
+    assert!(view.lines(30).iter().all(|l| l.chars().count() <= 30));
+    golden("live.txt", &shown);
+}
+
+#[test]
+fn prometheus_page() {
+    let mut snapshot = Snapshot::new("id \"quoted\"", "0.1.0", &plan(120.0, 40));
+    let before = render(&snapshot);
+    assert!(before.contains("bucketload_run_info{run_id=\"id \\\"quoted\\\"\""));
+    (0..12).for_each(|s| snapshot.interval(&interval(s)));
+    let page = render(&snapshot);
+    // The hash changes with every new field of a plan.
+    let hash = plan(120.0, 40).scenario_hash();
+    golden("metrics.prom", &page.replace(&hash, "0123456789abcdef"));
+    check_exposition(&page);
+}
+
+/// What the exposition format asks for: each sample follows its family's type, buckets grow, the
+/// last one is the count.
+fn check_exposition(page: &str) {
+    let (mut family, mut last, mut inf) = (String::new(), 0.0, 0.0);
+    for line in page.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge", "histogram"].contains(&kind));
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
+            family = name.to_owned();
+        } else if !line.starts_with('#') {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            let value: f64 = value.parse().unwrap();
+            assert!(name.starts_with(&family), "{line}");
+            if name.contains("_bucket{") {
+                assert!(value >= last, "{line}");
+                last = value;
+                if name.contains("le=\"+Inf\"") {
+                    (inf, last) = (value, 0.0);
+                }
+            }
+            if name.contains("_count{") {
+                assert_eq!(value, inf, "{line}");
+            }
+        }
+    }
+}
