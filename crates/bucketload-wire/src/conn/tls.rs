@@ -144,7 +144,7 @@ impl TlsLayer {
         }
     }
 
-    /// Seals up to 64 KiB from the front of `parts` and sends it; returns the plaintext bytes
+    /// Seals up to 256 KiB from the front of `parts` and sends it; returns the plaintext bytes
     /// taken. They are accepted even when the socket takes only a part: the next call or
     /// [`TlsLayer::poll_sent`] sends the rest.
     pub(super) fn poll_send(
