@@ -35,6 +35,12 @@ impl<'a> Headers<'a> {
         self.fields.iter().map(|field| (field.name, field.value))
     }
 
+    /// The fields as a slice, for callers that index them.
+    #[must_use]
+    pub const fn fields(&self) -> &'a [httparse::Header<'a>] {
+        self.fields
+    }
+
     /// The value of the first field called `name`, in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
