@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bucketload_core::plan::PhaseKind;
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
 use bucketload_core::spec::{TargetSpec, WorkloadFile};
-use bucketload_drivers::{NullDriver, S3Driver};
+use bucketload_drivers::null::NullDriver;
+use bucketload_drivers::s3::S3Driver;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
