@@ -83,7 +83,8 @@ fn models() -> Vec<KeyLaw> {
 fn realised_shares_are_the_theoretical_ones() {
     const OPS: u64 = 1_000_000;
     for keys in models() {
-        let plan = plan(7, 100_000, keys.clone(), SizeAssign::Random);
+        let mut plan = plan(7, 100_000, keys.clone(), SizeAssign::Random);
+        plan.keysets[0].size = generate_common::constant(1);
         let gen_ops = OpGen::new(&plan, 0, 0).unwrap();
         let population = gen_ops.population(0).unwrap();
         let mut hits = vec![0u64; 100];
@@ -108,7 +109,7 @@ fn realised_shares_are_the_theoretical_ones() {
 /// The whole law, not only its head: Kolmogorov-Smirnov over ranks, 0.001 critical value 1.95/√n.
 #[test]
 fn ranks_follow_the_law_throughout() {
-    const DRAWS: u64 = 200_000;
+    const DRAWS: u64 = 100_000;
     for (scope, keys) in (0..).zip(models()) {
         if keys == KeyLaw::Sequential {
             continue;
@@ -178,10 +179,10 @@ fn low_discrepancy_sizes_bring_the_request_weighted_law_to_the_size_law() {
             "theta {theta}: {got}"
         );
         // Random assignment depends on the seed: the mean of a few lies near the stated one.
-        let mean = (1..=8)
+        let mean = (1..=4)
             .map(|seed| distance(seed, SizeAssign::Random))
             .sum::<f64>()
-            / 8.0;
+            / 4.0;
         assert!(mean > 1.3 * low_discrepancy, "theta {theta}: {mean}");
         assert!((mean / random - 1.0).abs() < 0.4, "theta {theta}: {mean}");
     }
