@@ -12,11 +12,11 @@ pub(crate) const BUFFER: usize = 256 * 1024;
 /// Bytes of it that are offered to a receive of unknown length.
 pub(crate) const SMALL: usize = 64 * 1024;
 /// Bytes of the thread-shared buffer in which records are gathered and sealed.
-pub(crate) const SEALED: usize = 88 * 1024;
+pub(crate) const SEALED: usize = 288 * 1024;
 /// Spare spill buffers kept per thread.
 const SPARE: usize = 32;
 /// Spill buffers that grew beyond this many bytes are freed instead of being kept.
-const SPARE_BYTES: usize = 128 * 1024;
+const SPARE_BYTES: usize = 320 * 1024;
 
 thread_local! {
     // Zeroed memory is mapped lazily: pages that are never received into cost nothing.

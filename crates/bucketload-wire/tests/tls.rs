@@ -100,7 +100,7 @@ async fn pair() -> (Conn, Conn) {
 
 #[test]
 fn bodies_of_all_sizes_arrive_whole() {
-    const MARK: usize = 256 * 1024;
+    const MARK: usize = 1 << 20;
     let mut sizes = vec![0, 1, 16_383, 16_384, 16_385, 65_536, 65_537];
     for marks in 1..=3 {
         for near in [-16_385_i64, -16_384, -1, 0, 1, 16_384, 40_000] {
@@ -112,11 +112,11 @@ fn bodies_of_all_sizes_arrive_whole() {
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        sizes.push((random >> 33) as usize % (5 * MARK));
+        sizes.push((random >> 33) as usize % (3 * MARK));
     }
     run(async {
         let (mut a, mut b) = pair().await;
-        let content = body(5 * MARK);
+        let content = body(4 * MARK);
         let sent = sizes.clone();
         let sender = tokio::task::spawn_local(async move {
             for (i, &size) in sent.iter().enumerate() {

@@ -20,10 +20,8 @@ use crate::error::Error;
 use crate::scratch::BUFFER;
 use crate::sock::Sock;
 
-/// Low-water mark of plain bodies in bytes: safe with the common `tcp_rmem` limit of 6 MiB.
+/// Low-water mark in bytes: safe with the common `tcp_rmem` limit of 6 MiB.
 const MARK: u64 = 1 << 20;
-/// Low-water mark of TLS bodies in bytes: a batch of 16 records.
-const TLS_MARK: u64 = 256 * 1024;
 /// A step that takes longer than this lowers the mark.
 const SLOW_STEP: Duration = Duration::from_millis(250);
 /// The mark on slow links, in bytes.
@@ -39,9 +37,9 @@ struct LowWater {
 }
 
 impl LowWater {
-    fn new(mark: u64, now: Instant) -> Self {
+    fn new(now: Instant) -> Self {
         Self {
-            mark,
+            mark: MARK,
             step_began: now,
         }
     }
@@ -84,7 +82,7 @@ impl Conn {
             return self.recv_body(left, |_, _| Ok::<_, Error>(())).await;
         }
         self.begin_recv()?;
-        let mut low_water = (left > MARK).then(|| LowWater::new(MARK, Instant::now()));
+        let mut low_water = (left > MARK).then(|| LowWater::new(Instant::now()));
         while left > 0 {
             if let Some(low_water) = &low_water {
                 low_water.before(&mut self.sock, left)?;
@@ -126,8 +124,7 @@ impl Conn {
             self.spill.consume(take);
             done += take as u64;
         }
-        let mark = if self.is_tls() { TLS_MARK } else { MARK };
-        let mut low_water = (n - done > mark).then(|| LowWater::new(mark, Instant::now()));
+        let mut low_water = (n - done > MARK).then(|| LowWater::new(Instant::now()));
         while done < n {
             if let Some(low_water) = &low_water {
                 // A record that is held in part has left the socket already.
@@ -236,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_mark_never_exceeds_what_is_to_come() {
-        let low_water = LowWater::new(MARK, Instant::now());
+        let low_water = LowWater::new(Instant::now());
         assert_eq!(low_water.value(u64::MAX), MARK as u32);
         assert_eq!(low_water.value(MARK), MARK as u32);
         assert_eq!(low_water.value(MARK - 1), MARK as u32 - 1);
@@ -247,7 +244,7 @@ mod tests {
     #[test]
     fn the_mark_falls_on_slow_links() {
         let start = Instant::now();
-        let mut low_water = LowWater::new(MARK, start);
+        let mut low_water = LowWater::new(start);
         low_water.after(start + SLOW_STEP);
         assert_eq!(low_water.value(MARK), MARK as u32, "just fast enough");
         low_water.after(start + 2 * SLOW_STEP + Duration::from_nanos(1));

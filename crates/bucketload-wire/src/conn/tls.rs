@@ -144,7 +144,7 @@ impl TlsLayer {
         }
     }
 
-    /// Seals up to 64 KiB from the front of `parts` and sends it; returns the plaintext bytes
+    /// Seals up to 256 KiB from the front of `parts` and sends it; returns the plaintext bytes
     /// taken. They are accepted even when the socket takes only a part: the next call or
     /// [`TlsLayer::poll_sent`] sends the rest.
     pub(super) fn poll_send(
@@ -255,7 +255,10 @@ fn drive<Data, C: Process<Data>>(
                     discard += record.discard;
                     sink(record.payload);
                 }
-                None
+                // Data flows only after the handshake. When that was all the input, asking the
+                // state machine again would tell nothing.
+                let all = used + discard == input.len();
+                (all && !connection.wants_write()).then_some(Waits::Traffic)
             }
             Ok(ConnectionState::EncodeTlsData(message)) => {
                 encode(message, out)?;

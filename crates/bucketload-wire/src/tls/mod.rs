@@ -9,6 +9,7 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::CipherSuite;
 use rustls::crypto::CryptoProvider;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -129,9 +130,15 @@ pub enum ConfigError {
     Other(String),
 }
 
-/// The cryptographic provider of all connections.
+/// The cryptographic provider of all connections. AES-128 comes first: all suites of TLS 1.3 are
+/// secure, and it is the cheapest one where the processor helps.
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+    let is_cheapest = |suite: CipherSuite| suite == CipherSuite::TLS13_AES_128_GCM_SHA256;
+    provider
+        .cipher_suites
+        .sort_by_key(|suite| !is_cheapest(suite.suite()));
+    Arc::new(provider)
 }
 
 impl Pem {
