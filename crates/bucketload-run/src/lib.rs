@@ -3,11 +3,14 @@
 mod affinity;
 mod baton;
 mod calibrate;
+mod check;
 mod cleanup;
 mod clock;
 mod closed;
 mod collect;
 mod error;
+mod files;
+mod keeper;
 mod machine;
 mod open;
 mod options;
@@ -20,10 +23,12 @@ mod session;
 mod shard;
 mod slots;
 mod source;
+mod startup;
 mod stop;
 mod think;
 mod thread;
 mod timer;
+mod waits;
 
 pub use calibrate::calibrate;
 pub use cleanup::CleanupReport;

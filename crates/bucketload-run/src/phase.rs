@@ -16,13 +16,14 @@ use tokio::sync::watch;
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
+use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
-use crate::thread::{Command, ThreadSetup, load_thread};
+use crate::thread::{ThreadSetup, load_thread};
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.
 const LEAD_NS: u64 = 20_000_000;
