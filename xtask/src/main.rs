@@ -1,2 +1,56 @@
-//! Development tasks of Bucketload.
-fn main() {}
+//! Development tasks of Bucketload, run as `cargo xtask TASK`.
+//!
+//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `gates` and
+//! `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
+//! of `servers/`.
+
+mod bench;
+mod ci;
+mod conformance;
+mod deps;
+mod gates;
+mod own;
+mod server;
+mod sh;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask TASK
+
+  ci            all of the following, in this order; the entry of continuous integration
+  lint          rustfmt and clippy, warnings denied
+  test          cargo test --workspace
+  deps          dependency directions, licences and bans
+  docs          rustdoc with warnings denied
+  gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
+  conformance   [PART ...]  real servers, real clients, the whole program
+  bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
+  floor         reference clients that the benchmarks compare with
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let outcome = match args.first().map(String::as_str) {
+        Some("ci") => ci::all(),
+        Some("lint") => ci::lint(),
+        Some("test") => ci::test(),
+        Some("deps") => deps::check(),
+        Some("docs") => ci::docs(rest),
+        Some("conformance") => conformance::all(rest),
+        Some("gates") => gates::all(rest),
+        Some("bench") => bench::main(rest),
+        Some("floor") => bench::floor::main(rest),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

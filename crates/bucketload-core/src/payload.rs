@@ -155,6 +155,12 @@ impl Segment<'_> {
     }
 }
 
+impl AsRef<[u8]> for Segment<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 impl<'a> Content<'a> {
     /// Size of the object in bytes.
     #[must_use]

@@ -84,7 +84,7 @@ pub struct KeysetPlan {
 }
 
 /// How sizes are assigned to the objects of a key set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeAssign {
     /// Independent draws.

@@ -167,6 +167,9 @@ pub struct OpRecord {
     pub dispatch_ns: u64,
     /// Instant its (last attempt's) request left.
     pub started_ns: u64,
+    /// Part of `started - taken` that was not the client's own work: earlier attempts, the pauses
+    /// between attempts, and (re)connecting.
+    pub held_ns: u64,
     /// Instant of the answer's first byte; 0 when there was none.
     pub first_byte_ns: u64,
     /// End of the operation.
@@ -211,10 +214,13 @@ impl OpRecord {
             .saturating_sub(self.dispatch_ns)
     }
 
-    /// Build time: from taking the operation to its first byte leaving, in nanoseconds.
+    /// Build time: the client's own work from taking the operation to its first byte leaving, in
+    /// nanoseconds. Earlier attempts, their pauses and connecting are no part of it.
     #[inline]
     #[must_use]
     pub const fn build_ns(&self) -> u64 {
-        self.started_ns.saturating_sub(self.taken_ns)
+        self.started_ns
+            .saturating_sub(self.taken_ns)
+            .saturating_sub(self.held_ns)
     }
 }

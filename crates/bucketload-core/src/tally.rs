@@ -325,6 +325,7 @@ mod tests {
                 taken_ns: 120,
                 dispatch_ns: bytes % 3,
                 started_ns: 150,
+                held_ns: bytes % 5,
                 first_byte_ns: 150 + ns / 2,
                 done_ns: 150 + ns,
                 bytes,

@@ -1,1 +1,4 @@
-//! x
+//! Adapters from Bucketload operations to storage APIs.
+
+pub mod null;
+pub mod s3;

@@ -12,6 +12,7 @@
 mod analyze;
 pub mod error;
 pub mod output;
+pub mod report;
 pub mod result;
 pub mod rundir;
 

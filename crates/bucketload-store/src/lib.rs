@@ -1,1 +1,39 @@
-//! x
+//! S3 semantics over memory, a POSIX directory or nothing, for an HTTP server and a C library.
+//!
+//! [`Store`] is the interface; [`MemoryStore`], [`PosixStore`] and [`NullStore`] implement it.
+//! Everything is synchronous and starts no thread. [`names`] states the rules for buckets and keys, [`StoreError`] the
+//! errors, [`Object`] how an opened object gives its bytes without a copy.
+
+mod api;
+mod conditions;
+mod content;
+mod digest;
+mod error;
+mod etag;
+mod listing;
+pub mod memory;
+mod multipart;
+pub mod names;
+mod null;
+mod object;
+#[cfg(feature = "server")]
+pub mod server;
+pub mod posix;
+mod types;
+
+pub use api::{MAX_PARTS, ObjectUpload, PartUpload, Store, Write};
+pub use conditions::{ReadConditions, ReadDecision};
+pub use content::Chunk;
+pub use digest::EtagMode;
+pub use error::{Result, StoreError};
+pub use etag::{ETag, ETagText, ParseETagError};
+pub use memory::{MemoryOptions, MemoryStore};
+pub use multipart::MIN_PART_BYTES;
+pub use null::{NullOptions, NullStore};
+pub use object::Object;
+pub use posix::{Durability, MetadataPlace, PosixOptions, PosixStore};
+pub use types::{
+    BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, CompletedPart, Condition,
+    Headers, ListEntry, ListRequest, ListUploadsRequest, Listing, MultipartOptions, ObjectInfo,
+    PartInfo, PartListing, PartSizes, PutOptions, Tags, UploadInfo, UploadListing, Usage, Written,
+};

@@ -1,1 +1,68 @@
-//! x
+//! Sockets, TLS and HTTP/1.1 heads on a current-thread runtime, shared by client and server.
+//!
+//! Nothing here knows S3, workloads or results: it moves bytes at the least possible cost and says
+//! precisely what went wrong when it cannot. Everything is meant for one tokio `current_thread`
+//! runtime (with a `LocalSet`) per thread; futures are not `Send`, and no lock, atomic or channel
+//! stands on the path of a request.
+//!
+//! # The layers
+//!
+//! ```text
+//! http   response and request heads, chunked bodies          pure, no I/O
+//! conn   one connection: send, receive, discard, verify      plain or TLS, one API
+//! tls    who is trusted; what a failed handshake means       configuration
+//! sock   a non-blocking TCP socket that counts its syscalls  unsafe code stays in `sys`
+//! ```
+//!
+//! beside them [`listen`] (a listener for several threads), [`dns`] (names resolved off the load
+//! thread) and [`hosts`] (`host{1...8}:9000`).
+//!
+//! # A client, one request
+//!
+//! ```no_run
+//! use bucketload_wire::{Conn, Error, Sock, Step, http};
+//!
+//! # async fn client() -> Result<(), Error> {
+//! let sock = Sock::connect("127.0.0.1:9000".parse().unwrap(), None).await?;
+//! let mut conn = Conn::plain(sock);
+//! conn.send(b"GET /bucket/key HTTP/1.1\r\nHost: a\r\n\r\n", b"").await?;
+//! // One `recv` takes the head and, if the body is small, the body too.
+//! let (head, in_buffer) = conn
+//!     .recv_with(|bytes| -> Result<_, Error> {
+//!         let Some(head) = http::parse_response(bytes, false, |_name, _value| {})? else {
+//!             return Ok(Step::More(0));
+//!         };
+//!         let body = (bytes.len() - head.len) as u64;
+//!         let take = body.min(head.body.length().unwrap_or(0));
+//!         Ok(Step::Done(head.len + take as usize, (head, take)))
+//!     })
+//!     .await?;
+//! if let Some(length) = head.body.length() {
+//!     conn.discard(length - in_buffer).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Cancelling
+//!
+//! Dropping a future of a [`Conn`] half-way never leaves the connection silently misaligned: it is
+//! marked broken ([`Conn::is_broken`]), further calls fail with [`Error::Broken`], and the owner
+//! opens a new one. [`Conn::readable`] is the exception: it consumes nothing and may be dropped.
+
+#![cfg(target_os = "linux")]
+
+pub mod conn;
+pub mod dns;
+pub mod error;
+pub mod hosts;
+pub mod http;
+pub mod listen;
+mod scratch;
+pub mod sock;
+mod sys;
+pub mod tls;
+
+pub use conn::{Conn, SendEnd, Step, TlsFacts};
+pub use error::Error;
+pub use sock::{Calls, Sock};

@@ -1,0 +1,300 @@
+//! What a plan will do, computed without doing it.
+
+mod text;
+
+use serde::Serialize;
+
+use crate::generate::LawError;
+use crate::generate::arrivals::Schedule;
+use crate::generate::ops::OpGen;
+use crate::op::OpClass;
+use crate::plan::{Limits, ModelPlan, PhaseKind, Plan, WorkPlan};
+
+/// Expected extent of a plan, by phase and in total.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DryRun {
+    /// Name of the workload.
+    pub workload: String,
+    /// Profile, empty for none.
+    pub profile: String,
+    /// Seed.
+    pub seed: u64,
+    /// Scale of object counts.
+    pub scale: f64,
+    /// Identity of what is measured ([`Plan::scenario_hash`]).
+    pub scenario_hash: String,
+    /// Phases that perform operations, in order.
+    pub phases: Vec<PhaseOutlook>,
+    /// Objects written before the measurement.
+    pub prepared_objects: u64,
+    /// Bytes written before the measurement.
+    pub prepared_bytes: f64,
+    /// What the measuring phases do.
+    pub measured: Outlook,
+}
+
+/// Expected extent of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseOutlook {
+    /// Name of the phase.
+    pub name: String,
+    /// Whether it prepares or measures.
+    pub kind: PhaseKind,
+    /// Time limit, nanoseconds; 0 for none.
+    pub duration_ns: u64,
+    /// The works of the phase.
+    pub works: Vec<WorkOutlook>,
+    /// The phase as a whole.
+    pub total: Outlook,
+}
+
+/// Expected extent of a work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkOutlook {
+    /// Name of the work.
+    pub name: String,
+    /// How operations are due, in words.
+    pub model: String,
+    /// Operations per second, where the schedule says.
+    pub ops_per_s: Option<f64>,
+    /// Share of each operation class, largest first.
+    pub mix: Vec<(OpClass, f64)>,
+    /// What the work does.
+    pub total: Outlook,
+}
+
+/// Expected counts. `None` where they depend on how fast the store answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Outlook {
+    /// Operations.
+    pub ops: Option<f64>,
+    /// Object bytes read.
+    pub bytes_read: Option<f64>,
+    /// Object bytes written.
+    pub bytes_written: Option<f64>,
+    /// Seconds of offering operations.
+    pub seconds: Option<f64>,
+}
+
+/// Bytes per operation of a work, and how often which class occurs.
+struct Rates {
+    read: f64,
+    written: f64,
+    mix: Vec<(OpClass, f64)>,
+}
+
+impl DryRun {
+    /// Computes what `plan` will do.
+    ///
+    /// # Errors
+    /// When the plan cannot be generated from, which a resolved plan can.
+    pub fn new(plan: &Plan) -> Result<Self, LawError> {
+        let mut out = Self {
+            workload: plan.workload.clone(),
+            profile: plan.profile.clone(),
+            seed: plan.seed,
+            scale: plan.scale,
+            scenario_hash: plan.scenario_hash(),
+            phases: Vec::new(),
+            prepared_objects: 0,
+            prepared_bytes: 0.0,
+            measured: Outlook {
+                ops: Some(0.0),
+                bytes_read: Some(0.0),
+                bytes_written: Some(0.0),
+                seconds: Some(0.0),
+            },
+        };
+        for (index, phase) in plan.phases.iter().enumerate() {
+            match phase.kind {
+                PhaseKind::Init | PhaseKind::Cleanup => continue,
+                PhaseKind::Prepare | PhaseKind::Run => {}
+            }
+            let outlook = phase_outlook(plan, index)?;
+            if phase.kind == PhaseKind::Prepare {
+                out.prepared_objects += phase.limits.ops;
+                out.prepared_bytes += outlook.total.bytes_written.unwrap_or(0.0);
+            } else {
+                out.measured = out.measured.then(&outlook.total);
+            }
+            out.phases.push(outlook);
+        }
+        Ok(out)
+    }
+}
+
+impl Outlook {
+    /// Both, one after the other.
+    fn then(&self, other: &Self) -> Self {
+        let add = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        Self {
+            ops: add(self.ops, other.ops),
+            bytes_read: add(self.bytes_read, other.bytes_read),
+            bytes_written: add(self.bytes_written, other.bytes_written),
+            seconds: add(self.seconds, other.seconds),
+        }
+    }
+
+    fn of(ops: Option<f64>, rates: &Rates, seconds: Option<f64>) -> Self {
+        Self {
+            ops,
+            bytes_read: ops.map(|ops| ops * rates.read),
+            bytes_written: ops.map(|ops| ops * rates.written),
+            seconds,
+        }
+    }
+}
+
+fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
+    let phase = &plan.phases[index];
+    let limits = phase.limits;
+    let mut parts = Vec::new();
+    for (work, work_plan) in phase.works.iter().enumerate() {
+        let rates = rates(&OpGen::new(plan, index, work)?, work_plan);
+        let schedule = match &work_plan.model {
+            ModelPlan::Open { arrival, .. } => Some(Schedule::new(
+                plan.seed,
+                index as u16,
+                work as u16,
+                arrival,
+            )?),
+            ModelPlan::Closed { .. } => None,
+        };
+        parts.push((work_plan, rates, schedule));
+    }
+    let seconds = duration(&limits, &parts);
+    let works: Vec<WorkOutlook> = parts
+        .iter()
+        .map(|(work, rates, schedule)| {
+            let ops = match schedule {
+                Some(schedule) => seconds.map(|s| schedule.expected_between(0, (s * 1e9) as u64)),
+                // Only a limit that concerns this work alone tells how much a closed loop does.
+                None if parts.len() == 1 => ops_by_limits(&limits, rates),
+                None => None,
+            };
+            let ns = seconds.map_or(0, |s| (s * 1e9) as u64);
+            WorkOutlook {
+                name: work.name.clone(),
+                model: model(work),
+                ops_per_s: schedule.as_ref().map(|schedule| schedule.mean_rate(ns)),
+                mix: rates.mix.clone(),
+                total: Outlook::of(ops, rates, seconds),
+            }
+        })
+        .collect();
+    let none = Outlook {
+        ops: Some(0.0),
+        bytes_read: Some(0.0),
+        bytes_written: Some(0.0),
+        seconds: Some(0.0),
+    };
+    let mut total = works.iter().fold(none, |sum, work| sum.then(&work.total));
+    total.seconds = seconds;
+    Ok(PhaseOutlook {
+        name: phase.name.clone(),
+        kind: phase.kind,
+        duration_ns: limits.duration_ns,
+        works,
+        total,
+    })
+}
+
+/// How long the phase offers operations: its time limit, or less where the limits of operations or
+/// bytes are expected to be reached earlier. `None` where that depends on the store.
+fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Schedule>)]) -> Option<f64> {
+    let time = (limits.duration_ns > 0).then_some(limits.duration_ns as f64 / 1e9);
+    if limits.ops == 0 && limits.bytes == 0 {
+        return time;
+    }
+    // All works must be open for the end to be known in advance.
+    let mut schedules = Vec::new();
+    for (_, rates, schedule) in parts {
+        schedules.push((schedule.as_ref()?, rates.read + rates.written));
+    }
+    let reached = |seconds: f64| {
+        let ns = (seconds * 1e9) as u64;
+        let offered = |bytes: bool| -> f64 {
+            let each = schedules.iter().map(|(schedule, per_op)| {
+                schedule.expected_between(0, ns) * if bytes { *per_op } else { 1.0 }
+            });
+            each.sum()
+        };
+        (limits.ops > 0 && offered(false) >= limits.ops as f64)
+            || (limits.bytes > 0 && offered(true) >= limits.bytes as f64)
+    };
+    // A run of more than ten years is no run.
+    let last = time.unwrap_or(3.2e8);
+    if !reached(last) {
+        return time;
+    }
+    let (mut low, mut high) = (0.0, last);
+    for _ in 0..64 {
+        let middle = 0.5 * (low + high);
+        *(if reached(middle) { &mut high } else { &mut low }) = middle;
+    }
+    Some(high)
+}
+
+/// Operations that a closed loop performs, where a limit says so.
+fn ops_by_limits(limits: &Limits, rates: &Rates) -> Option<f64> {
+    let by_ops = (limits.ops > 0).then_some(limits.ops as f64);
+    let per_op = rates.read + rates.written;
+    let by_bytes = (limits.bytes > 0 && per_op > 0.0).then(|| limits.bytes as f64 / per_op);
+    if limits.duration_ns > 0 {
+        // Time may run out first.
+        return None;
+    }
+    match (by_ops, by_bytes) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn rates(ops: &OpGen, work: &WorkPlan) -> Rates {
+    let mut rates = Rates {
+        read: 0.0,
+        written: 0.0,
+        mix: Vec::new(),
+    };
+    for (index, entry) in work.mix.iter().enumerate() {
+        let share = ops.probability(index as u16);
+        let bytes = share * ops.mean_bytes(index as u16);
+        if entry.class.reads_body() {
+            rates.read += bytes;
+        } else if entry.class.writes_body() {
+            rates.written += bytes;
+        }
+        match rates
+            .mix
+            .iter_mut()
+            .find(|(class, _)| *class == entry.class)
+        {
+            Some((_, sum)) => *sum += share,
+            None => rates.mix.push((entry.class, share)),
+        }
+    }
+    rates.mix.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rates
+}
+
+fn model(work: &WorkPlan) -> String {
+    match &work.model {
+        ModelPlan::Closed { workers, think } => {
+            let think = crate::spec::law::ThinkSpec(*think).to_string();
+            let plural = if *workers == 1 { "" } else { "s" };
+            match think.as_str() {
+                "none" => format!("closed loop, {workers} worker{plural}"),
+                think => format!("closed loop, {workers} worker{plural}, think time {think}"),
+            }
+        }
+        ModelPlan::Open {
+            arrival,
+            max_in_flight,
+        } => {
+            let law = crate::spec::law::ArrivalSpec {
+                law: arrival.clone(),
+            };
+            format!("open loop, {law}, at most {max_in_flight} in flight")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Settings from the command line that replace fields of a workload.
+
+use std::sync::Arc;
+
+use crate::spec::SpecError;
+
+/// Settings from the command line, in the order in which they apply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The profile to use instead of the workload's default.
+    pub profile: Option<String>,
+    /// Settings, later ones replacing earlier ones.
+    pub settings: Vec<Override>,
+}
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    pub(super) field: Field,
+    pub(super) value: String,
+    /// The flag as typed, for messages.
+    pub(super) flag: Arc<str>,
+}
+
+/// What a setting changes. The named ones reach every place where the quantity occurs, so that
+/// they work with any workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// The field at a dotted path, such as `phases.run.duration`.
+    Path(String),
+    /// Arrival process of the measuring phases; makes them open loops.
+    Arrival,
+    /// Rate of the measuring phases; makes closed loops open ones with Poisson arrivals.
+    Rate,
+    /// Workers of the measuring phases; makes open loops closed ones.
+    Workers,
+    /// Think time of closed loops.
+    Think,
+    /// Cap on operations in flight of open loops.
+    MaxInFlight,
+    /// Time limit of the measuring phases.
+    Duration,
+    /// Limit of operations of the measuring phases.
+    Ops,
+    /// Limit of bytes of the measuring phases.
+    Bytes,
+    /// The operations and their weights, such as `get=70,put=30`.
+    Mix,
+    /// Sizes of everything that is written.
+    Size,
+    /// Number of objects of every key set that is prepared; not scaled.
+    Objects,
+    /// Law of keys of operations on existing objects.
+    Keys,
+    /// The seed.
+    Seed,
+    /// The scale.
+    Scale,
+    /// Whether what is read is verified.
+    Verify,
+    /// The timeout.
+    Timeout,
+    /// The content of objects.
+    Payload,
+    /// Whether what the run created is kept.
+    Keep,
+}
+
+impl Field {
+    /// The flag that sets the field.
+    #[must_use]
+    pub const fn flag(&self) -> &'static str {
+        match self {
+            Self::Path(_) => "--set",
+            Self::Arrival => "--arrival",
+            Self::Rate => "--rate",
+            Self::Workers => "--workers",
+            Self::Think => "--think",
+            Self::MaxInFlight => "--max-in-flight",
+            Self::Duration => "--duration",
+            Self::Ops => "--ops",
+            Self::Bytes => "--bytes",
+            Self::Mix => "--mix",
+            Self::Size => "--size",
+            Self::Objects => "--objects",
+            Self::Keys => "--keys",
+            Self::Seed => "--seed",
+            Self::Scale => "--scale",
+            Self::Verify => "--verify",
+            Self::Timeout => "--timeout",
+            Self::Payload => "--payload",
+            Self::Keep => "--keep",
+        }
+    }
+}
+
+impl Override {
+    /// A setting by its named flag. Values are written as in a workload file, without the outer
+    /// quotes.
+    #[must_use]
+    pub fn new(field: Field, value: &str) -> Self {
+        let flag = match (&field, value) {
+            (Field::Path(path), _) => format!("--set {path}={value}"),
+            // Switches without a value on the command line.
+            (Field::Verify | Field::Keep, "true") => field.flag().to_owned(),
+            _ => format!("{} {value}", field.flag()),
+        };
+        Self {
+            field,
+            value: value.to_owned(),
+            flag: flag.into(),
+        }
+    }
+
+    /// A setting written `PATH=VALUE`, such as `phases.run.duration=30s`.
+    ///
+    /// # Errors
+    /// When there is no `=` or the path is not made of names separated by points.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        const REMEDY: &str = "write --set PATH=VALUE, such as --set phases.run.duration=30s";
+        let flag = || format!("--set {text}");
+        let Some((path, value)) = text.split_once('=') else {
+            return Err(SpecError::flag(flag(), "there is no `=`", REMEDY));
+        };
+        let path = path.trim();
+        let named = |key: &str| crate::spec::is_name(key);
+        if !path.split('.').all(named) {
+            let message = format!("`{path}` is not the path of a field");
+            return Err(SpecError::flag(flag(), message, REMEDY));
+        }
+        Ok(Self::new(Field::Path(path.to_owned()), value.trim()))
+    }
+}

@@ -1,0 +1,43 @@
+//! The workloads that ship inside the program.
+
+use super::error::SpecError;
+use super::file::WorkloadFile;
+use super::suggest;
+
+macro_rules! builtin {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../workloads/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of every built-in workload, in the order of lists.
+pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
+    "online-service",
+    "put",
+    "get",
+    "mixed",
+    "range-get",
+    "list",
+    "head",
+    "delete",
+    "multipart",
+    "smoke",
+];
+
+impl WorkloadFile {
+    /// The built-in workload called `name`.
+    ///
+    /// # Errors
+    /// When there is none, with the one probably meant.
+    pub fn builtin(name: &str) -> Result<Self, SpecError> {
+        match BUILTIN_WORKLOADS.iter().find(|(known, _)| *known == name) {
+            Some((name, text)) => Self::parse(&format!("{name}.toml"), text),
+            None => {
+                let names = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name);
+                let remedy = suggest::advice(name, names);
+                let message = "there is no built-in workload of this name";
+                Err(SpecError::flag(name, message, remedy))
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! "Did you mean": the known name closest to a misspelt one.
+
+/// The candidate closest to `name`, if one is close enough to be a likely typing error.
+pub(crate) fn closest<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // Longer names than any of ours cost time and cannot be a typing error.
+    if name.chars().count() > 40 {
+        return None;
+    }
+    let normal = normalise(name);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&normal, &normalise(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// "did you mean `x`?" or the list of everything that is possible.
+pub(crate) fn advice<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> String {
+    if let Some(candidate) = closest(name, candidates.clone()) {
+        return format!("did you mean `{candidate}`?");
+    }
+    let all: Vec<&str> = candidates.into_iter().collect();
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!("possible here: {}", all.join(", "))
+    }
+}
+
+fn normalise(name: &str) -> Vec<char> {
+    name.chars()
+        .map(|c| {
+            if c == '_' {
+                '-'
+            } else {
+                c.to_ascii_lowercase()
+            }
+        })
+        .collect()
+}
+
+/// Damerau-Levenshtein distance in its optimal-string-alignment form: insertions, deletions,
+/// substitutions and swaps of neighbours.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let width = b.len() + 1;
+    let mut d = vec![0; (a.len() + 1) * width];
+    for i in 0..=a.len() {
+        d[i * width] = i;
+    }
+    for j in 0..=b.len() {
+        d[j] = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let cost = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (d[(i - 1) * width + j] + 1)
+                .min(d[i * width + j - 1] + 1)
+                .min(d[(i - 1) * width + j - 1] + cost);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(d[(i - 2) * width + j - 2] + 1);
+            }
+            d[i * width + j] = best;
+        }
+    }
+    d[a.len() * width + b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{advice, closest};
+
+    #[test]
+    fn finds_typing_errors_only() {
+        let names = ["duration", "ops", "max-in-flight", "keys"];
+        assert_eq!(closest("duraton", names), Some("duration"));
+        assert_eq!(closest("max_in_flight", names), Some("max-in-flight"));
+        assert_eq!(closest("kyes", names), Some("keys"));
+        assert_eq!(closest("OPS", names), Some("ops"));
+        assert_eq!(closest("colour", names), None);
+        assert_eq!(closest(&"d".repeat(100_000), names), None);
+        assert!(advice("colour", names).contains("duration, ops"));
+        assert_eq!(advice("x", []), "");
+    }
+}

@@ -1,0 +1,132 @@
+//! The canonical request of SigV4 (Amazon S3 API Reference, "Signature Calculations for the
+//! Authorization Header"), built into one reused buffer.
+//!
+//! The parts that also appear in the request head (path, query, names of the signed headers) are
+//! remembered as ranges of the buffer, so that they are encoded once.
+
+use std::ops::Range;
+
+use super::encode;
+
+/// A header that is signed in addition to the standard ones.
+#[derive(Clone, Copy)]
+pub(crate) struct Header<'a> {
+    /// Lowercase name.
+    pub(crate) name: &'static str,
+    /// Value without blanks at its ends or runs of blanks inside.
+    pub(crate) value: &'a [u8],
+}
+
+/// What distinguishes one request from the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) method: &'static str,
+    /// Bucket; empty for requests to the service.
+    pub(crate) bucket: &'a str,
+    /// Key; empty for requests to the bucket.
+    pub(crate) key: &'a str,
+    /// Query in canonical form: sorted, encoded, `name=value` also for empty values.
+    pub(crate) query: &'a [u8],
+    /// Value of `x-amz-content-sha256`.
+    pub(crate) payload: &'a [u8],
+    /// Further signed headers, sorted by name.
+    pub(crate) headers: &'a [Header<'a>],
+}
+
+/// What is the same for all requests to one endpoint in one second.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    /// `Host` header without the bucket.
+    pub(crate) authority: &'a str,
+    /// Path in front of the bucket.
+    pub(crate) base_path: &'a str,
+    /// Whether the bucket belongs to the host.
+    pub(crate) virtual_host: bool,
+    /// `YYYYMMDDTHHMMSSZ`.
+    pub(crate) timestamp: &'a [u8],
+    /// Session token; empty for none.
+    pub(crate) token: &'a str,
+}
+
+/// Where the reusable parts stand in the buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    pub(crate) path: Range<usize>,
+    pub(crate) names: Range<usize>,
+}
+
+/// Replaces the contents of `out` by the canonical request.
+pub(crate) fn build(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Ranges {
+    out.clear();
+    out.extend_from_slice(parts.method.as_bytes());
+    out.push(b'\n');
+    let path = push_path(out, frame, parts);
+    out.push(b'\n');
+    out.extend_from_slice(parts.query);
+    out.push(b'\n');
+    let bucket = if frame.virtual_host { parts.bucket } else { "" };
+    each_header(frame, parts, |name, value| {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b':');
+        if name == "host" && !bucket.is_empty() {
+            out.extend_from_slice(bucket.as_bytes());
+            out.push(b'.');
+        }
+        out.extend_from_slice(value);
+        out.push(b'\n');
+    });
+    out.push(b'\n');
+    let from = out.len();
+    each_header(frame, parts, |name, _| {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b';');
+    });
+    out.pop();
+    let names = from..out.len();
+    out.push(b'\n');
+    out.extend_from_slice(parts.payload);
+    Ranges { path, names }
+}
+
+/// Appends the encoded path; returns where it stands.
+pub(crate) fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
+    let from = out.len();
+    out.extend_from_slice(frame.base_path.as_bytes());
+    if !frame.virtual_host && !parts.bucket.is_empty() {
+        out.push(b'/');
+        encode::push_query(out, parts.bucket);
+    }
+    if !parts.key.is_empty() {
+        out.push(b'/');
+        encode::push_key(out, parts.key);
+    } else if frame.virtual_host || parts.bucket.is_empty() {
+        out.push(b'/');
+    }
+    from..out.len()
+}
+
+/// Calls `f` for every signed header, in the order of their names.
+#[inline]
+fn each_header(frame: Frame<'_>, parts: &Parts<'_>, mut f: impl FnMut(&str, &[u8])) {
+    let standard = [
+        ("host", frame.authority.as_bytes()),
+        ("x-amz-content-sha256", parts.payload),
+        ("x-amz-date", frame.timestamp),
+        ("x-amz-security-token", frame.token.as_bytes()),
+    ];
+    let standard = &standard[..if frame.token.is_empty() { 3 } else { 4 }];
+    let mut extra = parts.headers;
+    debug_assert!(extra.is_sorted_by_key(|h| h.name), "headers are sorted");
+    for &(name, value) in standard {
+        while let [first, rest @ ..] = extra
+            && first.name < name
+        {
+            f(first.name, first.value);
+            extra = rest;
+        }
+        f(name, value);
+    }
+    for header in extra {
+        f(header.name, header.value);
+    }
+}

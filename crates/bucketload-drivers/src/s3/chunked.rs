@@ -1,0 +1,333 @@
+//! Bodies in `aws-chunked` coding (Amazon S3 API Reference, "Transferring payload in multiple
+//! chunks" and "with trailing headers").
+//!
+//! The framing between the data is rendered before the timed start, so that sending only walks two
+//! lists:
+//!
+//! ```text
+//! frame 0 | data 0 | frame 1 | data 1 | … | last frame (size 0, trailer)
+//! ```
+//!
+//! A frame begins with the line end of the data before it.
+
+use bucketload_core::payload::Segment;
+
+use super::checksum::{Base64, Span};
+use super::config::{ChecksumAlgorithm, PayloadMode};
+use super::encode;
+use super::sha256::sha256;
+use super::sign::{EMPTY_SHA256, Signature, Signer};
+
+/// Smallest chunk: what most SDKs send, and above the protocol's minimum of 8 KiB.
+const CHUNK: u64 = 64 * 1024;
+/// Largest chunk: servers buffer a chunk to check it (MinIO refuses more than 16 MiB).
+const MAX_CHUNK: u64 = 8 << 20;
+/// Chunks aimed at for large objects: it bounds the memory for the framing.
+const CHUNKS: u64 = 1024;
+const SIGNATURE: &[u8] = b";chunk-signature=";
+const TRAILER_SIGNATURE: &[u8] = b"x-amz-trailer-signature:";
+const END: &[u8] = b"\r\n";
+
+/// How a body of a given length is cut and framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    len: u64,
+    chunk: u64,
+    signed: bool,
+    trailer: Option<ChecksumAlgorithm>,
+}
+
+impl Layout {
+    pub(crate) fn new(mode: PayloadMode, checksum: Option<ChecksumAlgorithm>, len: u64) -> Self {
+        let chunk = len.div_ceil(CHUNKS).next_multiple_of(CHUNK);
+        Self {
+            len,
+            chunk: chunk.clamp(CHUNK, MAX_CHUNK),
+            signed: mode != PayloadMode::UnsignedTrailer,
+            trailer: checksum.filter(|_| mode.has_trailer()),
+        }
+    }
+
+    /// Bytes on the wire: data and framing.
+    pub(crate) fn wire_len(&self) -> u64 {
+        let signature = if self.signed {
+            SIGNATURE.len() as u64 + 64
+        } else {
+            0
+        };
+        let line = |size: u64| u64::from(hex_digits(size)) + signature + 2;
+        let full = self.len / self.chunk;
+        let part = self.len % self.chunk;
+        let mut total = self.len + full * (line(self.chunk) + 2);
+        if part > 0 {
+            total += line(part) + 2;
+        }
+        total += line(0) + 2;
+        if let Some(algorithm) = self.trailer {
+            total += (algorithm.header().len() + 1 + algorithm.encoded_len() + 2) as u64;
+            if self.signed {
+                total += TRAILER_SIGNATURE.len() as u64 + 64 + 2;
+            }
+        }
+        total
+    }
+
+    /// Appends the SHA-256 of each chunk of `span` to `digests`.
+    pub(crate) fn digest(&self, span: Span<'_>, digests: &mut Vec<u8>) {
+        let mut at = 0;
+        while at < self.len {
+            let len = self.chunk.min(self.len - at);
+            let offset = span.offset + at;
+            digests.extend_from_slice(
+                &Span {
+                    offset,
+                    len,
+                    ..span
+                }
+                .sha256(),
+            );
+            at += len;
+        }
+    }
+
+    /// Renders the framing into `out`, each frame preceded by its length in two bytes. Signed
+    /// chunks need `digests` (see [`Layout::digest`]), the signer, and the signature of the head.
+    pub(crate) fn render(
+        &self,
+        out: &mut Vec<u8>,
+        digests: &[u8],
+        checksum: Option<&Base64>,
+        signing: Option<(&Signer, Signature)>,
+    ) {
+        out.clear();
+        let mut chain = signing.filter(|_| self.signed);
+        let mut digests = digests.as_chunks::<32>().0.iter();
+        let mut at = 0;
+        loop {
+            let size = self.chunk.min(self.len - at);
+            let start = begin_frame(out);
+            if at > 0 {
+                out.extend_from_slice(END);
+            }
+            encode::push_hex(out, size);
+            if let Some((signer, previous)) = &mut chain {
+                // There is a digest for every chunk but the last, which is empty.
+                let digest = digests.next().copied().unwrap_or_else(|| sha256(b""));
+                *previous = signer.sign_chunk(previous, &digest);
+                out.extend_from_slice(SIGNATURE);
+                out.extend_from_slice(previous);
+            }
+            out.extend_from_slice(END);
+            if size == 0 {
+                self.push_trailer(out, checksum, &chain);
+                out.extend_from_slice(END);
+                end_frame(out, start);
+                return;
+            }
+            end_frame(out, start);
+            at += size;
+        }
+    }
+
+    fn push_trailer(
+        &self,
+        out: &mut Vec<u8>,
+        checksum: Option<&Base64>,
+        chain: &Option<(&Signer, Signature)>,
+    ) {
+        let (Some(algorithm), Some(checksum)) = (self.trailer, checksum) else {
+            return;
+        };
+        let from = out.len();
+        out.extend_from_slice(algorithm.header().as_bytes());
+        out.push(b':');
+        out.extend_from_slice(checksum.as_bytes());
+        if let Some((signer, previous)) = chain {
+            // What is signed ends with a line feed alone.
+            out.push(b'\n');
+            let digest = sha256(&out[from..]);
+            out.pop();
+            out.extend_from_slice(END);
+            out.extend_from_slice(TRAILER_SIGNATURE);
+            out.extend_from_slice(&signer.sign_trailer(previous, &digest));
+        }
+        out.extend_from_slice(END);
+    }
+}
+
+fn hex_digits(value: u64) -> u32 {
+    (64 - value.max(1).leading_zeros()).div_ceil(4)
+}
+
+fn begin_frame(out: &mut Vec<u8>) -> usize {
+    out.extend_from_slice(&[0, 0]);
+    out.len()
+}
+
+fn end_frame(out: &mut [u8], start: usize) {
+    // A frame is at most a few hundred bytes long.
+    let len = (out.len() - start) as u16;
+    out[start - 2..start].copy_from_slice(&len.to_le_bytes());
+}
+
+/// A contiguous piece of a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Piece<'a> {
+    Frame(&'a [u8]),
+    Content(Segment<'a>),
+}
+
+impl AsRef<[u8]> for Piece<'_> {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Frame(bytes) => bytes,
+            Self::Content(segment) => segment.as_bytes(),
+        }
+    }
+}
+
+/// Walks a framed body from its beginning.
+pub(crate) struct Pieces<'a> {
+    span: Span<'a>,
+    chunk: u64,
+    frames: &'a [u8],
+    /// Data bytes handed out.
+    done: u64,
+    /// Data bytes left of the current chunk.
+    left: u64,
+}
+
+impl<'a> Pieces<'a> {
+    /// Walks `span` with the framing that [`Layout::render`] wrote to `frames`.
+    pub(crate) fn new(layout: &Layout, span: Span<'a>, frames: &'a [u8]) -> Self {
+        Self {
+            span,
+            chunk: layout.chunk,
+            frames,
+            done: 0,
+            left: 0,
+        }
+    }
+
+    /// The next piece of at most `max` data bytes; empty at the end.
+    pub(crate) fn next(&mut self, max: usize) -> Piece<'a> {
+        if self.left == 0 {
+            let Some((len, rest)) = self.frames.split_first_chunk::<2>() else {
+                return Piece::Frame(&[]);
+            };
+            let (frame, rest) = rest.split_at(usize::from(u16::from_le_bytes(*len)));
+            self.frames = rest;
+            self.left = self.chunk.min(self.span.len - self.done);
+            return Piece::Frame(frame);
+        }
+        let max = max.min(usize::try_from(self.left).unwrap_or(max));
+        let segment = self.span.content.segment(self.span.offset + self.done, max);
+        let len = segment.as_bytes().len() as u64;
+        self.done += len;
+        self.left -= len;
+        Piece::Content(segment)
+    }
+}
+
+/// Value of `x-amz-content-sha256` for chunked modes.
+pub(crate) const fn marker(mode: PayloadMode) -> &'static [u8] {
+    match mode {
+        PayloadMode::Unsigned => b"UNSIGNED-PAYLOAD",
+        PayloadMode::Signed => EMPTY_SHA256,
+        PayloadMode::Streaming => b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD",
+        PayloadMode::StreamingTrailer => b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER",
+        PayloadMode::UnsignedTrailer => b"STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::payload::{Arena, PayloadKind};
+    use bucketload_wire::http::{ChunkedDecoder, Event};
+    use proptest::prelude::*;
+
+    use super::super::credentials::Credentials;
+    use super::{ChecksumAlgorithm, Layout, PayloadMode, Pieces, Signer, Span};
+
+    fn body(mode: PayloadMode, span: Span<'_>, signer: &Signer) -> (Vec<u8>, Layout) {
+        let algorithm = ChecksumAlgorithm::Crc32c;
+        let layout = Layout::new(mode, Some(algorithm), span.len);
+        let mut frames = Vec::new();
+        let checksum = algorithm.of(span);
+        let mut digests = Vec::new();
+        layout.digest(span, &mut digests);
+        layout.render(
+            &mut frames,
+            &digests,
+            Some(&checksum),
+            Some((signer, [b'0'; 64])),
+        );
+        let mut pieces = Pieces::new(&layout, span, &frames);
+        let mut wire = Vec::new();
+        loop {
+            let piece = pieces.next(100_000);
+            if piece.as_ref().is_empty() {
+                return (wire, layout);
+            }
+            wire.extend_from_slice(piece.as_ref());
+        }
+    }
+
+    fn decoded(mut wire: &[u8]) -> Vec<u8> {
+        let mut decoder = ChunkedDecoder::new();
+        let mut data = Vec::new();
+        loop {
+            let (n, event) = decoder.decode(wire).unwrap();
+            match event {
+                Event::Data { len } => data.extend_from_slice(&wire[n - len..n]),
+                Event::NeedMore => panic!("the body ends early"),
+                Event::End => {
+                    assert_eq!(wire.len(), n, "nothing follows the end");
+                    return data;
+                }
+                Event::Chunk { .. } | Event::ChunkEnd => {}
+            }
+            wire = &wire[n..];
+        }
+    }
+
+    #[test]
+    fn the_published_body() {
+        // 66 560 data bytes make 66 824 bytes on the wire when signed ("Content-Length: 66824").
+        let layout = Layout::new(PayloadMode::Streaming, None, 66_560);
+        assert_eq!(layout.wire_len(), 66_824);
+    }
+
+    #[test]
+    fn large_objects_have_few_chunks() {
+        let layout = Layout::new(PayloadMode::Streaming, None, 5 << 30);
+        assert_eq!(layout.chunk, 5 << 20);
+        let layout = Layout::new(PayloadMode::Streaming, None, 5 << 40);
+        assert_eq!(layout.chunk, super::MAX_CHUNK);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn length_is_exact_and_data_survives(
+            size in prop_oneof![0u64..200_000, Just(65_536), Just(131_072), Just(0)],
+            offset in 0u64..300_000, mode in 2usize..5,
+        ) {
+            let arena = Arena::new(PayloadKind::Random, 1);
+            let content = arena.content(0, 1, 0, offset + size);
+            let span = Span { content, offset, len: size };
+            let mut signer = Signer::new(Credentials::new("id", "key"), "us-east-1");
+            signer.at(0);
+            let mode = PayloadMode::ALL[mode];
+            let (wire, layout) = body(mode, span, &signer);
+            prop_assert_eq!(wire.len() as u64, layout.wire_len());
+            let mut want = vec![0; size as usize];
+            content.fill(offset, &mut want);
+            prop_assert!(decoded(&wire) == want);
+            let tail = String::from_utf8_lossy(&wire[wire.len().saturating_sub(260)..]).into_owned();
+            prop_assert_eq!(tail.contains("x-amz-checksum-crc32c:"), mode.has_trailer());
+            prop_assert_eq!(tail.contains("x-amz-trailer-signature:"), mode == PayloadMode::StreamingTrailer);
+            prop_assert_eq!(tail.contains("chunk-signature="), mode != PayloadMode::UnsignedTrailer);
+        }
+    }
+}

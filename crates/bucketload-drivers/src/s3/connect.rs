@@ -1,0 +1,101 @@
+//! Establishing connections: name, TCP, TLS, each timed by itself.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::{ConnectTimes, Probe};
+use bucketload_wire::tls::{self, ClientOptions, ClientTls, Identity, Pem};
+use bucketload_wire::{Conn, Error as WireError, Sock, dns};
+
+use super::config::{ConfigError, S3Config};
+use super::driver::Shared;
+
+/// Reads certificates and keys, if any endpoint is encrypted.
+pub(crate) fn tls_of(config: &S3Config) -> Result<Option<ClientTls>, ConfigError> {
+    if config.endpoints.iter().all(|e| !e.tls) {
+        return Ok(None);
+    }
+    for endpoint in config.endpoints.iter().filter(|e| e.tls) {
+        tls::server_name(&endpoint.host).map_err(|e| {
+            let remedy = "use a name or address that a certificate can be issued for";
+            ConfigError::new("endpoint", e.to_string(), remedy)
+        })?;
+    }
+    let file = |path: &std::path::PathBuf| Pem::File(path.clone());
+    let options = ClientOptions {
+        ca_bundle: config.tls.ca_bundle.as_ref().map(file),
+        identity: config
+            .tls
+            .client
+            .as_ref()
+            .map(|(certificates, key)| Identity {
+                certificates: file(certificates),
+                key: file(key),
+            }),
+        insecure: config.tls.insecure,
+        resumption: !config.tls.no_resume,
+    };
+    ClientTls::new(&options).map(Some).map_err(|e| {
+        let remedy = "check --ca-bundle (AWS_CA_BUNDLE), --client-cert and --client-key";
+        ConfigError::new("TLS", e.to_string(), remedy)
+    })
+}
+
+/// Connects to the endpoint of `shared` from `source` and tells `probe` how long each phase took.
+/// The addresses of a name are tried in order.
+pub(crate) async fn connect(
+    shared: &Shared,
+    source: Option<IpAddr>,
+    probe: &mut Probe,
+) -> Result<Conn, OpError> {
+    let endpoint = shared.endpoint();
+    let failed = |detail: String| Err(OpError::new(ErrorKind::Connect, detail));
+    let resolved = match dns::resolve(&endpoint.host, endpoint.port).await {
+        Ok(resolved) => resolved,
+        Err(error) => return failed(format!("cannot resolve `{}`: {error}", endpoint.host)),
+    };
+    let from = source.map_or_else(String::new, |source| format!(" from {source}"));
+    let mut last = format!(
+        "`{}` has no address that can be reached{from}",
+        endpoint.host
+    );
+    for &addr in &resolved.addrs {
+        if source.is_some_and(|s| s.is_ipv4() != addr.is_ipv4()) {
+            continue;
+        }
+        let began = probe.now();
+        match Sock::connect(addr, source).await {
+            Ok(sock) => {
+                let connected = probe.now();
+                let conn = match shared.tls() {
+                    None => Conn::plain(sock),
+                    Some(tls) => handshake(sock, tls, &endpoint.host).await?,
+                };
+                probe.connected(ConnectTimes {
+                    dns_ns: u64::try_from(resolved.took.as_nanos()).unwrap_or(u64::MAX),
+                    tcp_ns: connected - began,
+                    tls_ns: if conn.is_tls() {
+                        probe.now() - connected
+                    } else {
+                        0
+                    },
+                });
+                return Ok(conn);
+            }
+            Err(error) => last = format!("cannot connect to {addr}{from}: {error}"),
+        }
+    }
+    failed(last)
+}
+
+async fn handshake(sock: Sock, tls: &ClientTls, host: &str) -> Result<Conn, OpError> {
+    let failed =
+        |kind, reason: &dyn Display| OpError::new(kind, format!("TLS with `{host}`: {reason}"));
+    let name = tls::server_name(host).map_err(|e| failed(ErrorKind::Tls, &e))?;
+    match Conn::connect_tls(sock, tls, &name).await {
+        Ok(conn) => Ok(conn),
+        Err(WireError::Tls(error)) => Err(failed(ErrorKind::Tls, &error)),
+        Err(error) => Err(failed(ErrorKind::Connect, &error)),
+    }
+}

@@ -1,0 +1,106 @@
+//! Access keys, and the type that keeps secrets out of every output.
+//!
+//! A [`Secret`] prints as `***` whatever asks it to print; only the signer reads its text.
+
+use std::fmt;
+
+/// Text that never appears in `Debug` output, errors or logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for signing only.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// What requests are signed with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// Access key id. Not a secret: it travels in clear with every request.
+    pub access_key: String,
+    /// Secret access key.
+    pub secret_key: Secret,
+    /// Token of temporary credentials.
+    pub session_token: Option<Secret>,
+}
+
+impl Credentials {
+    /// Long-lived credentials.
+    pub fn new(access_key: impl Into<String>, secret_key: impl Into<Secret>) -> Self {
+        Self {
+            access_key: access_key.into(),
+            secret_key: secret_key.into(),
+            session_token: None,
+        }
+    }
+
+    /// Adds the token of temporary credentials.
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<Secret>) -> Self {
+        self.session_token = Some(token.into());
+        self
+    }
+
+    /// Replaces every occurrence of the secret key or the token in `text`, which came from a
+    /// server, by `***`.
+    pub(crate) fn scrub(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        let token = self.session_token.as_ref().map(Secret::expose);
+        for secret in [Some(self.secret_key.expose()), token]
+            .into_iter()
+            .flatten()
+        {
+            if !secret.is_empty() {
+                out = out.replace(secret, "***");
+            }
+        }
+        out
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Credentials, Secret};
+
+    #[test]
+    fn secrets_do_not_print() {
+        let credentials = Credentials::new("AKID", "wJalr").with_token("tok-en");
+        let text = format!("{credentials:?} {:?}", Secret::from("wJalr"));
+        assert!(text.contains("AKID") && text.contains("***"));
+        assert!(!text.contains("wJalr") && !text.contains("tok-en"));
+    }
+
+    #[test]
+    fn server_messages_are_scrubbed() {
+        let credentials = Credentials::new("AKID", "wJalr").with_token("tok-en");
+        assert_eq!(
+            credentials.scrub("bad wJalr and tok-en for AKID"),
+            "bad *** and *** for AKID"
+        );
+    }
+}

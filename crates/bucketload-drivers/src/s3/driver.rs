@@ -1,0 +1,207 @@
+//! The driver: what all threads share, and what the sessions of one thread share.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::Probe;
+use bucketload_wire::tls::ClientTls;
+
+use super::config::{ChecksumAlgorithm, ConfigError, S3Config};
+use super::connect;
+use super::endpoint::Endpoint;
+use super::session::S3Session;
+use super::template::{HeadWriter, wall_seconds};
+
+/// The native S3 driver: its own HTTP/1.1 and SigV4, one connection per session.
+#[derive(Clone)]
+pub struct S3Driver {
+    inner: Arc<Inner>,
+}
+
+/// What all sessions share.
+pub(crate) struct Inner {
+    pub(crate) config: S3Config,
+    /// For `https` endpoints.
+    pub(crate) tls: Option<ClientTls>,
+    /// Distinguishes drivers in the threads' registries.
+    id: u64,
+}
+
+impl fmt::Debug for S3Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("S3Driver")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl S3Driver {
+    /// A driver for the target that `config` describes. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the configuration cannot work, or names a certificate file that cannot be used.
+    pub fn new(config: S3Config) -> Result<Self, ConfigError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        config.check()?;
+        let tls = connect::tls_of(&config)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                tls,
+                id: NEXT.fetch_add(1, Ordering::Relaxed),
+            }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &S3Config {
+        &self.inner.config
+    }
+}
+
+impl Driver for S3Driver {
+    type Session = S3Session;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: OpClass::ALL.to_vec(),
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = &self.inner.config;
+        let mut settings = vec![
+            ("region".to_owned(), config.region.clone()),
+            ("addressing".to_owned(), config.addressing.to_string()),
+            ("signing".to_owned(), signing(config)),
+            (
+                "checksum".to_owned(),
+                config
+                    .checksum
+                    .map_or("none", ChecksumAlgorithm::name)
+                    .to_owned(),
+            ),
+            ("tls".to_owned(), tls(config)),
+        ];
+        if !config.source_addresses.is_empty() {
+            let shown: Vec<_> = config
+                .source_addresses
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            settings.push(("source addresses".to_owned(), shown.join(",")));
+        }
+        DriverFacts {
+            driver: "s3".to_owned(),
+            engine: "native".to_owned(),
+            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
+            settings,
+        }
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
+        let config = &self.inner.config;
+        let number = worker.worker as usize;
+        let endpoint = number % config.endpoints.len();
+        let sources = &config.source_addresses;
+        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        let shared = Shared::of_this_thread(&self.inner, endpoint);
+        let mut session = S3Session::new(shared, source);
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}
+
+fn signing(config: &S3Config) -> String {
+    match config.credentials {
+        Some(_) => format!("SigV4, {} payload", config.payload),
+        None => format!("anonymous, {} payload", config.payload),
+    }
+}
+
+fn tls(config: &S3Config) -> String {
+    if config.endpoints.iter().all(|e| !e.tls) {
+        return "off".to_owned();
+    }
+    let tls = &config.tls;
+    let mut text = match (&tls.ca_bundle, tls.insecure) {
+        (_, true) => "certificates unchecked".to_owned(),
+        (Some(path), _) => format!("verified with {}", path.display()),
+        (None, _) => "verified with the system's certificates".to_owned(),
+    };
+    if tls.client.is_some() {
+        text += ", client certificate";
+    }
+    if tls.no_resume {
+        text += ", no resumption";
+    }
+    text
+}
+
+/// What the sessions of one thread to one endpoint share: the signer and the rendered head.
+pub(crate) struct Shared {
+    pub(crate) driver: Arc<Inner>,
+    endpoint: usize,
+    pub(crate) writer: RefCell<HeadWriter>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("endpoint", &self.endpoint().authority)
+            .finish_non_exhaustive()
+    }
+}
+
+thread_local! {
+    /// Driver, endpoint and what is shared, for as long as a session uses it.
+    static SHARED: RefCell<Vec<(u64, usize, Weak<Shared>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Shared {
+    fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
+        SHARED.with_borrow_mut(|all| {
+            all.retain(|(_, _, shared)| shared.strong_count() > 0);
+            let known = all
+                .iter()
+                .find(|(id, e, _)| (*id, *e) == (driver.id, endpoint))
+                .and_then(|(_, _, shared)| shared.upgrade());
+            known.unwrap_or_else(|| {
+                let config = &driver.config;
+                let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
+                let shared = Rc::new(Self {
+                    driver: Arc::clone(driver),
+                    endpoint,
+                    writer: RefCell::new(writer),
+                });
+                all.push((driver.id, endpoint, Rc::downgrade(&shared)));
+                shared
+            })
+        })
+    }
+
+    pub(crate) fn config(&self) -> &S3Config {
+        &self.driver.config
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.driver.config.endpoints[self.endpoint]
+    }
+
+    pub(crate) fn tls(&self) -> Option<&ClientTls> {
+        self.driver.tls.as_ref().filter(|_| self.endpoint().tls)
+    }
+
+    pub(crate) fn endpoint_index(&self) -> usize {
+        self.endpoint
+    }
+}

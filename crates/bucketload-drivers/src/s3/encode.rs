@@ -1,0 +1,168 @@
+//! Percent-encoding by the rules of SigV4, hexadecimal and decimal digits, without allocation
+//! beyond the output's own growth.
+//!
+//! "URI encode every byte except the unreserved characters 'A'-'Z', 'a'-'z', '0'-'9', '-', '.',
+//! '_' and '~'; the space is %20; encode the forward slash everywhere except in the object key
+//! name" (Amazon S3 API Reference, "Signature Calculations for the Authorization Header").
+
+const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
+
+/// What may stand for itself: bit 0 in keys, bit 1 in queries.
+const PLAIN: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
+            table[byte] = 3;
+        } else if b == b'/' {
+            table[byte] = 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Appends an object key as it stands in a path: everything but unreserved characters and `/` is
+/// escaped.
+pub(crate) fn push_key(out: &mut Vec<u8>, key: &str) {
+    push_encoded(out, key.as_bytes(), 1);
+}
+
+/// Appends a query value: everything but unreserved characters is escaped.
+pub(crate) fn push_query(out: &mut Vec<u8>, value: &str) {
+    push_encoded(out, value.as_bytes(), 2);
+}
+
+#[inline]
+fn push_encoded(out: &mut Vec<u8>, bytes: &[u8], mask: u8) {
+    // Benchmark keys rarely need escaping: one scan, one copy.
+    let plain = bytes.iter().all(|&b| PLAIN[usize::from(b)] & mask != 0);
+    if plain {
+        out.extend_from_slice(bytes);
+        return;
+    }
+    for &b in bytes {
+        if PLAIN[usize::from(b)] & mask != 0 {
+            out.push(b);
+        } else {
+            let (high, low) = (usize::from(b >> 4), usize::from(b & 15));
+            out.extend_from_slice(&[b'%', HEX_UPPER[high], HEX_UPPER[low]]);
+        }
+    }
+}
+
+/// Undoes percent-encoding (`+` is a space too, as some servers write it in listings). Malformed
+/// escapes stay as they are; bytes that are no UTF-8 become replacement characters.
+pub(crate) fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes
+            .get(at + 1..at + 3)
+            .and_then(|d| std::str::from_utf8(d).ok());
+        match (
+            bytes[at],
+            digits.and_then(|d| u8::from_str_radix(d, 16).ok()),
+        ) {
+            (b'%', Some(byte)) => {
+                out.push(byte);
+                at += 3;
+            }
+            (b'+', _) => {
+                out.push(b' ');
+                at += 1;
+            }
+            (byte, _) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// 64 lowercase hexadecimal digits of a SHA-256 value.
+#[inline]
+pub(crate) fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
+    let mut out = [0; 64];
+    for (i, b) in bytes.iter().enumerate() {
+        out[2 * i] = HEX_LOWER[usize::from(b >> 4)];
+        out[2 * i + 1] = HEX_LOWER[usize::from(b & 15)];
+    }
+    out
+}
+
+/// Appends `value` in decimal.
+#[inline]
+pub(crate) fn push_decimal(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends `value` in lowercase hexadecimal.
+pub(crate) fn push_hex(out: &mut Vec<u8>, value: u64) {
+    let digits = (64 - value.max(1).leading_zeros()).div_ceil(4);
+    for i in (0..digits).rev() {
+        out.push(HEX_LOWER[(value >> (4 * i)) as usize & 15]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{decode, hex32, push_decimal, push_hex, push_key, push_query};
+
+    fn key(text: &str) -> String {
+        let mut out = Vec::new();
+        push_key(&mut out, text);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn keys_follow_the_rules() {
+        assert_eq!(key("a/b//c.txt"), "a/b//c.txt");
+        assert_eq!(key("a b+c%2f~"), "a%20b%2Bc%252f~");
+        assert_eq!(key("\u{e4}\u{1F600}"), "%C3%A4%F0%9F%98%80");
+        let mut out = Vec::new();
+        push_query(&mut out, "a/b=c&d");
+        assert_eq!(out, b"a%2Fb%3Dc%26d");
+    }
+
+    #[test]
+    fn broken_escapes_survive() {
+        assert_eq!(decode("a%2"), "a%2");
+        assert_eq!(decode("%zz+%41"), "%zz A");
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_undoes_encoding(text in "\\PC{0,64}") {
+            prop_assert_eq!(decode(&key(&text)), text);
+        }
+
+        #[test]
+        fn digits_agree_with_the_formatter(value in any::<u64>(), shift in 0u32..64, bytes in any::<[u8; 32]>()) {
+            let value = value >> shift;
+            let (mut decimal, mut hex) = (Vec::new(), Vec::new());
+            push_decimal(&mut decimal, value);
+            push_hex(&mut hex, value);
+            prop_assert_eq!(decimal, value.to_string().into_bytes());
+            prop_assert_eq!(hex, format!("{value:x}").into_bytes());
+            let want: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            prop_assert_eq!(&hex32(&bytes)[..], want.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! From a server's refusal to an [`OpError`]: status and S3 error code give the kind, the error
+//! document gives the facts for the operator.
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+use super::credentials::Credentials;
+use super::xml;
+
+/// Longest message taken over from a server, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// What an error document says (Amazon S3 API Reference, "Error responses").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ErrorDocument {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) region: String,
+    pub(crate) endpoint: String,
+}
+
+impl ErrorDocument {
+    /// Reads the document as far as it is readable. Elements other than the four (they can hold
+    /// the string that was signed) are ignored.
+    pub(crate) fn parse(body: &[u8]) -> Self {
+        let mut out = Self::default();
+        // A damaged document still yields the fields before the damage.
+        let _ = xml::leaves(body, |path, text| {
+            let field = match *path {
+                ["Error" | "ErrorResponse", name] | ["ErrorResponse", "Error", name] => name,
+                _ => return,
+            };
+            let slot = match field {
+                "Code" => &mut out.code,
+                "Message" => &mut out.message,
+                "Region" => &mut out.region,
+                "Endpoint" => &mut out.endpoint,
+                _ => return,
+            };
+            *slot = text.get();
+        });
+        for text in [
+            &mut out.code,
+            &mut out.message,
+            &mut out.region,
+            &mut out.endpoint,
+        ] {
+            *text = tidy(text);
+        }
+        out
+    }
+
+    /// Whether `body` is an error document: some operations fail after the status 200 was sent.
+    pub(crate) fn find(body: &[u8]) -> Option<Self> {
+        let mut found = false;
+        let _ = xml::leaves(body, |path, _| found |= matches!(path, ["Error", "Code"]));
+        found.then(|| Self::parse(body))
+    }
+}
+
+/// One line without control characters, of bounded length.
+fn tidy(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if !word.is_empty() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    match out.char_indices().nth(MAX_MESSAGE) {
+        Some((at, _)) => format!("{}…", &out[..at]),
+        None => out,
+    }
+}
+
+/// What the driver knows beyond the document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    /// Region that requests are signed for.
+    pub(crate) region: &'a str,
+    /// Credentials, to keep them out of the message.
+    pub(crate) credentials: Option<&'a Credentials>,
+    /// Value of `x-amz-bucket-region`; empty if there was none.
+    pub(crate) bucket_region: &'a str,
+    /// Value of `Location`; empty if there was none.
+    pub(crate) location: &'a str,
+}
+
+/// The error that an answer with `status` and `document` means.
+pub(crate) fn to_error(status: u16, document: &ErrorDocument, context: &Context<'_>) -> OpError {
+    let kind = kind_of(status, document);
+    let mut detail = match (document.code.as_str(), document.message.as_str()) {
+        ("", "") => format!("the server answered status {status} without an explanation"),
+        (code, "") => code.to_owned(),
+        ("", message) => message.to_owned(),
+        (code, message) => format!("{code}: {message}"),
+    };
+    let expected = [context.bucket_region, document.region.as_str()]
+        .into_iter()
+        .find(|r| !r.is_empty())
+        .unwrap_or("");
+    if !expected.is_empty() && expected != context.region {
+        detail += &format!(
+            "; the server expects region `{}`, requests were signed for `{}` (set --region)",
+            tidy(expected),
+            context.region
+        );
+    }
+    if matches!(status, 300..=399) {
+        let target = [document.endpoint.as_str(), context.location]
+            .into_iter()
+            .find(|t| !t.is_empty());
+        if let Some(target) = target {
+            detail += &format!("; it points to `{}` (set --endpoint-url)", tidy(target));
+        }
+    }
+    if document.code == "RequestTimeTooSkewed" {
+        detail += "; set this machine's clock";
+    }
+    if let Some(credentials) = context.credentials {
+        detail = credentials.scrub(&detail);
+    }
+    OpError::with_status(kind, status, detail)
+}
+
+/// The meaning of a status with an S3 error code.
+fn kind_of(status: u16, document: &ErrorDocument) -> ErrorKind {
+    let code = document.code.as_str();
+    if is_full(status, code, &document.message) {
+        return ErrorKind::Full;
+    }
+    match code {
+        // AWS and MinIO, including its SlowDownRead and SlowDownWrite.
+        "SlowDown"
+        | "SlowDownRead"
+        | "SlowDownWrite"
+        | "Throttling"
+        | "ThrottlingException"
+        | "TooManyRequests"
+        | "TooManyRequestsException"
+        | "RequestLimitExceeded"
+        | "BandwidthLimitExceeded" => return ErrorKind::Throttled,
+        "AuthorizationHeaderMalformed"
+        | "ExpiredToken"
+        | "InvalidToken"
+        | "TokenRefreshRequired"
+        | "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "AccessDenied"
+        | "RequestTimeTooSkewed"
+        | "InvalidSecurity"
+        | "NotSignedUp" => return ErrorKind::Auth,
+        "NotImplemented" | "MethodNotAllowed" => return ErrorKind::Unsupported,
+        "NoSuchKey" | "NoSuchBucket" | "NoSuchUpload" | "NoSuchVersion" | "NoSuchTagSet" => {
+            return ErrorKind::NotFound;
+        }
+        // An archived object: the caller is authorised, the request cannot be served.
+        "InvalidObjectState" => return ErrorKind::Rejected,
+        _ => {}
+    }
+    match status {
+        404 => ErrorKind::NotFound,
+        409 | 412 => ErrorKind::Conflict,
+        429 => ErrorKind::Throttled,
+        401 | 403 => ErrorKind::Auth,
+        405 | 501 => ErrorKind::Unsupported,
+        500..=599 => ErrorKind::Server,
+        _ => ErrorKind::Rejected,
+    }
+}
+
+fn is_full(status: u16, code: &str, message: &str) -> bool {
+    let by_code = matches!(
+        code,
+        "XMinioStorageFull"
+            | "XMinioAdminBucketQuotaExceeded"
+            | "InsufficientStorage"
+            | "InsufficientCapacity"
+            | "StorageFull"
+            | "DiskFull"
+            | "QuotaExceeded"
+    );
+    let by_message = status >= 500 && message.to_ascii_lowercase().contains("no space left");
+    status == 507 || by_code || by_message
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::error::ErrorKind;
+    use proptest::prelude::*;
+
+    use super::{Context, Credentials, ErrorDocument, to_error};
+
+    const CONTEXT: Context<'static> = Context {
+        region: "us-east-1",
+        credentials: None,
+        bucket_region: "",
+        location: "",
+    };
+
+    fn document(code: &str, message: &str) -> ErrorDocument {
+        let xml = format!(
+            "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        );
+        ErrorDocument::parse(xml.as_bytes())
+    }
+
+    #[test]
+    fn statuses_and_codes_map_to_meanings() {
+        for (status, code, kind) in [
+            (404, "NoSuchKey", ErrorKind::NotFound),
+            (404, "", ErrorKind::NotFound),
+            (409, "BucketNotEmpty", ErrorKind::Conflict),
+            (412, "PreconditionFailed", ErrorKind::Conflict),
+            (503, "SlowDown", ErrorKind::Throttled),
+            (503, "ServiceUnavailable", ErrorKind::Server),
+            (429, "", ErrorKind::Throttled),
+            (500, "InternalError", ErrorKind::Server),
+            (507, "", ErrorKind::Full),
+            (500, "XMinioStorageFull", ErrorKind::Full),
+            (403, "QuotaExceeded", ErrorKind::Full),
+            (403, "SignatureDoesNotMatch", ErrorKind::Auth),
+            (400, "AuthorizationHeaderMalformed", ErrorKind::Auth),
+            (400, "ExpiredToken", ErrorKind::Auth),
+            (403, "InvalidObjectState", ErrorKind::Rejected),
+            (400, "InvalidRequest", ErrorKind::Rejected),
+            (416, "InvalidRange", ErrorKind::Rejected),
+            (301, "PermanentRedirect", ErrorKind::Rejected),
+            (405, "MethodNotAllowed", ErrorKind::Unsupported),
+            (501, "NotImplemented", ErrorKind::Unsupported),
+        ] {
+            let error = to_error(status, &document(code, "why"), &CONTEXT);
+            assert_eq!(
+                (error.kind, error.status),
+                (kind, status),
+                "{status} {code}"
+            );
+        }
+        let error = to_error(
+            500,
+            &document("InternalError", "write: No space left on device"),
+            &CONTEXT,
+        );
+        assert_eq!(error.kind, ErrorKind::Full);
+    }
+
+    #[test]
+    fn a_wrong_region_is_named_with_the_right_one() {
+        let xml = b"<Error><Code>AuthorizationHeaderMalformed</Code><Message>wrong</Message>\
+            <Region>eu-west-1</Region></Error>";
+        let error = to_error(400, &ErrorDocument::parse(xml), &CONTEXT);
+        assert_eq!(error.kind, ErrorKind::Auth);
+        assert!(
+            error.detail.contains("expects region `eu-west-1`"),
+            "{error}"
+        );
+        assert!(error.detail.contains("signed for `us-east-1`"), "{error}");
+        let context = Context {
+            bucket_region: "eu-west-2",
+            ..CONTEXT
+        };
+        let error = to_error(301, &document("PermanentRedirect", "m"), &context);
+        assert!(
+            error.detail.contains("expects region `eu-west-2`"),
+            "{error}"
+        );
+        let context = Context {
+            location: "http://other/",
+            ..CONTEXT
+        };
+        let error = to_error(307, &document("", ""), &context);
+        assert!(
+            error.detail.contains("points to `http://other/`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn secrets_and_long_texts_stay_out() {
+        let credentials = Credentials::new("AKID", "sekrit");
+        let context = Context {
+            credentials: Some(&credentials),
+            ..CONTEXT
+        };
+        let message = format!("sekrit\n{}", "x".repeat(2000));
+        let error = to_error(400, &document("Odd", &message), &context);
+        assert!(!error.detail.contains("sekrit") && !error.detail.contains('\n'));
+        assert!(error.detail.chars().count() < 350);
+        let xml = b"<Error><StringToSign>AWS4 canon</StringToSign></Error>";
+        let error = to_error(403, &ErrorDocument::parse(xml), &context);
+        assert!(!error.detail.contains("canon"), "{error}");
+    }
+
+    #[test]
+    fn only_error_documents_are_found() {
+        assert_eq!(
+            ErrorDocument::find(b"<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"),
+            None
+        );
+        let found = ErrorDocument::find(b"<Error><Code>InternalError</Code></Error>");
+        assert_eq!(found.unwrap().code, "InternalError");
+        assert_eq!(ErrorDocument::find(b""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = to_error(500, &ErrorDocument::parse(&body), &CONTEXT);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! One request and its answer on a connection.
+//!
+//! A [`Prepared`] request goes out, a [`Sink`] takes the answer. Everything that can be done in
+//! advance (connecting, hashing, rendering, signing) lies before the probe's `started`; from there
+//! on the probe is marked as bytes move.
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
+use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpError};
+use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
+
+use super::prepare::Prepared;
+
+/// Bytes of an error document that are read; what is longer costs the connection.
+const MAX_ERROR: usize = 64 * 1024;
+
+/// Takes a successful answer.
+pub(crate) trait Sink {
+    /// A header field of the answer; also called for answers that turn out to be errors.
+    fn field(&mut self, _name: &str, _value: &[u8]) {}
+
+    /// Whether the body's bytes are looked at. Otherwise they are dropped in the kernel where
+    /// possible.
+    fn looks(&self) -> bool {
+        false
+    }
+
+    /// The next bytes of the body.
+    fn data(&mut self, _bytes: &[u8]) {}
+}
+
+/// Drops bodies.
+pub(crate) struct Ignore;
+
+impl Sink for Ignore {}
+
+/// Keeps a body in memory, up to a limit.
+pub(crate) struct Collect<'a> {
+    pub(crate) into: &'a mut Vec<u8>,
+    pub(crate) limit: usize,
+    pub(crate) overflow: bool,
+}
+
+impl<'a> Collect<'a> {
+    pub(crate) fn new(into: &'a mut Vec<u8>, limit: usize) -> Self {
+        into.clear();
+        Self {
+            into,
+            limit,
+            overflow: false,
+        }
+    }
+}
+
+impl Sink for Collect<'_> {
+    fn looks(&self) -> bool {
+        true
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        let room = self.limit - self.into.len();
+        self.overflow |= bytes.len() > room;
+        self.into.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// What an answer said, besides what went to the sink.
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// Value of `Content-Length`.
+    pub(crate) content_length: Option<u64>,
+    /// Body bytes received.
+    pub(crate) received: u64,
+    /// First byte of `Content-Range`.
+    pub(crate) range_start: Option<u64>,
+    /// Whether the connection can be used again.
+    pub(crate) reusable: bool,
+    /// Filled for refusals only: the body, and the fields that tell where to go instead.
+    pub(crate) refusal: Option<Box<Refusal>>,
+}
+
+/// Facts about a refusal.
+#[derive(Debug, Default)]
+pub(crate) struct Refusal {
+    pub(crate) body: Vec<u8>,
+    pub(crate) bucket_region: String,
+    pub(crate) location: String,
+}
+
+/// Sends a prepared request and receives its answer.
+///
+/// The connection may be kept when the reply says `reusable`; after an error it must not be.
+pub(crate) async fn exchange(
+    conn: &mut Conn,
+    prepared: &Prepared<'_>,
+    to_head: bool,
+    decoder: &mut ChunkedDecoder,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<Reply, OpError> {
+    let first = conn.exchanges() == 0;
+    probe.started();
+    let sent = prepared.send(conn).await;
+    match sent {
+        Ok(SendEnd::Complete) => receive(conn, to_head, decoder, sink, probe)
+            .await
+            .map_err(|e| to_error(e, first)),
+        Ok(SendEnd::Answered { sent }) => {
+            let mut reply = receive(conn, to_head, decoder, &mut Ignore, probe)
+                .await
+                .map_err(|e| to_error(e, first))?;
+            reply.reusable = false;
+            if reply.refusal.is_some() {
+                return Ok(reply);
+            }
+            let detail = format!(
+                "the server answered status {} after {sent} bytes of the body",
+                reply.status
+            );
+            Err(OpError::with_status(
+                ErrorKind::Protocol,
+                reply.status,
+                detail,
+            ))
+        }
+        Err(error) => {
+            // The server may have said why before it closed.
+            let answer = receive(conn, to_head, decoder, &mut Ignore, probe).await;
+            match answer {
+                Ok(mut reply) if reply.refusal.is_some() => {
+                    reply.reusable = false;
+                    Ok(reply)
+                }
+                _ => Err(to_error(error, first)),
+            }
+        }
+    }
+}
+
+/// Receives one answer. Refusals (status 300 and above) do not reach the sink.
+async fn receive(
+    conn: &mut Conn,
+    to_head: bool,
+    decoder: &mut ChunkedDecoder,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<Reply, WireError> {
+    let mut reply = Reply::default();
+    let framing = conn
+        .recv_with(|bytes| head_and_small_body(bytes, to_head, &mut reply, sink, probe))
+        .await?;
+    match framing {
+        Framing::Empty => {}
+        Framing::Length(n) if reply.received == n => {}
+        Framing::Length(n) => rest_of(conn, n, &mut reply, sink, probe).await?,
+        Framing::Chunked => chunks_of(conn, decoder, &mut reply, sink, probe).await?,
+        Framing::UntilClose => all_of(conn, &mut reply, sink, probe).await?,
+    }
+    let overlong = reply
+        .refusal
+        .as_ref()
+        .is_some_and(|r| r.body.len() >= MAX_ERROR);
+    reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
+    Ok(reply)
+}
+
+/// Takes the head, and the body as far as it came with it.
+fn head_and_small_body(
+    bytes: &[u8],
+    to_head: bool,
+    reply: &mut Reply,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<Step<Framing>, WireError> {
+    let mut at = 0;
+    loop {
+        let refused = bytes.get(at + 9).is_some_and(|&digit| digit >= b'3');
+        let parsed = http::parse_response(&bytes[at..], to_head, |name, value| {
+            take_field(reply, refused, name, value);
+            sink.field(name, value);
+        })?;
+        let Some(head) = parsed else {
+            probe.first_byte();
+            return Ok(Step::More(at));
+        };
+        at += head.len;
+        if head.is_interim() {
+            if at == bytes.len() {
+                return Ok(Step::More(at));
+            }
+            continue;
+        }
+        reply.status = head.status;
+        reply.reusable = head.keep_alive;
+        if head.status >= 300 {
+            reply.refusal.get_or_insert_default();
+        }
+        let take = match head.body {
+            Framing::Length(n) => (bytes.len() - at).min(usize::try_from(n).unwrap_or(usize::MAX)),
+            _ => 0,
+        };
+        // The instant is taken before the bytes are looked at: checking them is not service time.
+        match head.body {
+            Framing::Length(n) if take as u64 == n => probe.first_byte_and_done(),
+            Framing::Empty => probe.first_byte_and_done(),
+            _ => probe.first_byte(),
+        }
+        deliver(reply, sink, &bytes[at..at + take]);
+        return Ok(Step::Done(at + take, head.body));
+    }
+}
+
+fn take_field(reply: &mut Reply, refused: bool, name: &str, value: &[u8]) {
+    match name.len() {
+        14 if name.eq_ignore_ascii_case("content-length") => {
+            reply.content_length = std::str::from_utf8(value)
+                .ok()
+                .and_then(|v| v.trim().parse().ok());
+        }
+        13 if name.eq_ignore_ascii_case("content-range") => {
+            reply.range_start = std::str::from_utf8(value)
+                .ok()
+                .and_then(|v| v.trim().strip_prefix("bytes "))
+                .and_then(|v| v.split_once('-'))
+                .and_then(|(start, _)| start.parse().ok());
+        }
+        19 if refused && name.eq_ignore_ascii_case("x-amz-bucket-region") => {
+            let refusal = reply.refusal.get_or_insert_default();
+            refusal.bucket_region = String::from_utf8_lossy(value).into_owned();
+        }
+        8 if refused && name.eq_ignore_ascii_case("location") => {
+            let refusal = reply.refusal.get_or_insert_default();
+            refusal.location = String::from_utf8_lossy(value).into_owned();
+        }
+        _ => {}
+    }
+}
+
+#[inline]
+fn deliver(reply: &mut Reply, sink: &mut dyn Sink, bytes: &[u8]) {
+    reply.received += bytes.len() as u64;
+    match &mut reply.refusal {
+        Some(refusal) => {
+            let room = MAX_ERROR - refusal.body.len();
+            refusal
+                .body
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        None => sink.data(bytes),
+    }
+}
+
+/// Receives the rest of a body of `n` bytes.
+async fn rest_of(
+    conn: &mut Conn,
+    n: u64,
+    reply: &mut Reply,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<(), WireError> {
+    let left = n - reply.received;
+    if reply.refusal.is_none() && !sink.looks() {
+        conn.discard(left).await?;
+        probe.done();
+        reply.received = n;
+        return Ok(());
+    }
+    if reply.refusal.is_some() && left > MAX_ERROR as u64 {
+        // Not worth reading: the beginning says what there is to say.
+        reply.reusable = false;
+        probe.done();
+        return Ok(());
+    }
+    conn.recv_body(left, |_, bytes| {
+        if reply.received + bytes.len() as u64 == n {
+            probe.done();
+        }
+        deliver(reply, sink, bytes);
+        Ok::<_, WireError>(())
+    })
+    .await
+}
+
+/// Receives a body in chunked transfer coding.
+async fn chunks_of(
+    conn: &mut Conn,
+    decoder: &mut ChunkedDecoder,
+    reply: &mut Reply,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<(), WireError> {
+    decoder.reset();
+    conn.recv_with(|bytes| {
+        let mut at = 0;
+        loop {
+            let (n, event) = decoder.decode(&bytes[at..])?;
+            at += n;
+            match event {
+                Event::Data { len } => deliver(reply, sink, &bytes[at - len..at]),
+                Event::NeedMore => return Ok(Step::More(at)),
+                Event::End => {
+                    probe.done();
+                    return Ok::<_, WireError>(Step::Done(at, ()));
+                }
+                Event::Chunk { .. } | Event::ChunkEnd => {}
+            }
+        }
+    })
+    .await
+}
+
+/// Receives a body that ends with the connection.
+async fn all_of(
+    conn: &mut Conn,
+    reply: &mut Reply,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<(), WireError> {
+    let end = conn
+        .recv_with(|bytes| {
+            deliver(reply, sink, bytes);
+            Ok::<_, WireError>(Step::<()>::More(bytes.len()))
+        })
+        .await;
+    probe.done();
+    match end {
+        Err(WireError::Closed { clean: true }) => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The meaning of a failure of the connection; `first` tells that the request was its first.
+fn to_error(error: WireError, first: bool) -> OpError {
+    let kind = match &error {
+        WireError::Http(_) | WireError::TooLarge { .. } | WireError::ShortBody { .. } => {
+            ErrorKind::Protocol
+        }
+        WireError::Tls(_) => ErrorKind::Tls,
+        _ => ErrorKind::Reset,
+    };
+    let detail = match error {
+        // A keep-alive connection that the server closed while it was idle looks like this when
+        // the close crosses the request. Whether the server has acted on it is unknown, so the
+        // request is not repeated here.
+        WireError::ClosedBeforeAnswer if !first => {
+            "the server closed the kept-alive connection before it answered".to_owned()
+        }
+        WireError::Http(HttpError::Head(_)) => format!("{error}; is this an HTTP endpoint?"),
+        error => error.to_string(),
+    };
+    OpError::new(kind, detail)
+}

@@ -1,0 +1,72 @@
+//! Operations on buckets.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::OpError;
+use bucketload_core::record::Probe;
+
+use super::exchange::{Collect, Ignore};
+use super::ops_object::{DONE, unreadable};
+use super::pool::Buffer;
+use super::prepare::{Body, Call};
+use super::session::S3Session;
+use super::xml;
+
+/// Most bytes of a list of buckets: 10 000 names with dates take about 2 MiB.
+const MAX_BUCKETS: usize = 32 << 20;
+
+impl S3Session {
+    pub(crate) async fn make_bucket(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut document = Buffer::take();
+        let mut call = Call::new("PUT", bucket, "");
+        // us-east-1 is the region of buckets without a location, and naming it is an error.
+        let region = &self.shared.config().region;
+        if region != "us-east-1" {
+            document.extend_from_slice(
+                b"<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+                  <LocationConstraint>",
+            );
+            xml::push_escaped(&mut document, region);
+            document.extend_from_slice(b"</LocationConstraint></CreateBucketConfiguration>");
+            call.body = Body::Document(&document);
+        }
+        self.call(&call, &mut Ignore, probe).await?;
+        Ok(DONE)
+    }
+
+    pub(crate) async fn head_one_bucket(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let call = Call::new("HEAD", bucket, "");
+        self.call(&call, &mut Ignore, probe).await?;
+        Ok(DONE)
+    }
+
+    pub(crate) async fn remove_bucket(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let call = Call::new("DELETE", bucket, "");
+        self.call(&call, &mut Ignore, probe).await?;
+        Ok(DONE)
+    }
+
+    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_BUCKETS);
+        self.call(&Call::new("GET", "", ""), &mut sink, probe)
+            .await?;
+        let mut items = 0;
+        xml::leaves(&body, |path, _| {
+            items += u64::from(path.ends_with(&["Bucket", "Name"]));
+        })
+        .map_err(|e| unreadable("list of buckets", e))?;
+        Ok(Completion { items, ..DONE })
+    }
+}

@@ -1,0 +1,309 @@
+//! Listings (V2, V1, unfinished uploads) and the deletion of several objects in one request.
+//!
+//! A page is received whole and read after its last byte, outside the service time. Listings count
+//! entries: keys and common prefixes.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::encode;
+use super::error_map::ErrorDocument;
+use super::exchange::Collect;
+use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
+use super::pool::Buffer;
+use super::prepare::{Body, Call};
+use super::session::S3Session;
+use super::xml::{self, Text};
+
+/// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
+pub(crate) const MAX_PAGE: usize = 32 << 20;
+/// Most keys in one deletion (Amazon S3 API Reference, DeleteObjects).
+pub(crate) const MAX_DELETE: u64 = 1000;
+
+/// Appends `name=value`, encoded, to a query. Callers add parameters in the order of their names.
+pub(crate) fn push_parameter(query: &mut Vec<u8>, name: &str, value: &str) {
+    if !query.is_empty() {
+        query.push(b'&');
+    }
+    query.extend_from_slice(name.as_bytes());
+    query.push(b'=');
+    encode::push_query(query, value);
+}
+
+/// As [`push_parameter`] for a number.
+pub(crate) fn push_number(query: &mut Vec<u8>, name: &str, value: u64) {
+    push_parameter(query, name, "");
+    encode::push_decimal(query, value);
+}
+
+/// Text from an answer, which was checked to be UTF-8 when it was read.
+pub(crate) fn as_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+fn set(out: &mut Vec<u8>, text: Text<'_>) {
+    out.clear();
+    text.push_to(out);
+}
+
+pub(crate) fn too_long(what: &str) -> OpError {
+    OpError::new(
+        ErrorKind::Protocol,
+        format!("the {what} is longer than it can be"),
+    )
+}
+
+/// A truncated page that does not say how to go on, or sends the reader round in circles.
+pub(crate) fn no_way_on() -> OpError {
+    OpError::new(
+        ErrorKind::Protocol,
+        "the listing is truncated but does not say where to continue",
+    )
+}
+
+impl S3Session {
+    /// Lists under `request.key` with ListObjectsV2 (`v2`) or ListObjects.
+    pub(crate) async fn list(
+        &mut self,
+        request: &Request<'_>,
+        v2: bool,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        let mut query = Buffer::take();
+        let mut body = Buffer::take();
+        // Where to continue; empty on the first page.
+        let mut from = Buffer::take();
+        let mut next = Buffer::take();
+        let mut items = 0;
+        let mut pages = 0;
+        loop {
+            query.clear();
+            if v2 && !from.is_empty() {
+                push_parameter(&mut query, "continuation-token", as_text(&from));
+            }
+            if !request.delimiter.is_empty() {
+                push_parameter(&mut query, "delimiter", request.delimiter);
+            }
+            if v2 {
+                push_parameter(&mut query, "list-type", "2");
+            } else if !from.is_empty() {
+                push_parameter(&mut query, "marker", as_text(&from));
+            }
+            if op.count > 0 {
+                push_number(&mut query, "max-keys", op.count);
+            }
+            push_parameter(&mut query, "prefix", request.key);
+            let mut call = Call::new("GET", request.bucket, "");
+            call.query = &query;
+            let mut sink = Collect::new(&mut body, MAX_PAGE);
+            self.call(&call, &mut sink, probe).await?;
+            if sink.overflow {
+                return Err(too_long("page of the listing"));
+            }
+            let mut truncated = false;
+            let mut marked = false;
+            next.clear();
+            xml::leaves(&body, |path, text| match *path {
+                [_, "Contents", "Key"] | [_, "CommonPrefixes", "Prefix"] => {
+                    items += 1;
+                    // ListObjects without a delimiter goes on behind the last key.
+                    if !v2 && !marked {
+                        set(&mut next, text);
+                    }
+                }
+                [_, "IsTruncated"] => truncated = text.is("true"),
+                [_, "NextContinuationToken"] if v2 => set(&mut next, text),
+                [_, "NextMarker"] if !v2 && !text.is_empty() => {
+                    set(&mut next, text);
+                    marked = true;
+                }
+                _ => {}
+            })
+            .map_err(|e| unreadable("listing", e))?;
+            pages += 1;
+            if !truncated || (op.pages > 0 && pages >= op.pages) {
+                return Ok(Completion { items, ..DONE });
+            }
+            if next.is_empty() || *next == *from {
+                return Err(no_way_on());
+            }
+            std::mem::swap(&mut from, &mut next);
+        }
+    }
+
+    pub(crate) async fn list_uploads(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        let mut query = Buffer::take();
+        let mut body = Buffer::take();
+        // Where to continue, and where the page before began.
+        let (mut key, mut upload) = (Buffer::take(), Buffer::take());
+        let (mut next_key, mut next_upload) = (Buffer::take(), Buffer::take());
+        let mut items = 0;
+        let mut pages = 0;
+        loop {
+            uploads_query(
+                &mut query,
+                request.delimiter,
+                &key,
+                op.count,
+                request.key,
+                &upload,
+            );
+            let mut call = Call::new("GET", request.bucket, "");
+            call.query = &query;
+            let mut sink = Collect::new(&mut body, MAX_PAGE);
+            self.call(&call, &mut sink, probe).await?;
+            if sink.overflow {
+                return Err(too_long("page of uploads"));
+            }
+            let mut truncated = false;
+            next_key.clear();
+            next_upload.clear();
+            xml::leaves(&body, |path, text| match *path {
+                [_, "Upload", "UploadId"] | [_, "CommonPrefixes", "Prefix"] => items += 1,
+                [_, "IsTruncated"] => truncated = text.is("true"),
+                [_, "NextKeyMarker"] => set(&mut next_key, text),
+                [_, "NextUploadIdMarker"] => set(&mut next_upload, text),
+                _ => {}
+            })
+            .map_err(|e| unreadable("list of uploads", e))?;
+            pages += 1;
+            if !truncated || (op.pages > 0 && pages >= op.pages) {
+                return Ok(Completion { items, ..DONE });
+            }
+            let stays = *next_key == *key && *next_upload == *upload;
+            if next_key.is_empty() || stays {
+                return Err(no_way_on());
+            }
+            std::mem::swap(&mut key, &mut next_key);
+            std::mem::swap(&mut upload, &mut next_upload);
+        }
+    }
+
+    pub(crate) async fn delete_many(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let count = request.op.count;
+        let rejected = |text: String| OpError::new(ErrorKind::Rejected, text);
+        if count == 0 || count > MAX_DELETE {
+            return Err(rejected(format!(
+                "delete-many takes 1 to {MAX_DELETE} keys per request, not {count}"
+            )));
+        }
+        let Some(keys) = request.keys else {
+            return Err(rejected(
+                "delete-many was asked for without keys".to_owned(),
+            ));
+        };
+        let mut document = Buffer::take();
+        begin_delete(&mut document);
+        // The renderer wants a `String`: lend it the memory of a pooled buffer.
+        let mut lent = Buffer::take();
+        let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
+        for i in 0..count {
+            keys.render(i, &mut key);
+            push_delete(&mut document, &key);
+        }
+        *lent = key.into_bytes();
+        end_delete(&mut document);
+        self.delete_document(request.bucket, &document, probe)
+            .await?;
+        Ok(Completion {
+            items: count,
+            ..DONE
+        })
+    }
+
+    /// Sends a deletion and reads which keys failed.
+    pub(crate) async fn delete_document(
+        &mut self,
+        bucket: &str,
+        document: &[u8],
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut call = Call::new("POST", bucket, "");
+        call.query = b"delete=";
+        call.body = Body::Document(document);
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, 8 * MAX_DOCUMENT);
+        let reply = self.call(&call, &mut sink, probe).await?;
+        self.check_late_error(reply.status, &body)?;
+        if body.is_empty() {
+            return Ok(());
+        }
+        let mut failed = 0u64;
+        let mut first = None;
+        xml::leaves(&body, |path, text| match *path {
+            [_, "Error", "Code"] => {
+                failed += 1;
+                first.get_or_insert_with(ErrorDocument::default).code = text.get();
+            }
+            [_, "Error", "Message"] if failed <= 1 => {
+                first.get_or_insert_with(ErrorDocument::default).message = text.get();
+            }
+            _ => {}
+        })
+        .map_err(|e| unreadable("answer to the deletion", e))?;
+        match first {
+            None => Ok(()),
+            Some(document) => {
+                // There is no status per key; the code says what it would have been.
+                let mut error = self.refused_as(500, &document);
+                error.detail =
+                    format!("{failed} keys were not deleted; {}", error.detail).into_boxed_str();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The query of ListMultipartUploads.
+pub(crate) fn uploads_query(
+    query: &mut Vec<u8>,
+    delimiter: &str,
+    key: &[u8],
+    count: u64,
+    prefix: &str,
+    upload: &[u8],
+) {
+    query.clear();
+    if !delimiter.is_empty() {
+        push_parameter(query, "delimiter", delimiter);
+    }
+    if !key.is_empty() {
+        push_parameter(query, "key-marker", as_text(key));
+    }
+    if count > 0 {
+        push_number(query, "max-uploads", count);
+    }
+    push_parameter(query, "prefix", prefix);
+    if !upload.is_empty() {
+        push_parameter(query, "upload-id-marker", as_text(upload));
+    }
+    push_parameter(query, "uploads", "");
+}
+
+pub(crate) fn begin_delete(document: &mut Vec<u8>) {
+    document.extend_from_slice(
+        b"<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>",
+    );
+}
+
+pub(crate) fn push_delete(document: &mut Vec<u8>, key: &str) {
+    document.extend_from_slice(b"<Object><Key>");
+    xml::push_escaped(document, key);
+    document.extend_from_slice(b"</Key></Object>");
+}
+
+pub(crate) fn end_delete(document: &mut Vec<u8>) {
+    document.extend_from_slice(b"</Delete>");
+}

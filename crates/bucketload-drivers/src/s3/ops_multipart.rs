@@ -1,0 +1,311 @@
+//! Multipart uploads: one operation of the workload, several requests.
+//!
+//! An operation that fails half-way leaves its unfinished upload behind: cancelling it would be a
+//! request that nobody asked for. Clean-up aborts what is left (`Admin::abort_uploads`).
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{Op, Request};
+use bucketload_core::record::Probe;
+
+use super::checksum::Span;
+use super::config::ChecksumAlgorithm;
+use super::encode;
+use super::exchange::{Collect, Ignore, Sink};
+use super::ops_list::{as_text, push_number, push_parameter};
+use super::ops_object::{DONE, MAX_DOCUMENT, content_of, push_source, unreadable};
+use super::pool::Buffer;
+use super::prepare::{Body, Call, Hashes, Outgoing};
+use super::session::S3Session;
+use super::xml;
+
+/// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
+const MAX_PARTS: u64 = 10_000;
+
+/// Keeps the entity tag of a part.
+struct PartSink<'a> {
+    etag: &'a mut Vec<u8>,
+}
+
+impl Sink for PartSink<'_> {
+    fn field(&mut self, name: &str, value: &[u8]) {
+        if name.eq_ignore_ascii_case("etag") {
+            self.etag.clear();
+            self.etag.extend_from_slice(value);
+        }
+    }
+}
+
+/// Cuts `size` bytes into parts of `part` bytes (0 = one part); at least one part, since an upload
+/// needs one.
+fn parts_of(size: u64, part: u64) -> Result<(u64, u64), OpError> {
+    let part = if part == 0 { size.max(1) } else { part };
+    let count = size.div_ceil(part).max(1);
+    if count > MAX_PARTS {
+        return Err(OpError::new(
+            ErrorKind::Rejected,
+            format!(
+                "{size} bytes in parts of {part} make {count} parts, more than the {MAX_PARTS} \
+                 that S3 allows; raise the part size"
+            ),
+        ));
+    }
+    Ok((count, part))
+}
+
+fn begin_complete(document: &mut Vec<u8>) {
+    document.extend_from_slice(
+        b"<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">",
+    );
+}
+
+fn push_part(
+    document: &mut Vec<u8>,
+    number: u64,
+    etag: &[u8],
+    checksum: Option<(ChecksumAlgorithm, &[u8])>,
+) {
+    document.extend_from_slice(b"<Part>");
+    if let Some((algorithm, value)) = checksum {
+        let name = algorithm.element().as_bytes();
+        for piece in [b"<", name, b">", value, b"</", name, b">"] {
+            document.extend_from_slice(piece);
+        }
+    }
+    document.extend_from_slice(b"<ETag>");
+    xml::push_escaped(document, as_text(etag));
+    document.extend_from_slice(b"</ETag><PartNumber>");
+    encode::push_decimal(document, number);
+    document.extend_from_slice(b"</PartNumber></Part>");
+}
+
+fn part_query(query: &mut Vec<u8>, number: u64, upload: &[u8]) {
+    query.clear();
+    push_number(query, "partNumber", number);
+    push_parameter(query, "uploadId", as_text(upload));
+}
+
+fn missing(what: &str) -> OpError {
+    OpError::new(ErrorKind::Protocol, format!("the answer has no {what}"))
+}
+
+impl S3Session {
+    pub(crate) async fn multipart_put(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let content = content_of(request)?;
+        let (count, part) = parts_of(content.size(), request.op.count)?;
+        let span_of = |number: u64| {
+            let offset = (number - 1) * part;
+            let len = part.min(content.size() - offset);
+            Span {
+                content,
+                offset,
+                len,
+            }
+        };
+        // Hashing is not part of the operation: it is done for all parts before the first request.
+        let mut digests = Buffer::take();
+        let mut hashes = std::mem::take(&mut self.hashes);
+        hashes.clear();
+        for number in 1..=count {
+            let from = digests.len();
+            let one = Hashes::of(self.shared.config(), span_of(number), &mut digests);
+            hashes.push((one, from..digests.len()));
+        }
+        let checksum = self.shared.config().checksum;
+        let mut upload = Buffer::take();
+        self.create_upload(request, checksum, &mut upload, probe)
+            .await?;
+        let mut query = Buffer::take();
+        let mut document = Buffer::take();
+        let mut etag = Buffer::take();
+        begin_complete(&mut document);
+        for (number, (hashes, chunks)) in (1..=count).zip(&hashes) {
+            part_query(&mut query, number, &upload);
+            let mut call = Call::new("PUT", request.bucket, request.key);
+            call.query = &query;
+            call.body = Body::Content(Outgoing {
+                span: span_of(number),
+                hashes: *hashes,
+                digests: &digests[chunks.clone()],
+            });
+            etag.clear();
+            self.call(&call, &mut PartSink { etag: &mut etag }, probe)
+                .await?;
+            if etag.is_empty() {
+                return Err(missing("ETag of the part"));
+            }
+            let sum = checksum.zip(hashes.sum.as_ref());
+            let sum = sum.map(|(algorithm, sum)| (algorithm, sum.as_bytes()));
+            push_part(&mut document, number, &etag, sum);
+        }
+        self.hashes = hashes;
+        self.complete_upload(request, &upload, &mut document, probe)
+            .await?;
+        Ok(Completion {
+            bytes: content.size(),
+            items: count,
+            ..DONE
+        })
+    }
+
+    pub(crate) async fn multipart_copy(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        // An object of unknown size is copied as one part: a part without a range is all of it.
+        let whole = op.size == Op::UNKNOWN_SIZE || op.size == 0;
+        let (count, part) = if whole {
+            (1, 0)
+        } else {
+            parts_of(op.size, op.count)?
+        };
+        let mut upload = Buffer::take();
+        self.create_upload(request, None, &mut upload, probe)
+            .await?;
+        let mut source = Buffer::take();
+        push_source(&mut source, request);
+        let mut query = Buffer::take();
+        let mut range = Buffer::take();
+        let mut document = Buffer::take();
+        let mut body = Buffer::take();
+        let mut etag = Buffer::take();
+        begin_complete(&mut document);
+        for number in 1..=count {
+            part_query(&mut query, number, &upload);
+            let mut call = Call::new("PUT", request.bucket, request.key);
+            call.query = &query;
+            call.headers.push("x-amz-copy-source", &source);
+            if !whole {
+                let offset = (number - 1) * part;
+                range.clear();
+                range.extend_from_slice(b"bytes=");
+                encode::push_decimal(&mut range, offset);
+                range.push(b'-');
+                encode::push_decimal(&mut range, (offset + part).min(op.size) - 1);
+                call.headers.push("x-amz-copy-source-range", &range);
+            }
+            let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
+            let reply = self.call(&call, &mut sink, probe).await?;
+            self.check_late_error(reply.status, &body)?;
+            etag.clear();
+            xml::leaves(&body, |path, text| {
+                if path.last() == Some(&"ETag") {
+                    etag.clear();
+                    text.push_to(&mut etag);
+                }
+            })
+            .map_err(|e| unreadable("answer to the part's copy", e))?;
+            if etag.is_empty() {
+                return Err(missing("ETag of the copied part"));
+            }
+            push_part(&mut document, number, &etag, None);
+        }
+        self.complete_upload(request, &upload, &mut document, probe)
+            .await?;
+        Ok(Completion {
+            items: count,
+            ..DONE
+        })
+    }
+
+    pub(crate) async fn multipart_abort(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut upload = Buffer::take();
+        self.create_upload(request, None, &mut upload, probe)
+            .await?;
+        self.abort_upload(request.bucket, request.key, &upload, probe)
+            .await?;
+        Ok(DONE)
+    }
+
+    /// Starts an upload and stores its id in `upload`.
+    async fn create_upload(
+        &mut self,
+        request: &Request<'_>,
+        checksum: Option<ChecksumAlgorithm>,
+        upload: &mut Vec<u8>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut call = Call::new("POST", request.bucket, request.key);
+        call.query = b"uploads=";
+        if let Some(algorithm) = checksum {
+            let name = algorithm.api_name().as_bytes();
+            call.headers.push("x-amz-checksum-algorithm", name);
+            if algorithm == ChecksumAlgorithm::Crc64Nvme {
+                // The only type that this algorithm has for multipart objects.
+                call.headers.push("x-amz-checksum-type", b"FULL_OBJECT");
+            }
+        }
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
+        self.call(&call, &mut sink, probe).await?;
+        xml::leaves(&body, |path, text| {
+            if matches!(path, [_, "UploadId"]) {
+                upload.clear();
+                text.push_to(upload);
+            }
+        })
+        .map_err(|e| unreadable("answer to the upload's creation", e))?;
+        if upload.is_empty() {
+            return Err(missing("UploadId"));
+        }
+        Ok(())
+    }
+
+    async fn complete_upload(
+        &mut self,
+        request: &Request<'_>,
+        upload: &[u8],
+        document: &mut Vec<u8>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        document.extend_from_slice(b"</CompleteMultipartUpload>");
+        let mut query = Buffer::take();
+        push_parameter(&mut query, "uploadId", as_text(upload));
+        let mut call = Call::new("POST", request.bucket, request.key);
+        call.query = &query;
+        call.body = Body::Document(document);
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
+        let reply = self.call(&call, &mut sink, probe).await?;
+        self.check_late_error(reply.status, &body)
+    }
+
+    pub(crate) async fn abort_upload(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        upload: &[u8],
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut query = Buffer::take();
+        push_parameter(&mut query, "uploadId", as_text(upload));
+        let mut call = Call::new("DELETE", bucket, key);
+        call.query = &query;
+        self.call(&call, &mut Ignore, probe).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts_of;
+
+    #[test]
+    fn parts_cover_the_object() {
+        assert_eq!(parts_of(0, 5).unwrap(), (1, 5));
+        assert_eq!(parts_of(10, 5).unwrap(), (2, 5));
+        assert_eq!(parts_of(11, 5).unwrap(), (3, 5));
+        assert_eq!(parts_of(11, 0).unwrap(), (1, 11));
+        assert!(parts_of(10_001, 1).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! Buffers that a request owns only while it is in flight.
+//!
+//! Every load thread keeps the buffers its sessions have used, so that a steady state allocates
+//! nothing and an idle session owns nothing. There are never more than the largest number that
+//! was in use at once, and never more than [`KEPT_BYTES`].
+
+use std::cell::{Cell, RefCell};
+use std::ops::{Deref, DerefMut};
+
+/// Bytes kept per thread.
+const KEPT_BYTES: usize = 64 << 20;
+
+thread_local! {
+    static FREE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static FREE_BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An empty buffer with the memory of an earlier one; goes back when dropped.
+#[derive(Debug)]
+pub(crate) struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// Takes a buffer of the thread.
+    pub(crate) fn take() -> Self {
+        let bytes = FREE.with_borrow_mut(Vec::pop);
+        match bytes {
+            Some(bytes) => {
+                FREE_BYTES.set(FREE_BYTES.get() - bytes.capacity());
+                Self(bytes)
+            }
+            None => Self(Vec::with_capacity(1024)),
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0);
+        bytes.clear();
+        let capacity = bytes.capacity();
+        // A session may be dropped while the thread's locals are being destroyed.
+        let _ = FREE_BYTES.try_with(|total| {
+            if total.get() + capacity <= KEPT_BYTES {
+                total.set(total.get() + capacity);
+                let _ = FREE.try_with(|free| free.borrow_mut().push(bytes));
+            }
+        });
+    }
+}
+
+impl Deref for Buffer {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Buffer;
+
+    #[test]
+    fn memory_is_used_again() {
+        let mut first = Buffer::take();
+        first.resize(5000, 1);
+        let at = first.as_ptr();
+        drop(first);
+        let second = Buffer::take();
+        assert!(second.is_empty());
+        assert_eq!(second.as_ptr(), at);
+    }
+}

@@ -1,0 +1,150 @@
+//! SHA-256 and HMAC with states that can be kept and continued.
+//!
+//! A signature is cheap when its constant parts are hashed once: [`Midstate`] is the state after a
+//! whole number of blocks, [`HmacKey`] holds the two states in which every HMAC of a key begins.
+
+use sha2::block_api::compress256;
+
+/// The initial state (FIPS 180-4, section 5.3.3).
+const INITIAL: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+
+#[cfg(test)]
+thread_local! {
+    /// Blocks compressed on this thread.
+    pub(crate) static BLOCKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
+    #[cfg(test)]
+    BLOCKS.set(BLOCKS.get() + blocks.len() as u64);
+    compress256(state, blocks);
+}
+
+/// A SHA-256 computation after a whole number of 64-byte blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Midstate {
+    state: [u32; 8],
+    bytes: u64,
+}
+
+impl Midstate {
+    /// Nothing absorbed.
+    pub(crate) const NEW: Self = Self {
+        state: INITIAL,
+        bytes: 0,
+    };
+
+    /// Absorbs the whole blocks of `data` and returns the rest, shorter than a block.
+    pub(crate) fn absorb<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
+        let (blocks, rest) = data.as_chunks::<64>();
+        if !blocks.is_empty() {
+            compress(&mut self.state, blocks);
+            self.bytes += 64 * blocks.len() as u64;
+        }
+        rest
+    }
+
+    /// The digest of everything absorbed followed by `tail`.
+    pub(crate) fn finish(mut self, tail: &[u8]) -> [u8; 32] {
+        let bits = (self.bytes + tail.len() as u64) * 8;
+        let rest = self.absorb(tail);
+        // Padding: 0x80, zeros, and the length in the last 8 bytes of one or two blocks.
+        let mut last = [0; 128];
+        last[..rest.len()].copy_from_slice(rest);
+        last[rest.len()] = 0x80;
+        let blocks = (rest.len() + 9).div_ceil(64);
+        last[64 * blocks - 8..64 * blocks].copy_from_slice(&bits.to_be_bytes());
+        compress(&mut self.state, &last.as_chunks().0[..blocks]);
+        let mut out = [0; 32];
+        for (bytes, word) in out.as_chunks_mut().0.iter_mut().zip(self.state) {
+            *bytes = word.to_be_bytes();
+        }
+        out
+    }
+}
+
+/// The SHA-256 of `data`.
+pub(crate) fn sha256(data: &[u8]) -> [u8; 32] {
+    Midstate::NEW.finish(data)
+}
+
+/// An HMAC-SHA256 key, as the states after its inner and outer padding (RFC 2104).
+#[derive(Clone, Copy)]
+pub(crate) struct HmacKey {
+    pub(crate) inner: Midstate,
+    outer: Midstate,
+}
+
+impl HmacKey {
+    pub(crate) fn new(key: &[u8]) -> Self {
+        let mut block = [0; 64];
+        if key.len() > block.len() {
+            block[..32].copy_from_slice(&sha256(key));
+        } else {
+            block[..key.len()].copy_from_slice(key);
+        }
+        let pad = |byte: u8| {
+            let mut state = Midstate::NEW;
+            state.absorb(&block.map(|b| b ^ byte));
+            state
+        };
+        Self {
+            inner: pad(0x36),
+            outer: pad(0x5c),
+        }
+    }
+
+    /// The HMAC of `message`.
+    pub(crate) fn mac(&self, message: &[u8]) -> [u8; 32] {
+        self.mac_from(self.inner, message)
+    }
+
+    /// The HMAC of a message whose beginning was absorbed into a copy of [`HmacKey::inner`].
+    pub(crate) fn mac_from(&self, inner: Midstate, rest: &[u8]) -> [u8; 32] {
+        self.outer.finish(&inner.finish(rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hmac::{Hmac, KeyInit, Mac};
+    use proptest::prelude::*;
+    use sha2::{Digest, Sha256};
+
+    use super::{HmacKey, Midstate, sha256};
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_reference(
+            data in prop::collection::vec(any::<u8>(), 0..400),
+            key in prop::collection::vec(any::<u8>(), 0..150),
+            cut in 0usize..6,
+        ) {
+            prop_assert_eq!(&sha256(&data)[..], &Sha256::digest(&data)[..]);
+            let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+            mac.update(&data);
+            let want = mac.finalize().into_bytes();
+            let ours = HmacKey::new(&key);
+            prop_assert_eq!(&ours.mac(&data)[..], &want[..]);
+            let cut = (64 * cut).min(data.len() / 64 * 64);
+            let mut inner = ours.inner;
+            prop_assert!(inner.absorb(&data[..cut]).is_empty());
+            prop_assert_eq!(&ours.mac_from(inner, &data[cut..])[..], &want[..]);
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_block_is_handed_back() {
+        let mut state = Midstate::NEW;
+        assert_eq!(state.absorb(&[7; 130]), &[7; 2]);
+    }
+}

@@ -1,0 +1,284 @@
+//! A scripted HTTP responder on loopback, and what the tests need to make requests.
+//!
+//! The responder runs on the test's own thread. A script maps each request to an [`Answer`];
+//! everything received is recorded.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use bucketload_core::driver::{Driver, WorkerId};
+use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::record::Probe;
+use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, S3Session};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{LocalSet, spawn_local};
+
+/// A request as it was received.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    /// Number of the connection, from 1.
+    pub(crate) connection: usize,
+}
+
+impl Received {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.method, self.target)
+    }
+}
+
+/// What the responder does with a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// Bytes sent.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the connection is closed afterwards.
+    pub(crate) close: bool,
+    /// Whether to answer before the body is read, and leave it unread.
+    pub(crate) early: bool,
+    /// Whether to say nothing and keep the connection open.
+    pub(crate) silent: bool,
+}
+
+impl Answer {
+    pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            bytes: bytes.into(),
+            close: false,
+            early: false,
+            silent: false,
+        }
+    }
+
+    pub(crate) fn status(status: u16, body: impl AsRef<[u8]>) -> Self {
+        Self::with_fields(status, "", body)
+    }
+
+    /// `fields` are complete lines.
+    pub(crate) fn with_fields(status: u16, fields: &str, body: impl AsRef<[u8]>) -> Self {
+        let body = body.as_ref();
+        let mut bytes = format!(
+            "HTTP/1.1 {status} Whatever\r\nContent-Length: {}\r\n{fields}\r\n",
+            body.len()
+        )
+        .into_bytes();
+        bytes.extend_from_slice(body);
+        Self::raw(bytes)
+    }
+
+    pub(crate) fn ok(body: impl AsRef<[u8]>) -> Self {
+        Self::status(200, body)
+    }
+
+    pub(crate) fn error(status: u16, code: &str) -> Self {
+        Self::status(
+            status,
+            format!("<Error><Code>{code}</Code><Message>because</Message></Error>"),
+        )
+    }
+
+    pub(crate) fn closing(mut self) -> Self {
+        self.close = true;
+        self
+    }
+
+    pub(crate) fn early(mut self) -> Self {
+        self.early = true;
+        self
+    }
+}
+
+/// A running responder.
+#[derive(Clone)]
+pub(crate) struct Responder {
+    pub(crate) addr: SocketAddr,
+    pub(crate) received: Rc<RefCell<Vec<Received>>>,
+    pub(crate) connections: Rc<Cell<usize>>,
+}
+
+impl Responder {
+    /// Starts one; `script` sees the head of a request and, unless the answer is early, its body.
+    pub(crate) async fn start(script: impl Fn(&Received) -> Answer + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let responder = Self {
+            addr: listener.local_addr().unwrap(),
+            received: Rc::default(),
+            connections: Rc::default(),
+        };
+        let (this, script) = (responder.clone(), Rc::new(script));
+        spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                this.connections.set(this.connections.get() + 1);
+                spawn_local(serve(this.clone(), stream, Rc::clone(&script)));
+            }
+        });
+        responder
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.received.borrow().iter().map(Received::line).collect()
+    }
+
+    pub(crate) fn last(&self) -> Received {
+        self.received.borrow().last().cloned().unwrap()
+    }
+
+    pub(crate) fn config(&self) -> S3Config {
+        let endpoint = Endpoint::parse(&format!("http://{}", self.addr), "test").unwrap();
+        let credentials = Credentials::new("AKID", "secretsecret");
+        S3Config::new(vec![endpoint], "us-east-1", Some(credentials))
+    }
+
+    pub(crate) async fn session(&self) -> S3Session {
+        open(self.config()).await
+    }
+}
+
+pub(crate) async fn open(config: S3Config) -> S3Session {
+    let driver = S3Driver::new(config).unwrap();
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    driver.open(worker, &mut probe()).await.unwrap()
+}
+
+async fn serve<S: Fn(&Received) -> Answer>(this: Responder, mut stream: TcpStream, script: Rc<S>) {
+    let connection = this.connections.get();
+    let mut held = Vec::new();
+    loop {
+        let Some(mut request) = head(&mut stream, &mut held).await else {
+            return;
+        };
+        request.connection = connection;
+        let length: usize = request
+            .header("content-length")
+            .map_or(0, |v| v.parse().unwrap());
+        let mut answer = script(&request);
+        if !answer.early {
+            while held.len() < length {
+                if read(&mut stream, &mut held).await == 0 {
+                    return;
+                }
+            }
+            request.body = held.drain(..length).collect();
+            answer = script(&request);
+        }
+        this.received.borrow_mut().push(request);
+        if answer.silent {
+            // Until the client gives up.
+            while read(&mut stream, &mut held).await > 0 {}
+            return;
+        }
+        if stream.write_all(&answer.bytes).await.is_err() {
+            return;
+        }
+        if answer.early {
+            // An orderly end while the rest of the body keeps coming would be answered by a
+            // reset that could overtake the answer.
+            stream.shutdown().await.unwrap();
+            while read(&mut stream, &mut held).await > 0 {
+                held.clear();
+            }
+            return;
+        }
+        if answer.close {
+            return;
+        }
+    }
+}
+
+async fn read(stream: &mut TcpStream, held: &mut Vec<u8>) -> usize {
+    let mut buffer = vec![0; 64 * 1024];
+    let n = stream.read(&mut buffer).await.unwrap_or(0);
+    held.extend_from_slice(&buffer[..n]);
+    n
+}
+
+async fn head(stream: &mut TcpStream, held: &mut Vec<u8>) -> Option<Received> {
+    let end = loop {
+        if let Some(at) = held.windows(4).position(|w| w == b"\r\n\r\n") {
+            break at;
+        }
+        if read(stream, held).await == 0 {
+            return None;
+        }
+    };
+    let text = String::from_utf8(held.drain(..end + 4).collect()).unwrap();
+    let mut lines = text.trim_end().split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    Some(Received {
+        method: first.next()?.to_owned(),
+        target: first.next()?.to_owned(),
+        headers: lines
+            .map(|line| line.split_once(": ").unwrap())
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        body: Vec::new(),
+        connection: 0,
+    })
+}
+
+/// Runs `test` on a current-thread runtime with a `LocalSet`.
+pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, test)
+}
+
+/// A probe whose clock counts its readings: instants are in the order in which they were taken.
+pub(crate) fn probe() -> Probe {
+    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
+    Probe::new(|| {
+        TICKS.set(TICKS.get() + 1);
+        TICKS.get()
+    })
+}
+
+pub(crate) fn op(class: OpClass, size: u64) -> Op {
+    Op {
+        seq: 0,
+        class,
+        entry: 0,
+        keyset: 0,
+        key: 0,
+        source_key: 0,
+        source_keyset: 0,
+        version: 0,
+        size,
+        range: None,
+        count: 0,
+        pages: 0,
+    }
+}
+
+pub(crate) fn request(class: OpClass, size: u64) -> Request<'static> {
+    Request {
+        op: op(class, size),
+        bucket: "bucket",
+        key: "key",
+        source: "",
+        delimiter: "",
+        keys: None,
+        content: None,
+        verify: false,
+    }
+}

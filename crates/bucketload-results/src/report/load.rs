@@ -1,0 +1,279 @@
+//! Load charts of a phase: offered and completed work over time, concurrency, client, and the
+//! distribution of the throughput.
+
+use super::page::{Axis, Chart, Mark, Section, Series, Table};
+use super::units;
+use crate::result::{PhaseResult, ThroughputDistribution};
+
+/// The load section of a phase.
+pub(super) fn section(phase: &PhaseResult) -> Section {
+    let series = &phase.series;
+    let time = || Axis::linear("time", "s");
+    let line = |values: &[f64]| -> Vec<(f64, Option<f64>)> {
+        series
+            .t_s
+            .iter()
+            .zip(values)
+            .map(|(&t, &y)| (t, Some(y)))
+            .collect()
+    };
+    let chart = |title: &str, y: Axis, lines: &[(&str, &[f64], bool)]| {
+        let mut chart = Chart::lines(title, time(), y);
+        if phase.window.warmup_ns > 0 {
+            let x = phase.window.warmup_ns as f64 / 1e9;
+            chart.marks.push(Mark {
+                x,
+                label: "end of warm-up".to_owned(),
+            });
+        }
+        for &(name, values, dash) in lines {
+            if values.iter().any(|&v| v != 0.0) || lines.len() == 1 {
+                chart.series.push(Series {
+                    name: name.to_owned(),
+                    points: line(values),
+                    dash,
+                    ..Series::default()
+                });
+            }
+        }
+        chart
+    };
+    let mut charts = vec![chart(
+        "Operations offered and completed",
+        Axis::linear("operations", "/s"),
+        &[
+            ("completed", &series.ops_per_s, false),
+            ("offered", &series.offered_ops_per_s, true),
+            ("failed", &series.failed_per_s, false),
+        ],
+    )];
+    if series.bytes_per_s.iter().any(|&v| v > 0.0) {
+        charts.push(chart(
+            "Throughput offered and completed",
+            Axis::linear("object bytes", "B/s"),
+            &[
+                ("completed", &series.bytes_per_s, false),
+                ("offered", &series.offered_bytes_per_s, true),
+            ],
+        ));
+    }
+    charts.push(chart(
+        "Operations in flight",
+        Axis::linear("operations", ""),
+        &[
+            ("in flight", &series.in_flight, false),
+            ("open sessions", &series.sessions, true),
+        ],
+    ));
+    let late: Vec<f64> = series.late_p99_ms.iter().map(|ms| ms * 1e6).collect();
+    charts.push(chart(
+        "Client lag, 99th percentile",
+        Axis::linear("timer lateness and build", "ns"),
+        &[("p99", &late, false)],
+    ));
+    charts.push(chart(
+        "Machine",
+        Axis {
+            min: Some(0.0),
+            max: Some(1.0),
+            ..Axis::linear("busy share of all cores", "%")
+        },
+        &[("busy", &series.machine_busy, false)],
+    ));
+    Section {
+        title: "Load".to_owned(),
+        intro: "What was asked of the store and what it did.".to_owned(),
+        tables: vec![client(phase), steadiness(phase)],
+        charts,
+    }
+}
+
+fn client(phase: &PhaseResult) -> Table {
+    let use_ = &phase.client;
+    let share = |value: Option<f64>| value.map(units::percent);
+    let rows = [
+        (
+            "client CPU per operation",
+            use_.cpu_us_per_op.map(|us| units::ns(us * 1e3)),
+        ),
+        (
+            "of that, load threads",
+            use_.load_cpu_us_per_op.map(|us| units::ns(us * 1e3)),
+        ),
+        (
+            "headroom against the null target",
+            use_.headroom.map(|x| format!("{}×", units::number(x))),
+        ),
+        ("busiest load thread", share(use_.busiest_thread)),
+        ("whole machine busy", share(use_.machine_busy)),
+        ("of that, soft interrupts", share(use_.machine_softirq)),
+        ("stolen by the hypervisor", share(use_.machine_steal)),
+        ("network line rate used", share(use_.nic)),
+        (
+            "largest resident memory",
+            Some(units::bytes(use_.rss_max_bytes as f64)),
+        ),
+    ];
+    Table {
+        title: "Client".to_owned(),
+        rows: rows
+            .into_iter()
+            .filter_map(|(name, value)| value.map(|value| vec![name.to_owned(), value]))
+            .collect(),
+        ..Table::default()
+    }
+}
+
+fn steadiness(phase: &PhaseResult) -> Table {
+    Table {
+        title: "Steadiness".to_owned(),
+        head: [
+            "series",
+            "state",
+            "warm-up cut",
+            "trend over the window",
+            "second half over first",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        rows: phase
+            .steadiness
+            .iter()
+            .map(|s| {
+                let checks = s.assessment.checks.as_ref();
+                let cut = s.assessment.cut_bins * s.bin_ns;
+                vec![
+                    s.name.clone(),
+                    format!("{:?}", s.assessment.state),
+                    units::ns(cut as f64),
+                    checks.map_or_else(|| "–".into(), |c| units::percent(c.trend)),
+                    checks.map_or_else(|| "–".into(), |c| units::percent(c.halves)),
+                ]
+            })
+            .collect(),
+        ..Table::default()
+    }
+}
+
+/// The distribution of the throughput per second with the fitted Gaussian.
+pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
+    let bytes = throughput.unit == "bytes/s";
+    let unit = if bytes { "B/s" } else { "/s" };
+    let total: u64 = throughput.histogram.iter().map(|bin| bin.count).sum();
+    let width = throughput
+        .histogram
+        .first()
+        .map_or(1.0, |bin| bin.to - bin.from);
+    let mut chart = Chart::lines(
+        "Throughput PDF",
+        Axis {
+            min: throughput.histogram.first().map(|bin| bin.from),
+            ..Axis::linear("throughput", unit)
+        },
+        Axis::linear("share of the time", "%"),
+    );
+    chart.wide = true;
+    chart.series.push(Series {
+        name: "measured".to_owned(),
+        points: throughput
+            .histogram
+            .iter()
+            .map(|bin| (bin.from, Some(bin.count as f64 / total.max(1) as f64)))
+            .collect(),
+        bars: width,
+        ..Series::default()
+    });
+    let moments = &throughput.moments;
+    let mut rows = vec![
+        vec!["mean".to_owned(), rate(moments.mean, bytes)],
+        vec!["standard deviation".to_owned(), rate(moments.sd, bytes)],
+        vec!["skewness".to_owned(), units::number(moments.skewness)],
+        vec![
+            "excess kurtosis".to_owned(),
+            units::number(moments.excess_kurtosis),
+        ],
+    ];
+    if let (Some(fit), Some(last)) = (&throughput.gaussian, throughput.histogram.last()) {
+        let from = throughput.histogram[0].from;
+        let curve = (0..=200).map(|i| from + (last.to - from) * f64::from(i) / 200.0);
+        chart.series.push(Series {
+            name: "fitted Gaussian".to_owned(),
+            points: curve
+                .map(|x| (x, Some(width * density(x, fit.mean, fit.sd))))
+                .collect(),
+            dash: true,
+            ..Series::default()
+        });
+        let claim = if !throughput.enough {
+            "fewer than 60 bins: nothing can be said about the shape"
+        } else if fit.p_value < 0.01 {
+            "rejected at 1 %"
+        } else {
+            "not rejected at 1 %"
+        };
+        let text = format!(
+            "A² {}, p {}: {claim}",
+            units::number(fit.anderson_darling),
+            units::number(fit.p_value)
+        );
+        rows.push(vec!["normality (Anderson-Darling)".to_owned(), text]);
+    }
+    for (name, excess) in [
+        ("bytes", &throughput.excess_bytes),
+        ("operations", &throughput.excess_ops),
+    ] {
+        if let Some(excess) = excess {
+            let ci = excess.ci.map_or_else(String::new, |(lo, hi)| {
+                format!(
+                    " (95 % interval {} to {})",
+                    units::number(lo),
+                    units::number(hi)
+                )
+            });
+            rows.push(vec![
+                format!("excess dispersion of {name}"),
+                format!(
+                    "{}{ci}; 1 means the store adds no fluctuation",
+                    units::number(excess.ratio)
+                ),
+            ]);
+        }
+    }
+    for d in &throughput.dispersion {
+        let show = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), units::number);
+        rows.push(vec![
+            format!("index of dispersion at {} s", units::number(d.window_s)),
+            format!(
+                "offered {}, completed {}",
+                show(d.offered),
+                show(d.completed)
+            ),
+        ]);
+    }
+    Section {
+        title: "Throughput distribution".to_owned(),
+        intro: format!(
+            "Per {} s over the measured window.",
+            units::number(throughput.bin_s)
+        ),
+        tables: vec![Table {
+            rows,
+            ..Table::default()
+        }],
+        charts: vec![chart],
+    }
+}
+
+fn rate(value: f64, bytes: bool) -> String {
+    if bytes {
+        format!("{}/s", units::bytes(value))
+    } else {
+        format!("{}/s", units::number(value))
+    }
+}
+
+/// Density of the normal distribution.
+fn density(x: f64, mean: f64, sd: f64) -> f64 {
+    let z = (x - mean) / sd;
+    (-0.5 * z * z).exp() / (sd * (2.0 * std::f64::consts::PI).sqrt())
+}

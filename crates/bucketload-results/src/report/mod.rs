@@ -1,0 +1,48 @@
+//! The HTML report: one file that loads nothing from elsewhere.
+//!
+//! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
+//! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
+//! of a phase, `workload` the comparison with theory, `environment` the rest.
+
+mod environment;
+mod latency;
+mod load;
+pub mod page;
+mod summary;
+mod units;
+mod workload;
+
+use crate::result::{PhaseResult, RunResult};
+use page::{Page, Section};
+
+/// The report of a run as a self-contained HTML page.
+#[must_use]
+pub fn html(result: &RunResult) -> String {
+    page(result).render()
+}
+
+fn page(result: &RunResult) -> Page {
+    let mut page = summary::head(result);
+    for phase in result.measured() {
+        page.sections.extend(phase_sections(phase));
+    }
+    page.sections.extend(environment::other_phases(result));
+    page.sections.extend(environment::failures(result));
+    page.sections.push(environment::environment(result));
+    page
+}
+
+fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
+    let mut sections = vec![
+        summary::classes(phase),
+        latency::section(phase),
+        load::section(phase),
+    ];
+    if let Some(throughput) = &phase.throughput {
+        sections.push(load::distribution(throughput));
+    }
+    if !phase.realised.is_empty() {
+        sections.push(workload::section(phase));
+    }
+    sections
+}

@@ -1,0 +1,234 @@
+//! The head of the report and the table of operation classes.
+
+use bucketload_core::stats::batch::Estimate;
+use bucketload_core::stats::quantile::Print;
+use bucketload_core::verdict::Word;
+
+use super::page::{Page, Section, Table, VerdictBox};
+use super::units;
+use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+
+/// Title, verdict and headline figures.
+pub(super) fn head(result: &RunResult) -> Page {
+    let run = &result.run;
+    let name = if run.profile.is_empty() {
+        run.workload.clone()
+    } else {
+        format!("{} ({})", run.workload, run.profile)
+    };
+    let verdict = &result.verdict;
+    let mut reasons: Vec<String> = verdict
+        .reasons
+        .iter()
+        .map(|r| {
+            format!(
+                "{} ({}): {} {} {}",
+                r.word, r.rule, r.condition, r.measured, r.advice
+            )
+        })
+        .collect();
+    reasons.extend(verdict.notes.iter().map(|note| format!("Note: {note}")));
+    reasons.extend(
+        result
+            .warnings
+            .iter()
+            .map(|text| format!("Warning: {text}")),
+    );
+    Page {
+        title: format!("{name} on {}", run.target),
+        subtitle: format!(
+            "Run {}, started {}, Bucketload {}. Scenario {}, seed {}, scale {}.{}{}",
+            run.run_id,
+            run.started,
+            run.version,
+            run.scenario_hash,
+            run.seed,
+            units::number(run.scale),
+            if run.scale_note.is_empty() { "" } else { " " },
+            run.scale_note,
+        ),
+        verdict: VerdictBox {
+            word: verdict.word.name().to_owned(),
+            tone: tone(verdict.word),
+            meaning: meaning(verdict.word).to_owned(),
+            reasons,
+        },
+        facts: facts(result),
+        sections: Vec::new(),
+    }
+}
+
+fn tone(word: Word) -> &'static str {
+    match word {
+        Word::Valid => "good",
+        Word::Degraded | Word::Unsteady | Word::Overloaded => "warn",
+        Word::ClientBound | Word::Incomplete => "bad",
+    }
+}
+
+fn meaning(word: Word) -> &'static str {
+    match word {
+        Word::Valid => "The figures mean what they say and may be compared.",
+        Word::Degraded => "Measured properly, under conditions that forbid comparison.",
+        Word::Unsteady => {
+            "The measured window drifts: the figures depend on when it began and ended."
+        }
+        Word::Overloaded => {
+            "The store could not keep up: throughput is the answer, latencies depend on the length of the run."
+        }
+        Word::ClientBound => "The client limited the result: it says nothing about the store.",
+        Word::Incomplete => "The run was cut short or measured nothing.",
+    }
+}
+
+fn facts(result: &RunResult) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    for phase in result.measured() {
+        fact(
+            "operations per second",
+            units::number(phase.rates.ops_per_s.mean),
+        );
+        if phase.rates.bytes_per_s.mean > 0.0 {
+            fact(
+                "throughput",
+                format!("{}/s", units::bytes(phase.rates.bytes_per_s.mean)),
+            );
+        }
+        for class in phase.classes.iter().take(2) {
+            if let Some(p99) = class
+                .response
+                .percentile(0.99)
+                .filter(|p| p.print != Print::Omit)
+            {
+                fact(
+                    &format!("{} response p99", class.class),
+                    units::ns(p99.value_ns as f64),
+                );
+            }
+        }
+        let failed: u64 = phase.totals.failed;
+        fact("failed operations", units::count(failed));
+        if let Some(us) = phase.client.cpu_us_per_op {
+            fact("client CPU per operation", units::ns(us * 1e3));
+        }
+        if let Some(headroom) = phase.client.headroom {
+            fact("client headroom", format!("{}×", units::number(headroom)));
+        }
+    }
+    facts
+}
+
+/// Throughput, latencies and errors per operation class.
+pub(super) fn classes(phase: &PhaseResult) -> Section {
+    let window = &phase.window;
+    let mut latency = Table {
+        title: "Latency".to_owned(),
+        head: ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"].map(str::to_owned).to_vec(),
+        note: "Response time counts from the intended start, service time from the actual one. A percentile is \
+               shown when at least 10 values lie beyond it."
+            .to_owned(),
+        ..Table::default()
+    };
+    for class in &phase.classes {
+        let name = class_name(phase, class);
+        for (kind, figures) in [
+            ("response", &class.response),
+            ("service", &class.service),
+            ("first byte", &class.ttfb),
+            ("failed", &class.failed_response),
+        ] {
+            if figures.n > 0 {
+                latency
+                    .rows
+                    .push(latency_row(&format!("{name} {kind}"), figures));
+            }
+        }
+    }
+    Section {
+        title: format!("Phase {}", phase.name),
+        intro: format!(
+            "{}. Measured over {} s after {} s of warm-up ({}).",
+            phase.load.join("; "),
+            units::number(window.seconds()),
+            units::number(window.warmup_ns as f64 / 1e9),
+            if phase.open_loop {
+                "open loop: arrivals do not wait for the store"
+            } else {
+                "closed loop"
+            },
+        ),
+        tables: vec![throughput(phase), latency],
+        ..Section::default()
+    }
+}
+
+fn throughput(phase: &PhaseResult) -> Table {
+    let mut table = Table {
+        title: "Throughput and outcome".to_owned(),
+        head: [
+            "",
+            "ok",
+            "ops/s",
+            "bytes/s",
+            "failed",
+            "cancelled",
+            "retries",
+            "errors by kind",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        note: "± is the half-width of the 95 % confidence interval from batch means.".to_owned(),
+        ..Table::default()
+    };
+    for class in &phase.classes {
+        let errors: Vec<String> = class
+            .errors
+            .iter()
+            .map(|e| format!("{} {}", e.kind, units::count(e.count)))
+            .collect();
+        table.rows.push(vec![
+            class_name(phase, class),
+            units::count(class.ok),
+            estimate(&class.ops_per_s, units::number),
+            estimate(&class.bytes_per_s, units::bytes),
+            units::count(class.failed),
+            units::count(class.cancelled),
+            units::count(class.retries),
+            errors.join(", "),
+        ]);
+    }
+    table
+}
+
+/// The class, with its work where the phase has several.
+pub(super) fn class_name(phase: &PhaseResult, class: &ClassResult) -> String {
+    let several = phase.classes.iter().any(|other| other.work != class.work);
+    if several {
+        format!("{} {}", class.work_name, class.class)
+    } else {
+        class.class.to_string()
+    }
+}
+
+fn estimate(estimate: &Estimate, show: fn(f64) -> String) -> String {
+    match estimate.half_width {
+        Some(half) => format!("{} ± {}", show(estimate.mean), show(half)),
+        None => show(estimate.mean),
+    }
+}
+
+/// One row of a latency table.
+pub(super) fn latency_row(name: &str, figures: &Latency) -> Vec<String> {
+    let mut row = vec![
+        name.to_owned(),
+        units::count(figures.n),
+        units::ns(figures.mean_ns),
+    ];
+    row.extend(figures.percentiles.iter().map(|p| match p.print {
+        Print::Omit => "–".to_owned(),
+        Print::Plain | Print::Bold => units::ns(p.value_ns as f64),
+    }));
+    row.push(units::ns(figures.max_ns as f64));
+    row
+}

@@ -1,0 +1,294 @@
+//! Clean-up: deletes what this run created, and nothing else.
+//!
+//! ```text
+//!  list the prefix ──▶ pages of keys ──▶ keep the run's own names ──▶ delete batches (in parallel)
+//!  ──▶ abort unfinished uploads ──▶ remove the marker ──▶ delete the bucket, if this run made it
+//! ```
+//!
+//! Deleting while listing is safe: a listing continues after the last key it returned.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucketload_core::driver::{Admin, Driver};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::generate::names::INDEX_DIGITS;
+use bucketload_core::plan::{KeysetPlan, Plan};
+use tokio::task::JoinSet;
+
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::own::{Claim, Marker, marker_key, open_control, read_marker};
+use crate::stop::{StopHandle, StopLevel};
+
+/// Delete requests that are under way at the same time.
+const PARALLEL: usize = 8;
+/// Attempts of each request of the clean-up.
+const ATTEMPTS: u32 = 5;
+
+/// Evaluates a fallible call until it succeeds, fails for good or has been tried often enough.
+macro_rules! retry {
+    ($call:expr) => {{
+        let mut attempt = 1;
+        loop {
+            match $call.await {
+                Err(error) if error.kind.is_retryable() && attempt < ATTEMPTS => {
+                    tokio::time::sleep(Duration::from_millis(50 << attempt)).await;
+                    attempt += 1;
+                }
+                result => break result,
+            }
+        }
+    }};
+}
+
+/// What a clean-up did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CleanupReport {
+    /// Objects deleted.
+    pub objects: u64,
+    /// Unfinished multipart uploads aborted.
+    pub uploads: u64,
+    /// Objects under the prefix that are not this run's and were left alone.
+    pub foreign: u64,
+    /// Whether the bucket was deleted.
+    pub bucket_deleted: bool,
+    /// Whether all that the run created is gone.
+    pub complete: bool,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Deletes everything that the run wrote. `claim` is what the run's preflight found, if the same
+/// plan had one.
+pub(crate) async fn clean<D: Driver>(
+    driver: &Arc<D>,
+    plan: &Plan,
+    options: &RunOptions,
+    claim: Option<&Claim>,
+    stop: &StopHandle,
+) -> Result<CleanupReport, RunError> {
+    let failed = |error: OpError| RunError::Cleanup {
+        bucket: options.bucket.clone(),
+        prefix: options.prefix.clone(),
+        error,
+    };
+    let mut report = CleanupReport::default();
+    let mut session = open_control(&**driver, plan).await.map_err(failed)?;
+    let marker = read_marker(&mut session, &options.bucket, &options.prefix)
+        .await
+        .map_err(failed)?;
+    let Some(marker) = owned(marker, claim, options, &mut report) else {
+        return Ok(report);
+    };
+    let aborted = delete_objects(driver, plan, options, stop, &mut session, &mut report)
+        .await
+        .map_err(failed)?;
+    if aborted {
+        report.warnings.push(format!(
+            "clean-up was aborted; `{}/{}` still holds objects of this run",
+            options.bucket, options.prefix
+        ));
+        return Ok(report);
+    }
+    for keyset in &plan.keysets {
+        let prefix = format!("{}{}", options.prefix, keyset.prefix);
+        report.uploads +=
+            retry!(session.abort_uploads(&options.bucket, &prefix)).map_err(failed)?;
+    }
+    let key = [marker_key(&options.prefix)];
+    retry!(session.delete_keys(&options.bucket, &key)).map_err(failed)?;
+    report.complete = true;
+    if report.foreign > 0 {
+        report.warnings.push(format!(
+            "{} objects under `{}/{}` are not this run's and were left alone",
+            report.foreign, options.bucket, options.prefix
+        ));
+    }
+    if marker.created_bucket || claim.is_some_and(|c| c.created_bucket) {
+        match session.delete_bucket(&options.bucket).await {
+            Ok(()) => report.bucket_deleted = true,
+            Err(error) if error.kind == ErrorKind::NotFound => report.bucket_deleted = true,
+            Err(error) => report.warnings.push(format!(
+                "bucket `{}`, which this run created, was not deleted: {error}",
+                options.bucket
+            )),
+        }
+    }
+    Ok(report)
+}
+
+/// The marker, if it says that the prefix is this run's.
+fn owned(
+    marker: Option<Marker>,
+    claim: Option<&Claim>,
+    options: &RunOptions,
+    report: &mut CleanupReport,
+) -> Option<Marker> {
+    let place = format!("`{}/{}`", options.bucket, options.prefix);
+    let why = match &marker {
+        _ if claim.is_some_and(|c| c.foreign) => {
+            format!("{place} held other objects before this run")
+        }
+        None => format!("{place} carries no ownership marker"),
+        Some(m) if m.run_id != options.run_id => format!("{place} belongs to run {}", m.run_id),
+        Some(_) => return marker,
+    };
+    report.warnings.push(format!(
+        "nothing was deleted: {why}; remove by hand what you no longer need"
+    ));
+    None
+}
+
+/// Lists and deletes; returns whether the user aborted it.
+async fn delete_objects<D: Driver>(
+    driver: &Arc<D>,
+    plan: &Plan,
+    options: &RunOptions,
+    stop: &StopHandle,
+    session: &mut D::Session,
+    report: &mut CleanupReport,
+) -> Result<bool, OpError> {
+    let marker = marker_key(&options.prefix);
+    let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
+    let mut deletions: JoinSet<Result<u64, OpError>> = JoinSet::new();
+    let mut after: Option<String> = None;
+    loop {
+        if stop.level() == StopLevel::Abort {
+            return Ok(true);
+        }
+        let page = retry!(session.list_keys(&options.bucket, &options.prefix, after.as_deref()))?;
+        let listed = page.keys.len();
+        let mut own = page.keys;
+        let markers = own.iter().filter(|key| **key == marker).count();
+        own.retain(|key| is_own(plan, &options.prefix, key));
+        report.foreign += (listed - markers - own.len()) as u64;
+        if !own.is_empty() {
+            while deletions.len() >= PARALLEL {
+                report.objects += joined(deletions.join_next().await)?;
+            }
+            let spare = sessions.borrow_mut().pop();
+            let mut session = match spare {
+                Some(session) => session,
+                None => open_control(&**driver, plan).await?,
+            };
+            let (sessions, bucket) = (Rc::clone(&sessions), options.bucket.clone());
+            deletions.spawn_local(async move {
+                retry!(session.delete_keys(&bucket, &own))?;
+                sessions.borrow_mut().push(session);
+                Ok(own.len() as u64)
+            });
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    while !deletions.is_empty() {
+        report.objects += joined(deletions.join_next().await)?;
+    }
+    Ok(false)
+}
+
+fn joined(
+    ended: Option<Result<Result<u64, OpError>, tokio::task::JoinError>>,
+) -> Result<u64, OpError> {
+    match ended {
+        Some(Ok(result)) => result,
+        Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+        None => Ok(0),
+    }
+}
+
+/// Whether `key` has the form of the names that the plan gives to objects (see
+/// [`bucketload_core::generate::names`]): the run's prefix, a key set's, perhaps a shard, an index.
+/// Whatever else somebody put there is not the run's.
+fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
+    let digits = |text: &str, least: usize| {
+        text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let named = |set: &KeysetPlan| {
+        let name = key
+            .strip_prefix(prefix)?
+            .strip_prefix(set.prefix.as_str())?;
+        let index = match (set.shards > 1, name.split_once('/')) {
+            (false, None) => name,
+            (true, Some((shard, index))) if digits(shard, 2) => index,
+            _ => return None,
+        };
+        Some(digits(index, INDEX_DIGITS))
+    };
+    plan.keysets.iter().any(|set| named(set) == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::generate::names::KeyNames;
+    use bucketload_core::payload::PayloadKind;
+    use bucketload_core::plan::{KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw};
+    use proptest::prelude::*;
+
+    use super::is_own;
+
+    fn plan(shards: u32) -> Plan {
+        Plan {
+            workload: String::new(),
+            profile: String::new(),
+            seed: 0,
+            scale: 1.0,
+            payload: PayloadKind::Zeros,
+            verify: false,
+            timeout_ns: 1,
+            retry: RetryPlan {
+                max_attempts: 1,
+                backoff_ns: 0,
+                max_backoff_ns: 0,
+            },
+            not_found_is_failure: true,
+            keysets: vec![KeysetPlan {
+                name: "r".into(),
+                prefix: "r/".into(),
+                shards,
+                count: 10,
+                size: SizeLaw {
+                    law: SizeKind::Const { bytes: 1 },
+                    min: 1,
+                    max: 1,
+                },
+                assign: SizeAssign::Random,
+                overwritten: false,
+            }],
+            phases: Vec::new(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_of_the_plan_is_its_own(key in any::<u64>(), shards in 1u32..300) {
+            let plan = plan(shards);
+            let names = KeyNames::new("p/", &plan.keysets[0]).unwrap();
+            let mut name = String::new();
+            names.render(key, &mut name);
+            prop_assert!(is_own(&plan, "p/", &name), "{}", name);
+            prop_assert!(!is_own(&plan, "q/", &name));
+        }
+    }
+
+    #[test]
+    fn other_names_are_foreign() {
+        for name in [
+            "p/x",
+            "p/r/",
+            "p/r/1",
+            "p/r/readme.txt",
+            "p/r/00/0000000000001",
+            "p/s/0000000000001",
+        ] {
+            assert!(!is_own(&plan(1), "p/", name), "{name}");
+        }
+        assert!(!is_own(&plan(4), "p/", "p/r/0000000000001"));
+        assert!(!is_own(&plan(4), "p/", "p/r/a0/0000000000001"));
+    }
+}

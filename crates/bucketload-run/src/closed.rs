@@ -1,0 +1,122 @@
+//! Closed loop: a fixed number of workers, each starting an operation when its previous one has
+//! ended and its think time is over.
+//!
+//! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`, so the
+//! set of operations of a run that is limited by operations does not depend on how the workers are
+//! spread over threads and agents.
+
+use std::rc::Rc;
+
+use bucketload_core::driver::Session;
+
+use crate::clock::now_ns;
+use crate::open::BURST;
+use crate::options::Pacing;
+use crate::perform::{Taken, Worker, perform};
+use crate::shard::Shard;
+use crate::think::ThinkTimer;
+
+/// One worker's place in its work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Index of the work within the phase.
+    pub(crate) work: u16,
+    /// Index of the worker among all of the work, over all agents.
+    pub(crate) index: u32,
+    /// Workers of the work, over all agents.
+    pub(crate) of: u32,
+}
+
+/// The places of thread `thread` of `threads` on agent `agent` of `agents`: agent `a` has the
+/// workers congruent to `a`, and spreads them over its threads in turn.
+pub(crate) fn places(
+    work: u16,
+    of: u32,
+    (agent, agents): (u32, u32),
+    (thread, threads): (usize, usize),
+) -> impl Iterator<Item = Place> {
+    (agent..of)
+        .step_by(agents as usize)
+        .skip(thread)
+        .step_by(threads)
+        .map(move |index| Place { work, index, of })
+}
+
+/// Works until the phase offers nothing more.
+pub(crate) async fn labour<S: Session>(
+    shard: Rc<Shard>,
+    think: Option<Rc<ThinkTimer>>,
+    place: Place,
+    mut worker: Worker<S>,
+) {
+    let source = &shard.shared.sources[usize::from(place.work)];
+    let mut ready_ns = now_ns();
+    let mut now = ready_ns;
+    let mut burst = 0;
+    for turn in 0u64.. {
+        if turn > 0
+            && let Some(think) = &think
+        {
+            ready_ns = ready_ns.saturating_add(source.think_ns(place.index, turn - 1));
+            if ready_ns >= shard.cutoff_ns.get() {
+                break;
+            }
+            if shard.shared.pacing == Pacing::BusyPoll {
+                while now_ns() < ready_ns {
+                    tokio::task::yield_now().await;
+                }
+            } else {
+                think.sleep_until(ready_ns, worker.slot).await;
+            }
+            now = now_ns();
+        }
+        shard.check_bytes(now);
+        let seq = u64::from(place.index) + turn * u64::from(place.of);
+        if ready_ns.max(now) >= shard.cutoff_ns.get() || shard.beyond_ops(seq) {
+            break;
+        }
+        shard.tick(now);
+        let op = source.op(seq);
+        shard.offered(ready_ns, &op);
+        shard.recorder.tally().issued += 1;
+        let taken = Taken {
+            work: place.work,
+            op,
+            due_ns: ready_ns,
+            taken_ns: now,
+            dispatch_ns: 0,
+        };
+        let end = perform(&shard, &mut worker, taken, || ()).await;
+        // What the loop does between two operations belongs to the next one's build time.
+        (ready_ns, now) = (end.now_ns, end.now_ns);
+        burst = if end.waited { 0 } else { burst + 1 };
+        if burst == BURST {
+            burst = 0;
+            // The worker is ready when it gets its turn again: the pause is its own.
+            tokio::task::yield_now().await;
+            ready_ns = now_ns();
+            now = ready_ns;
+        }
+    }
+    shard.closed_live.set(shard.closed_live.get() - 1);
+    shard.wake_main();
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::places;
+
+    proptest! {
+        #[test]
+        fn every_worker_has_exactly_one_place(of in 0u32..200, agents in 1u32..9, threads in 1usize..9) {
+            let mut seen: Vec<u32> = (0..agents)
+                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, (a, agents), (t, threads))))
+                .map(|p| p.index)
+                .collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..of).collect::<Vec<_>>());
+        }
+    }
+}

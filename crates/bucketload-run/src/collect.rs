@@ -1,0 +1,192 @@
+//! Merges the tallies of all load threads into intervals, in order.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
+
+use bucketload_core::tally::{Interval, Tally};
+
+use crate::machine::Machine;
+use crate::recorder::{INTERVALS_AHEAD, ThreadGauges};
+
+/// Sums over a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhaseTotals {
+    /// Operations whose due instant lay in the phase.
+    pub offered: u64,
+    /// Operations that a worker took.
+    pub issued: u64,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations that the end of the phase cut off.
+    pub cancelled: u64,
+    /// Object bytes of operations that succeeded.
+    pub bytes: u64,
+}
+
+impl PhaseTotals {
+    fn add(&mut self, tally: &Tally) {
+        self.offered += tally.offered;
+        self.issued += tally.issued;
+        self.ok += tally.ok();
+        self.failed += tally.failures();
+        self.cancelled += tally.cells.iter().map(|c| c.cancelled()).sum::<u64>();
+        self.bytes += tally.bytes();
+    }
+}
+
+/// An interval that not all threads have delivered.
+struct Pending {
+    tally: Tally,
+    gauges: Vec<Option<ThreadGauges>>,
+}
+
+/// Joins what the threads deliver; one per phase.
+pub(crate) struct Intervals {
+    phase: u16,
+    start_ns: u64,
+    interval_ns: u64,
+    /// Index of the first pending interval.
+    base: u64,
+    pending: VecDeque<Pending>,
+    /// Emptied intervals, to be used again.
+    pool: Vec<Pending>,
+    /// Per thread: the index of the next interval it owes; `u64::MAX` when it owes none.
+    owed: Vec<u64>,
+    /// Latest emitted readings of each thread.
+    last: Vec<ThreadGauges>,
+    /// CPU time of each thread position in earlier phases, nanoseconds.
+    cpu_base: Vec<u64>,
+    back: Vec<SyncSender<Box<Tally>>>,
+    pub(crate) totals: PhaseTotals,
+}
+
+impl Intervals {
+    pub(crate) fn new(
+        phase: u16,
+        interval_ns: u64,
+        cpu_base: Vec<u64>,
+        back: Vec<SyncSender<Box<Tally>>>,
+    ) -> Self {
+        let threads = back.len();
+        Self {
+            phase,
+            start_ns: 0,
+            interval_ns,
+            base: 0,
+            pending: VecDeque::new(),
+            pool: Vec::new(),
+            owed: vec![0; threads],
+            last: vec![ThreadGauges::default(); threads],
+            cpu_base,
+            back,
+            totals: PhaseTotals::default(),
+        }
+    }
+
+    pub(crate) fn start(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+    }
+
+    /// Takes a thread's tally of interval `index` (and of earlier ones that it did not deliver) and
+    /// gives the memory back.
+    pub(crate) fn add(
+        &mut self,
+        thread: usize,
+        index: u64,
+        mut tally: Box<Tally>,
+        gauges: ThreadGauges,
+    ) {
+        // Behind a thread that delivers nothing, later intervals are joined: memory stays bounded.
+        let at = usize::try_from(index.saturating_sub(self.base)).unwrap_or(usize::MAX);
+        let at = at.min(INTERVALS_AHEAD - 1);
+        while self.pending.len() <= at {
+            let fresh = self.pool.pop().unwrap_or_else(|| Pending {
+                tally: Tally::new(),
+                gauges: Vec::new(),
+            });
+            self.pending.push_back(fresh);
+        }
+        let pending = &mut self.pending[at];
+        pending.gauges.resize(self.last.len(), None);
+        pending.tally.merge(&tally);
+        pending.gauges[thread] = Some(gauges);
+        self.owed[thread] = index + 1;
+        tally.clear();
+        // Full or closed only when the thread has ended.
+        let _ = self.back[thread].try_send(tally);
+    }
+
+    /// The thread owes no more intervals.
+    pub(crate) fn done(&mut self, thread: usize) {
+        self.owed[thread] = u64::MAX;
+    }
+
+    /// Emits every interval that all threads have delivered. `drained_ns` is the end of the last
+    /// one, once it is known.
+    pub(crate) fn emit(
+        &mut self,
+        machine: &mut Machine,
+        drained_ns: Option<u64>,
+        mut out: impl FnMut(&Interval),
+    ) {
+        while self.owed.iter().all(|&owed| owed > self.base)
+            && let Some(mut pending) = self.pending.pop_front()
+        {
+            for (last, new) in self.last.iter_mut().zip(&pending.gauges) {
+                *last = new.unwrap_or(*last);
+            }
+            let index = self.base;
+            self.base += 1;
+            let start_ns = self.start_ns + index * self.interval_ns;
+            let is_last = self.pending.is_empty() && drained_ns.is_some();
+            let end_ns = match drained_ns {
+                Some(drained) if is_last => drained.clamp(start_ns, start_ns + self.interval_ns),
+                _ => start_ns + self.interval_ns,
+            };
+            if !(is_last && index > 0 && is_empty(&pending.tally)) {
+                let mut interval = Interval {
+                    phase: self.phase,
+                    index,
+                    start_ns,
+                    end_ns,
+                    tally: std::mem::take(&mut pending.tally),
+                    gauges: Default::default(),
+                };
+                machine.read_into(&mut interval.gauges);
+                self.read_threads(&mut interval);
+                self.totals.add(&interval.tally);
+                out(&interval);
+                pending.tally = interval.tally;
+            }
+            pending.tally.clear();
+            pending.gauges.clear();
+            self.pool.push(pending);
+        }
+    }
+
+    fn read_threads(&self, interval: &mut Interval) {
+        for (thread, base) in self.last.iter().zip(&self.cpu_base) {
+            let cpu_ns = base + thread.cpu_ns;
+            interval.gauges.in_flight += thread.in_flight;
+            interval.gauges.sessions += thread.sessions;
+            interval.gauges.load_cpu_ns += cpu_ns;
+            let busiest = &mut interval.gauges.busiest_thread_cpu_ns;
+            *busiest = cpu_ns.max(*busiest);
+        }
+    }
+
+    /// CPU time of each thread position up to now, for the next phase.
+    pub(crate) fn cpu_ns(&self) -> Vec<u64> {
+        self.last
+            .iter()
+            .zip(&self.cpu_base)
+            .map(|(thread, base)| base + thread.cpu_ns)
+            .collect()
+    }
+}
+
+fn is_empty(tally: &Tally) -> bool {
+    tally.offered == 0 && tally.issued == 0 && tally.connects == 0 && tally.ended() == 0
+}

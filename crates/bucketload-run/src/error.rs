@@ -1,0 +1,95 @@
+//! Why a run could not be carried out. Each variant says what to do about it.
+
+use bucketload_core::error::OpError;
+
+/// A run that could not begin or go on. Operations that fail are no error of the run: they are
+/// recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The options contradict each other or the plan.
+    #[error("{0}")]
+    Options(String),
+    /// The driver cannot do what the plan asks for.
+    #[error("the {driver} driver cannot perform {what}; choose another driver or workload")]
+    Unsupported {
+        /// Driver name.
+        driver: String,
+        /// Operation classes or features that are missing.
+        what: String,
+    },
+    /// No session could be opened to check the target.
+    #[error("cannot reach the target: {0}")]
+    Unreachable(OpError),
+    /// The bucket does not exist and the run may not create it.
+    #[error("bucket `{bucket}` does not exist; create it, or allow the run to create it")]
+    NoBucket {
+        /// Bucket name.
+        bucket: String,
+    },
+    /// The bucket exists but cannot be used.
+    #[error("bucket `{bucket}` is not usable ({step}): {error}")]
+    Bucket {
+        /// Bucket name.
+        bucket: String,
+        /// What was tried.
+        step: &'static str,
+        /// What the store said.
+        error: OpError,
+    },
+    /// The prefix holds objects that this run did not write.
+    #[error(
+        "`{bucket}/{prefix}` already holds {found}; choose another prefix, remove them, or allow \
+         foreign objects (they are then left alone, and so is everything else under the prefix)"
+    )]
+    Foreign {
+        /// Bucket name.
+        bucket: String,
+        /// The run's prefix.
+        prefix: String,
+        /// What was found there, with an example.
+        found: String,
+    },
+    /// A worker could not open its session before the phase began.
+    #[error(
+        "a worker could not open its session ({open} others are open on its thread): {error}; \
+         use fewer workers, or raise the limits on connections and open files"
+    )]
+    Session {
+        /// Sessions that the same load thread has open.
+        open: u64,
+        /// What the driver said.
+        error: OpError,
+    },
+    /// A load thread could not be set up.
+    #[error("cannot set up a load thread: {0}")]
+    Thread(#[source] std::io::Error),
+    /// A load thread panicked: a defect in this program or in a driver.
+    #[error("load thread {thread} panicked: {message}")]
+    Panicked {
+        /// Index of the thread.
+        thread: usize,
+        /// The panic's message.
+        message: String,
+    },
+    /// Too many of the initial objects could not be written.
+    #[error(
+        "preparation failed: {failed} of {all} objects could not be written (at most 1 % may \
+         fail); the first failures are listed above"
+    )]
+    Prepare {
+        /// Writes that failed.
+        failed: u64,
+        /// Writes that ended.
+        all: u64,
+    },
+    /// Some objects of the run could not be deleted.
+    #[error("clean-up of `{bucket}/{prefix}` failed: {error}; what is left there is this run's")]
+    Cleanup {
+        /// Bucket name.
+        bucket: String,
+        /// The run's prefix.
+        prefix: String,
+        /// What the store said.
+        error: OpError,
+    },
+}

@@ -1,0 +1,129 @@
+//! The task of one open-loop worker: connect, then lead, execute and lie down in turn.
+
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use bucketload_core::driver::Driver;
+
+use crate::baton::Baton;
+use crate::options::Pacing;
+use crate::perform::{Taken, Worker, perform};
+use crate::session::open_session;
+use crate::shard::Shard;
+use crate::timer::DueTimer;
+
+/// Operations that a task executes without waiting before it lets other tasks run.
+pub(crate) const BURST: u32 = 64;
+
+/// What the workers of one open work share beside the baton.
+pub(crate) struct OpenWork<D: Driver> {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) baton: Rc<Baton>,
+    pub(crate) timer: DueTimer,
+    pub(crate) driver: std::sync::Arc<D>,
+}
+
+impl<D: Driver> OpenWork<D> {
+    /// Makes the baton able to start further workers.
+    pub(crate) fn enable_hiring(this: &Rc<Self>) {
+        let weak: Weak<Self> = Rc::downgrade(this);
+        this.baton.set_hire(Box::new(move || {
+            if let Some(work) = weak.upgrade() {
+                let shard = Rc::clone(&work.shard);
+                Shard::spawn(&shard, hire(work));
+            }
+        }));
+    }
+}
+
+/// Opens one session and works with it until the phase ends.
+async fn hire<D: Driver>(work: Rc<OpenWork<D>>) {
+    let (shard, baton) = (&*work.shard, &*work.baton);
+    match open_session(&*work.driver, shard).await {
+        Ok(worker) => {
+            baton.hired();
+            labour(&work, worker).await;
+        }
+        Err(error) => {
+            shard.report_failure(None, "(opening a session)", &error, crate::clock::now_ns());
+            baton.hire_failed();
+            shard.note_open_error(error);
+            shard.wake_main();
+        }
+    }
+}
+
+/// The life of a connected worker.
+async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
+    let (shard, baton) = (&*work.shard, &*work.baton);
+    let slot = worker.slot;
+    shard.wake_main();
+    let mut burst = 0;
+    while !baton.is_finished() {
+        if !baton.leads(slot) && !baton.free(slot) {
+            poll_fn(|_| {
+                if baton.leads(slot) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+        let Some(now) = wait_for_due(work).await else {
+            baton.finish();
+            break;
+        };
+        let Some(take) = baton.take(now, shard) else {
+            continue;
+        };
+        {
+            let mut tally = shard.recorder.tally();
+            tally.issued += 1;
+            tally.capped += u64::from(take.capped);
+        }
+        let taken = Taken {
+            work: baton.work,
+            op: take.op,
+            due_ns: take.due_ns,
+            taken_ns: now,
+            dispatch_ns: take.dispatch_ns,
+        };
+        let end = perform(shard, &mut worker, taken, || {
+            if baton.leads(slot) {
+                baton.pass(&shard.slots);
+            }
+        })
+        .await;
+        burst = if end.waited { 0 } else { burst + 1 };
+        if burst == BURST {
+            burst = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+    shard.wake_main();
+}
+
+/// Waits until the next arrival is due or the offering ends; `None` when there is nothing to wait
+/// for. Returns the current time.
+async fn wait_for_due<D: Driver>(work: &OpenWork<D>) -> Option<u64> {
+    let (shard, baton) = (&*work.shard, &*work.baton);
+    if shard.shared.pacing == Pacing::BusyPoll {
+        loop {
+            let target = baton.target_ns(shard.cutoff_ns.get())?;
+            let now = crate::clock::now_ns();
+            if now >= target {
+                return Some(now);
+            }
+            // Runs the other tasks and polls the sockets without sleeping.
+            tokio::task::yield_now().await;
+        }
+    }
+    poll_fn(|cx| match baton.target_ns(shard.cutoff_ns.get()) {
+        // The cutoff may have moved since the last poll, hence the look at each poll.
+        Some(target) => work.timer.poll_until(target, cx).map(Some),
+        None => Poll::Ready(None),
+    })
+    .await
+}

@@ -1,0 +1,138 @@
+//! What a caller decides about a run beside its plan: target names, threads, pacing, permissions.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use bucketload_core::tally::Interval;
+
+use crate::error::RunError;
+
+/// How the thread waits for the next arrival of an open loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// A kernel timer: median lateness about 20 µs, the thread sleeps in between.
+    #[default]
+    Timer,
+    /// A kernel timer up to 20 µs before the instant, then spinning. Costs a few per cent of a
+    /// core per 1 000 arrivals per second.
+    Precise,
+    /// The load threads never sleep: they poll sockets and clock all the time. For latency studies
+    /// at low concurrency; occupies each load thread's core completely.
+    BusyPoll,
+}
+
+/// Which cores the load threads are pinned to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cores {
+    /// The first cores of the affinity mask.
+    #[default]
+    First,
+    /// These cores, in this order; thread `i` goes to core `i` modulo their number.
+    List(Vec<usize>),
+    /// No pinning.
+    Unpinned,
+}
+
+/// This process's share of the plan's load: agent `index` of `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Index of this agent, from 0.
+    pub index: u32,
+    /// Number of agents, at least 1.
+    pub of: u32,
+}
+
+/// Decides after each interval whether a phase with a stopping rule has converged.
+pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
+
+/// What a caller decides about a run beside its plan.
+pub struct RunOptions {
+    /// Identifies the run: goes into the ownership marker.
+    pub run_id: String,
+    /// Bucket that the run works in.
+    pub bucket: String,
+    /// The run's own key prefix, such as `bench/` (empty = the whole bucket).
+    pub prefix: String,
+    /// Number of load threads; `None` = as many as there are usable cores (half of them when the
+    /// target is on this machine).
+    pub threads: Option<usize>,
+    /// Cores of the load threads.
+    pub cores: Cores,
+    /// Whether the target runs on this machine and needs cores of its own.
+    pub local_target: bool,
+    /// How open loops wait for the next arrival.
+    pub pacing: Pacing,
+    /// Length of an interval, at least 10 ms; 1 s for results that are to be judged.
+    pub interval: Duration,
+    /// This process's share of the load.
+    pub share: Share,
+    /// Whether a bucket that does not exist is created.
+    pub create_bucket: bool,
+    /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
+    pub allow_foreign: bool,
+    /// Failures of each kind that are reported in full.
+    pub failures_per_kind: u32,
+    /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
+    pub converged: Option<StopHook>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            run_id: String::new(),
+            bucket: String::new(),
+            prefix: String::new(),
+            threads: None,
+            cores: Cores::First,
+            local_target: false,
+            pacing: Pacing::Timer,
+            interval: Duration::from_secs(1),
+            share: Share { index: 0, of: 1 },
+            create_bucket: false,
+            allow_foreign: false,
+            failures_per_kind: 20,
+            converged: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for RunOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("run_id", &self.run_id)
+            .field("bucket", &self.bucket)
+            .field("prefix", &self.prefix)
+            .field("threads", &self.threads)
+            .field("cores", &self.cores)
+            .field("pacing", &self.pacing)
+            .field("share", &self.share)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunOptions {
+    /// Refuses values that no run can have.
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        let refuse = |text: &str| Err(RunError::Options(text.to_owned()));
+        if self.threads == Some(0) {
+            return refuse("the number of load threads must be at least 1");
+        }
+        if matches!(&self.cores, Cores::List(list) if list.is_empty()) {
+            return refuse("the list of cores is empty; name at least one core, or do not pin");
+        }
+        if self.share.of == 0 || self.share.index >= self.share.of {
+            return refuse("the agent's index must be below the number of agents");
+        }
+        if self.interval < Duration::from_millis(10) {
+            return refuse("the interval must be at least 10 ms");
+        }
+        if self.bucket.is_empty() {
+            return refuse("no bucket is named");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn interval_ns(&self) -> u64 {
+        u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX / 4)
+    }
+}

@@ -1,0 +1,165 @@
+//! Ownership: a run marks what it creates and touches nothing else.
+//!
+//! The marker is a small object `<prefix>.bucketload-run.json` that names the run. Clean-up deletes
+//! objects only under a prefix that carries this run's marker.
+
+use bucketload_core::driver::{Admin, Driver, WorkerId};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::plan::Plan;
+use bucketload_core::record::Probe;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now_ns;
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::session::open_within;
+
+/// Name of the marker below the run's prefix.
+pub const MARKER: &str = ".bucketload-run.json";
+
+/// Content of the ownership marker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// The run that owns what lies under the prefix.
+    pub run_id: String,
+    /// Name of its workload.
+    pub workload: String,
+    /// Whether the run created the bucket.
+    pub created_bucket: bool,
+}
+
+/// What the run may delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// Whether this run created the bucket.
+    pub(crate) created_bucket: bool,
+    /// Whether the prefix held other objects before: then nothing under it is deleted.
+    pub(crate) foreign: bool,
+}
+
+pub(crate) fn marker_key(prefix: &str) -> String {
+    format!("{prefix}{MARKER}")
+}
+
+/// Opens a session of the control plane.
+pub(crate) async fn open_control<D: Driver>(
+    driver: &D,
+    plan: &Plan,
+) -> Result<D::Session, OpError> {
+    let worker = WorkerId {
+        thread: u16::MAX,
+        worker: u32::MAX,
+    };
+    open_within(driver, worker, &mut Probe::new(now_ns), plan.timeout_ns).await
+}
+
+/// Checks that the target is reachable and usable and marks the prefix as this run's.
+pub(crate) async fn claim<D: Driver>(
+    driver: &D,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<Claim, RunError> {
+    let bucket = &options.bucket;
+    let failed = |step: &'static str| {
+        move |error: OpError| RunError::Bucket {
+            bucket: bucket.clone(),
+            step,
+            error,
+        }
+    };
+    let mut session = open_control(driver, plan)
+        .await
+        .map_err(RunError::Unreachable)?;
+    let created_bucket = if options.create_bucket {
+        session
+            .ensure_bucket(bucket)
+            .await
+            .map_err(failed("creating it"))?
+    } else {
+        match session.head_bucket(bucket).await {
+            Ok(()) => false,
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                return Err(RunError::NoBucket {
+                    bucket: bucket.clone(),
+                });
+            }
+            Err(error) if matches!(error.kind, ErrorKind::Connect | ErrorKind::Tls) => {
+                return Err(RunError::Unreachable(error));
+            }
+            Err(error) => return Err(failed("looking it up")(error)),
+        }
+    };
+    let marker = marker_key(&options.prefix);
+    let page = session
+        .list_keys(bucket, &options.prefix, None)
+        .await
+        .map_err(failed("listing the prefix"))?;
+    let owner = match page.keys.contains(&marker) {
+        true => read_marker(&mut session, bucket, &options.prefix)
+            .await
+            .map_err(failed("reading the ownership marker"))?,
+        false => None,
+    };
+    let own = owner.as_ref().is_some_and(|m| m.run_id == options.run_id);
+    let foreign = !own && !page.keys.is_empty();
+    if foreign && !options.allow_foreign {
+        return Err(RunError::Foreign {
+            bucket: bucket.clone(),
+            prefix: options.prefix.clone(),
+            found: describe(&page.keys, owner.as_ref()),
+        });
+    }
+    if !foreign {
+        let content = Marker {
+            run_id: options.run_id.clone(),
+            workload: plan.workload.clone(),
+            created_bucket: created_bucket || owner.is_some_and(|m| m.created_bucket),
+        };
+        let body = serde_json::to_vec_pretty(&content).expect("strings and a flag are valid JSON");
+        session
+            .put_small(bucket, &marker, &body)
+            .await
+            .map_err(failed("writing the ownership marker"))?;
+        let read = session
+            .get_small(bucket, &marker)
+            .await
+            .map_err(failed("reading the ownership marker back"))?;
+        if read != body {
+            let error = OpError::new(
+                ErrorKind::Corrupt,
+                "the ownership marker reads differently from what was written",
+            );
+            return Err(failed("reading the ownership marker back")(error));
+        }
+    }
+    Ok(Claim {
+        created_bucket,
+        foreign,
+    })
+}
+
+/// The ownership marker under a prefix; `None` when there is none or it is not one of ours.
+///
+/// # Errors
+/// As the store says, except that an absent marker is no error.
+pub async fn read_marker<A: Admin>(
+    session: &mut A,
+    bucket: &str,
+    prefix: &str,
+) -> Result<Option<Marker>, OpError> {
+    match session.get_small(bucket, &marker_key(prefix)).await {
+        Ok(body) => Ok(serde_json::from_slice(&body).ok()),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn describe(keys: &[String], owner: Option<&Marker>) -> String {
+    match owner {
+        Some(marker) => format!("the objects of run {}", marker.run_id),
+        None => match keys {
+            [only] => format!("an object (`{only}`)"),
+            _ => format!("other objects (such as `{}`)", keys[0]),
+        },
+    }
+}

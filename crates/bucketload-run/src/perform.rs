@@ -1,0 +1,265 @@
+//! The one path on which an operation is executed and recorded, for every workload model.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use bucketload_core::driver::{Completion, Session};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{KeySource, Op, Request};
+use bucketload_core::record::{OpRecord, Outcome, Probe};
+
+use crate::clock::now_ns;
+use crate::shard::Shard;
+use crate::slots::Cut;
+use crate::source::content;
+
+/// One worker: a session and the buffers that its requests borrow from.
+pub(crate) struct Worker<S> {
+    pub(crate) session: S,
+    /// Index of the worker among all of the agent.
+    pub(crate) id: u32,
+    /// Its slot on the load thread.
+    pub(crate) slot: usize,
+    pub(crate) probe: Probe,
+    key: String,
+    source: String,
+}
+
+impl<S> Worker<S> {
+    /// A worker whose keys have at most `key_len` bytes.
+    pub(crate) fn new(session: S, id: u32, slot: usize, key_len: usize) -> Self {
+        Self {
+            session,
+            id,
+            slot,
+            probe: Probe::new(now_ns),
+            key: String::with_capacity(key_len),
+            source: String::with_capacity(key_len),
+        }
+    }
+}
+
+/// An operation that a worker has taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// Index of the work within the phase.
+    pub(crate) work: u16,
+    pub(crate) op: Op,
+    pub(crate) due_ns: u64,
+    pub(crate) taken_ns: u64,
+    pub(crate) dispatch_ns: u64,
+}
+
+/// How a worker comes back from an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Performed {
+    /// Whether it ever waited, so that other tasks of the thread could run.
+    pub(crate) waited: bool,
+    /// Current time, nanoseconds since the epoch.
+    pub(crate) now_ns: u64,
+}
+
+/// How one attempt ended.
+enum Attempt {
+    Ended(Result<Completion, OpError>),
+    Cut(Cut),
+}
+
+/// Performs `taken` with all attempts that the plan's retry policy allows and records it.
+/// `on_pending` is called each time the session has to wait: then other tasks of the thread run.
+pub(crate) async fn perform<S: Session>(
+    shard: &Shard,
+    worker: &mut Worker<S>,
+    taken: Taken,
+    on_pending: impl Fn(),
+) -> Performed {
+    let shared = &*shard.shared;
+    let plan = &*shared.plan;
+    let source = &shared.sources[usize::from(taken.work)];
+    let op = taken.op;
+    source.render(&op, &mut worker.key, &mut worker.source);
+
+    let batch = source.batch(&op);
+    let known = content(&shared.arena, &op);
+    let verify = plan.verify && op.class.reads_body() && known.is_some();
+    let request = Request {
+        op,
+        bucket: &shared.bucket,
+        key: &worker.key,
+        source: &worker.source,
+        delimiter: source.delimiter(&op),
+        keys: batch.as_ref().map(|batch| batch as &dyn KeySource),
+        content: known.filter(|_| verify || op.class.writes_body()),
+        verify,
+    };
+    let slot = worker.slot;
+    let waited = Cell::new(false);
+    let mut begun_ns = taken.taken_ns;
+    let mut attempts = 1;
+    shard.slots.begin(slot);
+    let (outcome, done_ns, now, bytes, connect_ns) = loop {
+        worker.probe.reset();
+        shard
+            .slots
+            .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
+        let attempt = {
+            let mut execute = pin!(worker.session.execute(&request, &mut worker.probe));
+            poll_fn(|cx| {
+                if let Poll::Ready(result) = execute.as_mut().poll(cx) {
+                    return Poll::Ready(Attempt::Ended(result));
+                }
+                waited.set(true);
+                on_pending();
+                match shard.slots.cut(slot) {
+                    Some(cut) => Poll::Ready(Attempt::Cut(cut)),
+                    None => Poll::Pending,
+                }
+            })
+            .await
+        };
+        shard.slots.disarm(slot);
+        let probe = &worker.probe;
+        let (connects, times) = probe.connects();
+        if connects > 0 {
+            let mut tally = shard.recorder.tally();
+            tally.record_connect(times);
+            tally.connects += u64::from(connects - 1);
+        }
+        let connect_ns = times.dns_ns + times.tcp_ns + times.tls_ns;
+        let error = match attempt {
+            Attempt::Ended(Ok(completion)) => {
+                // A driver that forgets the last mark still gets an end that is not too early.
+                let done = match probe.done_ns() {
+                    0 => now_ns(),
+                    done => done,
+                };
+                break (Outcome::Ok, done, done, completion.bytes, connect_ns);
+            }
+            Attempt::Ended(Err(error)) => error,
+            Attempt::Cut(Cut::Timeout) => OpError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "no complete answer within {} ms",
+                    plan.timeout_ns / 1_000_000
+                ),
+            ),
+            Attempt::Cut(Cut::Cancel) => {
+                let now = now_ns();
+                let cancelled = Outcome::Failed(ErrorKind::Cancelled);
+                break (cancelled, now, now, 0, connect_ns);
+            }
+        };
+        let now = now_ns();
+        let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
+        if counted && error.kind != ErrorKind::Cancelled {
+            shard.report_failure(Some(&op), request.key, &error, now);
+        }
+        if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
+            if pause(
+                shard,
+                slot,
+                backoff_ns(plan.retry, attempts),
+                &waited,
+                &on_pending,
+            )
+            .await
+            {
+                let now = now_ns();
+                let cancelled = Outcome::Failed(ErrorKind::Cancelled);
+                break (cancelled, now, now, 0, connect_ns);
+            }
+            attempts += 1;
+            begun_ns = now_ns();
+            continue;
+        }
+        let done = match (error.kind, probe.done_ns()) {
+            // Censored at the timeout, not at the instant the sweep came by.
+            (ErrorKind::Timeout, _) => now.min(begun_ns.saturating_add(plan.timeout_ns)),
+            (_, 0) => now,
+            (_, done) => done,
+        };
+        break (Outcome::Failed(error.kind), done, now, 0, connect_ns);
+    };
+    let probe = &worker.probe;
+    let started_ns = match probe.started_ns() {
+        // Nothing left: its start is the instant at which the last attempt was made.
+        0 => begun_ns,
+        started => started,
+    };
+    let record = OpRecord {
+        seq: op.seq,
+        work: taken.work,
+        class: op.class,
+        worker: worker.id,
+        endpoint: 0,
+        due_ns: taken.due_ns,
+        taken_ns: taken.taken_ns,
+        dispatch_ns: taken.dispatch_ns,
+        started_ns,
+        held_ns: (begun_ns - taken.taken_ns) + connect_ns,
+        first_byte_ns: probe.first_byte_ns(),
+        done_ns,
+        bytes,
+        outcome,
+        attempts,
+    };
+    // In this order an interval that ends now counts the operation as in flight, not as ended.
+    shard.tick(now);
+    shard.slots.end(slot);
+    shard.record(&record, now);
+    Performed {
+        waited: waited.get(),
+        now_ns: now,
+    }
+}
+
+/// The pause before retry number `retry` (from 1): doubling, bounded.
+fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
+    let factor = 1u64.checked_shl(retry - 1).unwrap_or(u64::MAX);
+    plan.backoff_ns
+        .saturating_mul(factor)
+        .min(plan.max_backoff_ns)
+}
+
+/// Waits `ns`; returns `true` when the operation was cancelled meanwhile.
+async fn pause(
+    shard: &Shard,
+    slot: usize,
+    ns: u64,
+    waited: &Cell<bool>,
+    on_pending: &impl Fn(),
+) -> bool {
+    let mut sleep = pin!(tokio::time::sleep(std::time::Duration::from_nanos(ns)));
+    poll_fn(|cx| {
+        if shard.slots.cut(slot) == Some(Cut::Cancel) {
+            return Poll::Ready(true);
+        }
+        if sleep.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(false);
+        }
+        waited.set(true);
+        on_pending();
+        Poll::Pending
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::plan::RetryPlan;
+
+    use super::backoff_ns;
+
+    #[test]
+    fn pauses_double_up_to_the_bound() {
+        let plan = RetryPlan {
+            max_attempts: 200,
+            backoff_ns: 10,
+            max_backoff_ns: 65,
+        };
+        let pauses: Vec<_> = [1, 2, 3, 4, 100].map(|n| backoff_ns(plan, n)).to_vec();
+        assert_eq!(pauses, [10, 20, 40, 65, 65]);
+    }
+}

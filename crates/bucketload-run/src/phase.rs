@@ -1,0 +1,330 @@
+//! One load phase: starts the load threads, collects what they record, ends them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bucketload_core::driver::Driver;
+use bucketload_core::error::ErrorKind;
+use bucketload_core::payload::Arena;
+use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use tokio::sync::watch;
+
+use crate::clock::now_ns;
+use crate::collect::{Intervals, PhaseTotals};
+use crate::error::RunError;
+use crate::machine::Machine;
+use crate::options::RunOptions;
+use crate::recorder::{Done, INTERVALS_AHEAD, Message};
+use crate::shard::{FailureBudget, Shared};
+use crate::source::Source;
+use crate::stop::{StopHandle, StopLevel};
+use crate::thread::{Command, ThreadSetup, load_thread};
+
+/// How long before its start a phase is announced to the load threads, nanoseconds.
+const LEAD_NS: u64 = 20_000_000;
+/// How often the collector looks at the stop handle.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How a phase went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseSummary {
+    /// Index in the plan.
+    pub phase: u16,
+    /// Start, nanoseconds since the run's epoch.
+    pub start_ns: u64,
+    /// Instant at which the last operation was offered, nanoseconds since the run's epoch.
+    pub at_ns: u64,
+    /// Instant at which the last operation had ended, nanoseconds since the run's epoch.
+    pub drained_ns: u64,
+    /// Why it ended.
+    pub end: PhaseEnd,
+    /// What it did; all zero for phases without load.
+    pub totals: PhaseTotals,
+}
+
+/// What the phases of one run have in common.
+pub(crate) struct RunContext<'a> {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) stop: &'a StopHandle,
+    pub(crate) arena: Arc<Arena>,
+    pub(crate) failures: FailureBudget,
+    pub(crate) machine: Machine,
+    /// Core of each load thread.
+    pub(crate) layout: Vec<Option<usize>>,
+    /// CPU time that each thread position has used in earlier phases, nanoseconds.
+    pub(crate) cpu_base: Vec<u64>,
+}
+
+/// Runs phase `phase` of the plan, which must have works.
+pub(crate) fn run_phase<D: Driver>(
+    driver: &Arc<D>,
+    context: &mut RunContext<'_>,
+    phase: usize,
+    sink: &mut dyn RunSink,
+) -> Result<PhaseSummary, RunError> {
+    let number = u16::try_from(phase).unwrap_or(u16::MAX);
+    let mut load = Load::start(driver, context, phase)?;
+    let outcome = load.collect(context, number, sink);
+    let joined = load.join();
+    context.cpu_base = load.intervals.cpu_ns();
+    // A panic is the cause of whatever the collector noticed.
+    let outcome = joined.and(outcome);
+    let now = now_ns();
+    let (at_ns, end, drained_ns) = match &outcome {
+        Ok(summary) => (summary.at_ns, summary.end, summary.drained_ns),
+        Err(_) => (now, PhaseEnd::Aborted, now),
+    };
+    sink.event(&Event::PhaseEnded {
+        phase: number,
+        at_ns,
+        end,
+        drained_ns,
+    });
+    outcome
+}
+
+/// The running threads of a phase.
+struct Load {
+    threads: Vec<JoinHandle<()>>,
+    commands: watch::Sender<Command>,
+    messages: std::sync::mpsc::Receiver<Message>,
+    intervals: Intervals,
+    done: Vec<Option<Done>>,
+    /// Threads that were seen to have ended without being done.
+    ended: Vec<bool>,
+}
+
+impl Load {
+    fn start<D: Driver>(
+        driver: &Arc<D>,
+        context: &RunContext<'_>,
+        phase: usize,
+    ) -> Result<Self, RunError> {
+        let options = context.options;
+        let threads = context.layout.len();
+        let prefix = &options.prefix;
+        let works = context.plan.phases[phase].works.len();
+        let shared = Arc::new(Shared {
+            plan: Arc::clone(&context.plan),
+            phase,
+            sources: (0..works)
+                .map(|work| Source::new(&context.plan, phase, work, prefix))
+                .collect::<Result<_, _>>()?,
+            arena: Arc::clone(&context.arena),
+            bucket: options.bucket.clone(),
+            share: options.share,
+            threads,
+            pacing: options.pacing,
+            failures: Arc::clone(&context.failures),
+            bytes: AtomicU64::new(0),
+            tickets: AtomicU64::new(0),
+        });
+        // Room for every tally that can exist and every failure that is reported in full, so that
+        // a load thread never finds the channel full.
+        let failures = options.failures_per_kind as usize * ErrorKind::ALL.len();
+        let (to_collector, messages) =
+            sync_channel(threads * (INTERVALS_AHEAD + 4) + failures.min(1 << 16));
+        let (commands, receiver) = watch::channel(Command {
+            start_ns: 0,
+            level: StopLevel::Run,
+        });
+        let mut handles = Vec::with_capacity(threads);
+        let mut back = Vec::with_capacity(threads);
+        for (thread, &core) in context.layout.iter().enumerate() {
+            let (give, spares) = sync_channel(INTERVALS_AHEAD + 1);
+            back.push(give);
+            let setup = ThreadSetup {
+                driver: Arc::clone(driver),
+                shared: Arc::clone(&shared),
+                thread,
+                core,
+                interval_ns: options.interval_ns(),
+                to_collector: to_collector.clone(),
+                spares,
+                commands: receiver.clone(),
+            };
+            let handle = std::thread::Builder::new()
+                .name(format!("load-{thread}"))
+                .spawn(move || load_thread(setup))
+                .map_err(RunError::Thread)?;
+            handles.push(handle);
+        }
+        let number = u16::try_from(phase).unwrap_or(u16::MAX);
+        Ok(Self {
+            threads: handles,
+            commands,
+            messages,
+            intervals: Intervals::new(
+                number,
+                options.interval_ns(),
+                context.cpu_base.clone(),
+                back,
+            ),
+            done: vec![None; threads],
+            ended: vec![false; threads],
+        })
+    }
+
+    /// Collects until every thread is done. Any error makes the threads stop.
+    fn collect(
+        &mut self,
+        context: &mut RunContext<'_>,
+        phase: u16,
+        sink: &mut dyn RunSink,
+    ) -> Result<PhaseSummary, RunError> {
+        let plan = Arc::clone(&context.plan);
+        let plan = &plan.phases[usize::from(phase)];
+        let mut ready = 0;
+        let mut start_ns = 0;
+        let mut end = None;
+        let mut cutoff_ns = u64::MAX;
+        while self.done.iter().any(Option::is_none) {
+            match self.messages.recv_timeout(POLL) {
+                Ok(Message::Ready) => ready += 1,
+                Ok(Message::Failed(error)) => return Err(error),
+                Ok(Message::Failure(event)) => sink.event(&event),
+                Ok(Message::Tally {
+                    thread,
+                    index,
+                    tally,
+                    gauges,
+                }) => self.intervals.add(thread, index, tally, gauges),
+                Ok(Message::Done(done)) => {
+                    self.intervals.done(done.thread);
+                    self.done[done.thread] = Some(done);
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    self.check_alive()?;
+                }
+            }
+            if ready == self.threads.len() && start_ns == 0 {
+                start_ns = now_ns() + LEAD_NS;
+                self.intervals.start(start_ns);
+                sink.event(&Event::PhaseStarted {
+                    phase,
+                    at_ns: start_ns,
+                });
+                self.commands.send_modify(|c| c.start_ns = start_ns);
+            }
+            let drained = self.drained_ns();
+            let hook = context.options.converged.as_ref();
+            let hook = hook.filter(|_| plan.stop.is_some() && end.is_none());
+            let mut converged = false;
+            self.intervals
+                .emit(&mut context.machine, drained, |interval| {
+                    sink.interval(interval);
+                    converged |= hook.is_some_and(|hook| (hook.borrow_mut())(interval));
+                });
+            if plan.kind == PhaseKind::Prepare {
+                self.check_preparation(false)?;
+            }
+            let level = context.stop.level();
+            let wanted = if converged {
+                level.max(StopLevel::Finish)
+            } else {
+                level
+            };
+            if wanted > self.commands.borrow().level {
+                if end.is_none() {
+                    cutoff_ns = now_ns();
+                }
+                end = match wanted {
+                    StopLevel::Abort => Some(PhaseEnd::Aborted),
+                    _ if converged => Some(PhaseEnd::Converged),
+                    _ => Some(PhaseEnd::Interrupted),
+                };
+                self.commands.send_modify(|c| c.level = wanted);
+            }
+        }
+        if plan.kind == PhaseKind::Prepare && end.is_none() {
+            self.check_preparation(true)?;
+        }
+        let done = || self.done.iter().flatten();
+        let last_due_ns = done().map(|d| d.last_due_ns).max().unwrap_or(0);
+        let time_end = start_ns.saturating_add(plan.limits.duration_ns);
+        let by_time = done().any(|d| d.time_limit);
+        let own_end = match () {
+            () if done().any(|d| d.byte_limit) => PhaseEnd::ByteLimit,
+            () if by_time => PhaseEnd::TimeLimit,
+            () => PhaseEnd::Complete,
+        };
+        // A request to stop that came after the phase's own end did not end it.
+        let end = end.filter(|_| !by_time || cutoff_ns < time_end);
+        let end = end.unwrap_or(own_end);
+        Ok(PhaseSummary {
+            phase,
+            start_ns,
+            at_ns: match end {
+                PhaseEnd::TimeLimit => time_end,
+                _ => last_due_ns.max(start_ns),
+            },
+            drained_ns: self.drained_ns().unwrap_or(0).max(start_ns),
+            end,
+            totals: self.intervals.totals,
+        })
+    }
+
+    /// Refuses to go on with a data set that has holes: reads of missing objects would be counted
+    /// as what the store is worth. A hundred failures are enough to judge early.
+    fn check_preparation(&self, complete: bool) -> Result<(), RunError> {
+        let totals = self.intervals.totals;
+        let (failed, all) = (totals.failed, totals.failed + totals.ok);
+        if failed * 100 > all && (complete || failed >= 100) {
+            return Err(RunError::Prepare { failed, all });
+        }
+        Ok(())
+    }
+
+    /// Instant at which the last thread had nothing in flight; `None` while one still has.
+    fn drained_ns(&self) -> Option<u64> {
+        let drained = self.done.iter().map(|d| d.map(|d| d.drained_ns));
+        drained.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// Notices threads that ended without saying so. A thread counts as lost when it had ended the
+    /// last time the channel was found empty: then none of its messages can still be under way.
+    fn check_alive(&mut self) -> Result<(), RunError> {
+        for (thread, handle) in self.threads.iter().enumerate() {
+            if self.done[thread].is_none() && handle.is_finished() {
+                if self.ended[thread] {
+                    return Err(RunError::Panicked {
+                        thread,
+                        message: "it ended without a word".to_owned(),
+                    });
+                }
+                self.ended[thread] = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all threads and waits for them.
+    fn join(&mut self) -> Result<(), RunError> {
+        self.commands.send_modify(|c| c.level = StopLevel::Abort);
+        let mut outcome = Ok(());
+        for (thread, handle) in self.threads.drain(..).enumerate() {
+            // Threads that wait for room in the channel must not wait for ever.
+            while !handle.is_finished() {
+                while self.messages.recv_timeout(Duration::from_millis(1)).is_ok() {}
+            }
+            if let Err(panic) = handle.join() {
+                outcome = Err(RunError::Panicked {
+                    thread,
+                    message: panic_text(&*panic),
+                });
+            }
+        }
+        outcome
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,190 @@
+//! One load thread's accumulation: a tally that is swapped at interval boundaries.
+//!
+//! ```text
+//!  load thread                                   collector (the caller's thread)
+//!  tally ── record ── boundary: full tally ─────▶ merge into the interval, clear
+//!    ▲                                              │
+//!    └──────────── spare tallies ◀──────────────────┘   (bounded channels, nothing is allocated)
+//! ```
+//!
+//! The thread itself notices the boundary, at the first event at or after it, so an interval holds
+//! exactly what was recorded before it; the keeper task sees to it that an idle thread notices too.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+
+use bucketload_core::plan::PhasePlan;
+use bucketload_core::sink::Event;
+use bucketload_core::tally::Tally;
+
+use crate::clock::thread_cpu_ns;
+use crate::error::RunError;
+
+/// Intervals that a thread may be ahead of a slow collector before they are delivered jointly;
+/// also the bound of the tallies that a thread allocates.
+pub(crate) const INTERVALS_AHEAD: usize = 64;
+
+/// What a load thread reads at the end of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadGauges {
+    /// Operations due but not ended.
+    pub(crate) in_flight: u64,
+    /// Open sessions.
+    pub(crate) sessions: u64,
+    /// CPU time of the thread, nanoseconds.
+    pub(crate) cpu_ns: u64,
+}
+
+/// What load threads tell the collector.
+pub(crate) enum Message {
+    /// The thread's first sessions are open; it waits for the start.
+    Ready,
+    /// The thread could not get ready.
+    Failed(RunError),
+    /// The tally of interval `index` and of all before it that were not delivered.
+    Tally {
+        thread: usize,
+        index: u64,
+        tally: Box<Tally>,
+        gauges: ThreadGauges,
+    },
+    /// A failure, in full.
+    Failure(Event),
+    /// Nothing more comes from this thread.
+    Done(Done),
+}
+
+/// How a thread's part of a phase ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) thread: usize,
+    /// Latest due instant of an operation that was offered.
+    pub(crate) last_due_ns: u64,
+    /// Instant at which nothing was in flight any more.
+    pub(crate) drained_ns: u64,
+    /// Whether the time limit (not the end of the schedule) ended the offering.
+    pub(crate) time_limit: bool,
+    /// Whether the byte limit ended it.
+    pub(crate) byte_limit: bool,
+}
+
+/// A tally with a cell for everything that `phase` can record, so that recording allocates nothing.
+pub(crate) fn empty_tally(phase: &PhasePlan) -> Box<Tally> {
+    let mut tally = Box::new(Tally::new());
+    for (work, plan) in phase.works.iter().enumerate() {
+        for entry in &plan.mix {
+            let work = u16::try_from(work).expect("fewer than 65536 works");
+            tally.cell_mut(work, entry.class);
+        }
+    }
+    tally
+}
+
+/// The recording end of one load thread.
+pub(crate) struct Recorder {
+    thread: usize,
+    tally: RefCell<Box<Tally>>,
+    interval_ns: u64,
+    index: Cell<u64>,
+    /// End of the current interval, nanoseconds since the epoch; `u64::MAX` before the start.
+    boundary: Cell<u64>,
+    to_collector: SyncSender<Message>,
+    spares: Receiver<Box<Tally>>,
+    /// Makes a tally with all cells that the phase needs.
+    make: Box<dyn Fn() -> Box<Tally>>,
+    /// Tallies made.
+    made: Cell<usize>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        thread: usize,
+        interval_ns: u64,
+        make: Box<dyn Fn() -> Box<Tally>>,
+        to_collector: SyncSender<Message>,
+        spares: Receiver<Box<Tally>>,
+    ) -> Self {
+        Self {
+            thread,
+            tally: RefCell::new(make()),
+            made: Cell::new(1),
+            make,
+            interval_ns,
+            index: Cell::new(0),
+            boundary: Cell::new(u64::MAX),
+            to_collector,
+            spares,
+        }
+    }
+
+    /// The phase begins at `start_ns`.
+    pub(crate) fn start(&self, start_ns: u64) {
+        self.boundary.set(start_ns.saturating_add(self.interval_ns));
+    }
+
+    /// End of the current interval.
+    #[inline]
+    pub(crate) fn boundary(&self) -> u64 {
+        self.boundary.get()
+    }
+
+    /// The tally being filled.
+    #[inline]
+    pub(crate) fn tally(&self) -> RefMut<'_, Box<Tally>> {
+        self.tally.borrow_mut()
+    }
+
+    /// Delivers the current interval and begins the next one. In steady state the tally that the
+    /// collector gave back is used again; a slow collector makes the thread allocate a few more,
+    /// and beyond that bound the interval is delivered together with the next one.
+    pub(crate) fn rotate(&self, in_flight: u64, sessions: u64) {
+        let spare = self.spares.try_recv().ok().or_else(|| {
+            (self.made.get() < INTERVALS_AHEAD).then(|| {
+                self.made.set(self.made.get() + 1);
+                (self.make)()
+            })
+        });
+        if let Some(spare) = spare {
+            let full = self.tally.replace(spare);
+            let message = self.message(full, in_flight, sessions);
+            if let Err(TrySendError::Full(Message::Tally { tally, .. })) =
+                self.to_collector.try_send(message)
+            {
+                // Nothing is lost: the records go with the next interval.
+                self.tally.replace(tally);
+                self.made.set(self.made.get() - 1);
+            }
+        }
+        self.index.set(self.index.get() + 1);
+        self.boundary
+            .set(self.boundary.get().saturating_add(self.interval_ns));
+    }
+
+    /// Delivers what is left; may wait for the collector.
+    pub(crate) fn finish(&self, in_flight: u64, sessions: u64, done: Done) {
+        let full = self.tally.replace(Box::default());
+        // A closed channel means that the collector has given up; there is nobody left to tell.
+        let _ = self
+            .to_collector
+            .send(self.message(full, in_flight, sessions));
+        let _ = self.to_collector.send(Message::Done(done));
+    }
+
+    /// Tells the collector something without ever waiting for it.
+    pub(crate) fn try_tell(&self, message: Message) {
+        let _ = self.to_collector.try_send(message);
+    }
+
+    fn message(&self, tally: Box<Tally>, in_flight: u64, sessions: u64) -> Message {
+        Message::Tally {
+            thread: self.thread,
+            index: self.index.get(),
+            tally,
+            gauges: ThreadGauges {
+                in_flight,
+                sessions,
+                cpu_ns: thread_cpu_ns(),
+            },
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A whole run: the plan's phases in order, with a barrier between them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use bucketload_core::driver::{Capabilities, Driver};
+use bucketload_core::op::OpClass;
+use bucketload_core::payload::Arena;
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use tokio::task::LocalSet;
+
+use crate::affinity;
+use crate::cleanup::{CleanupReport, clean};
+use crate::clock::now_ns;
+use crate::collect::PhaseTotals;
+use crate::error::RunError;
+use crate::machine::Machine;
+use crate::options::RunOptions;
+use crate::own::{Claim, claim};
+use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::stop::{StopHandle, StopLevel};
+
+/// How a run went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunEnd {
+    /// The phases that took place, in order.
+    pub phases: Vec<PhaseSummary>,
+    /// Whether, and how urgently, the run was asked to end early.
+    pub stopped: StopLevel,
+    /// Whether the run created the bucket.
+    pub created_bucket: bool,
+    /// What the clean-up did, if there was one.
+    pub cleanup: Option<CleanupReport>,
+    /// Core of each load thread, where pinned.
+    pub cores: Vec<Option<usize>>,
+}
+
+/// Carries out `plan` against `driver` and reports its course to `sink`.
+///
+/// The calling thread becomes the collector; it must not be a runtime's own thread. Load threads
+/// exist only while a phase with works runs. A run that is asked to finish early, or whose data
+/// cannot be prepared, still cleans up; an aborted one does not, and says what it leaves behind.
+///
+/// # Errors
+/// When the options or the plan cannot be carried out, the target is not usable, a load thread
+/// cannot start or panics, or the clean-up fails. Operations that fail are no error.
+pub fn run<D: Driver>(
+    driver: Arc<D>,
+    plan: &Plan,
+    options: &RunOptions,
+    sink: &mut dyn RunSink,
+    stop: &StopHandle,
+) -> Result<RunEnd, RunError> {
+    options.check()?;
+    check_plan(plan, options)?;
+    check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    let layout = affinity::layout(options)?;
+    let mut context = RunContext::new(plan, options, stop, layout);
+    let control = Control::new()?;
+    let mut end = RunEnd {
+        phases: Vec::new(),
+        stopped: StopLevel::Run,
+        created_bucket: false,
+        cleanup: None,
+        cores: context.layout.clone(),
+    };
+    let mut claimed: Option<Claim> = None;
+    let mut failed: Option<RunError> = None;
+    for (index, phase) in plan.phases.iter().enumerate() {
+        let level = stop.level();
+        let ending = level >= StopLevel::Finish || failed.is_some();
+        if level == StopLevel::Abort || (ending && phase.kind != PhaseKind::Cleanup) {
+            continue;
+        }
+        let outcome = match phase.kind {
+            PhaseKind::Prepare | PhaseKind::Run => run_phase(&driver, &mut context, index, sink),
+            PhaseKind::Init => control.phase(index, sink, async {
+                let claim = claim(&*driver, plan, options).await?;
+                end.created_bucket = claim.created_bucket;
+                claimed = Some(claim);
+                Ok(PhaseEnd::Complete)
+            }),
+            PhaseKind::Cleanup => control.phase(index, sink, async {
+                let cleaned = clean(&driver, plan, options, claimed.as_ref(), stop).await?;
+                let aborted = !cleaned.complete && stop.level() == StopLevel::Abort;
+                end.cleanup = Some(cleaned);
+                Ok(if aborted {
+                    PhaseEnd::Aborted
+                } else {
+                    PhaseEnd::Complete
+                })
+            }),
+        };
+        match outcome {
+            Ok(summary) => end.phases.push(summary),
+            Err(error) if phase.kind == PhaseKind::Init => return Err(error),
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
+        sink.event(&Event::Warning { message });
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    end.stopped = stop.level();
+    let cleans = plan.phases.iter().any(|p| p.kind == PhaseKind::Cleanup);
+    if end.stopped == StopLevel::Abort && cleans && end.cleanup.is_none() && claimed.is_some() {
+        let place = format!("`{}/{}`", options.bucket, options.prefix);
+        let message = format!("the run was aborted; its objects are still in {place}");
+        sink.event(&Event::Warning { message });
+    }
+    Ok(end)
+}
+
+impl<'a> RunContext<'a> {
+    pub(crate) fn new(
+        plan: &Plan,
+        options: &'a RunOptions,
+        stop: &'a StopHandle,
+        layout: Vec<Option<usize>>,
+    ) -> Self {
+        let budget = options.failures_per_kind;
+        Self {
+            plan: Arc::new(plan.clone()),
+            options,
+            stop,
+            arena: Arc::new(Arena::new(plan.payload, plan.seed)),
+            failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
+            machine: Machine::new(),
+            cpu_base: vec![0; layout.len()],
+            layout,
+        }
+    }
+}
+
+/// The runtime of the control plane; it runs between the phases with load, never beside them.
+struct Control(tokio::runtime::Runtime);
+
+impl Control {
+    fn new() -> Result<Self, RunError> {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map(Self)
+            .map_err(RunError::Thread)
+    }
+
+    /// Runs a phase that consists of `body`.
+    fn phase(
+        &self,
+        index: usize,
+        sink: &mut dyn RunSink,
+        body: impl Future<Output = Result<PhaseEnd, RunError>>,
+    ) -> Result<PhaseSummary, RunError> {
+        let phase = u16::try_from(index).unwrap_or(u16::MAX);
+        let start_ns = now_ns();
+        sink.event(&Event::PhaseStarted {
+            phase,
+            at_ns: start_ns,
+        });
+        let outcome = LocalSet::new().block_on(&self.0, body);
+        let now = now_ns();
+        let end = *outcome.as_ref().unwrap_or(&PhaseEnd::Aborted);
+        sink.event(&Event::PhaseEnded {
+            phase,
+            at_ns: now,
+            end,
+            drained_ns: now,
+        });
+        outcome.map(|end| PhaseSummary {
+            phase,
+            start_ns,
+            at_ns: now,
+            drained_ns: now,
+            end,
+            totals: PhaseTotals::default(),
+        })
+    }
+}
+
+/// Refuses plans that no run can carry out; a resolved plan passes.
+pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    let refuse = |text: String| Err(RunError::Options(text));
+    if plan.timeout_ns == 0 || plan.retry.max_attempts == 0 {
+        return refuse("the timeout and the number of attempts must be at least 1".to_owned());
+    }
+    let makes_buckets = |class| matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket);
+    for phase in &plan.phases {
+        let load = matches!(phase.kind, PhaseKind::Prepare | PhaseKind::Run);
+        if load && (phase.works.is_empty() || phase.works.iter().any(|w| w.mix.is_empty())) {
+            return refuse(format!("phase `{}` has no work to do", phase.name));
+        }
+        let limits = phase.limits;
+        if load && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
+            return refuse(format!(
+                "phase `{}` has no limit and would never end; set a time, operation or byte limit",
+                phase.name
+            ));
+        }
+        for work in &phase.works {
+            if let ModelPlan::Open { max_in_flight, .. } = work.model
+                && max_in_flight < options.share.of
+            {
+                return refuse(format!(
+                    "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
+                     agent needs at least one",
+                    work.name, options.share.of
+                ));
+            }
+            if let Some(entry) = work.mix.iter().find(|entry| makes_buckets(entry.class)) {
+                return refuse(format!(
+                    "work `{}` contains {}: works run inside one bucket, which they may neither \
+                     make nor delete",
+                    work.name, entry.class
+                ));
+            }
+            if matches!(work.model, ModelPlan::Closed { workers: 0, .. }) {
+                return refuse(format!("work `{}` has no workers", work.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what the driver cannot do, before anything is written.
+fn check_capabilities(
+    plan: &Plan,
+    capabilities: &Capabilities,
+    driver: &str,
+) -> Result<(), RunError> {
+    let mut missing: Vec<&str> = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.works)
+        .flat_map(|work| &work.mix)
+        .map(|entry| entry.class)
+        .filter(|class| !capabilities.classes.contains(class))
+        .map(|class| class.name())
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if plan.verify && !capabilities.verify {
+        missing.push("verification");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(RunError::Unsupported {
+        driver: driver.to_owned(),
+        what: missing.join(", "),
+    })
+}

@@ -1,0 +1,396 @@
+//! What the tasks of one load thread share during one phase.
+//!
+//! A load thread shares nothing with other threads but [`Shared`], which is read-only on the path
+//! of an operation (the counters in it are touched only when a byte limit, or an operation limit
+//! over several works, is set).
+//!
+//! ```text
+//!                 ┌───────────── Shard (one thread, one phase) ──────────────┐
+//!  open work  ────┤ Baton: schedule, idle workers     slots: deadlines       ├── recorder ──▶ collector
+//!  closed work ───┤                                   cutoff, drain          │
+//!                 └──────────────────────────────────────────────────────────┘
+//! ```
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::Poll;
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Op;
+use bucketload_core::payload::Arena;
+use bucketload_core::plan::{PhasePlan, Plan};
+use bucketload_core::record::OpRecord;
+use bucketload_core::sink::Event;
+
+use tokio::sync::Notify;
+
+use crate::baton::Baton;
+use crate::error::RunError;
+use crate::options::{Pacing, Share};
+use crate::recorder::{Done, Message, Recorder};
+use crate::slots::Slots;
+use crate::source::Source;
+
+/// Failures of each kind that may still be reported in full, over all threads and phases.
+pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
+
+/// What all threads of a phase share.
+pub(crate) struct Shared {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) phase: usize,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) arena: Arc<Arena>,
+    pub(crate) bucket: String,
+    pub(crate) share: Share,
+    pub(crate) threads: usize,
+    pub(crate) pacing: Pacing,
+    pub(crate) failures: FailureBudget,
+    /// Object bytes transferred so far; counted only under a byte limit.
+    pub(crate) bytes: AtomicU64,
+    /// Operations offered so far; counted only under an operation limit over several works.
+    pub(crate) tickets: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn phase_plan(&self) -> &PhasePlan {
+        &self.plan.phases[self.phase]
+    }
+}
+
+/// What a panic carries.
+type Panic = Box<dyn Any + Send>;
+
+/// The state of one load thread in one phase.
+pub(crate) struct Shard {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) thread: usize,
+    pub(crate) slots: Slots,
+    pub(crate) recorder: Recorder,
+    pub(crate) batons: OnceCell<Vec<Rc<Baton>>>,
+    /// Closed-loop workers that have not ended.
+    pub(crate) closed_live: Cell<usize>,
+    /// Open sessions.
+    pub(crate) sessions: Cell<u64>,
+    /// Start of the phase, nanoseconds since the epoch.
+    pub(crate) start_ns: Cell<u64>,
+    /// Nothing that is due at or after this instant is offered.
+    pub(crate) cutoff_ns: Cell<u64>,
+    /// Latest due instant offered.
+    pub(crate) last_due_ns: Cell<u64>,
+    byte_limit_hit: Cell<bool>,
+    workers: Cell<u32>,
+    /// Closed-loop sessions that are being opened before the start.
+    opening: Cell<usize>,
+    open_error: RefCell<Option<OpError>>,
+    /// Whether a closed-loop worker is without a session.
+    worker_missing: Cell<bool>,
+    /// Whether closed-loop workers may begin.
+    released: Cell<bool>,
+    /// Payload of the first panic in a task of the thread.
+    panic: Cell<Option<Panic>>,
+    main: Notify,
+}
+
+impl Shard {
+    pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
+        Self {
+            shared,
+            thread,
+            slots: Slots::default(),
+            recorder,
+            batons: OnceCell::new(),
+            closed_live: Cell::new(0),
+            sessions: Cell::new(0),
+            start_ns: Cell::new(0),
+            cutoff_ns: Cell::new(u64::MAX),
+            last_due_ns: Cell::new(0),
+            byte_limit_hit: Cell::new(false),
+            workers: Cell::new(0),
+            opening: Cell::new(0),
+            open_error: RefCell::new(None),
+            worker_missing: Cell::new(false),
+            released: Cell::new(false),
+            panic: Cell::new(None),
+            main: Notify::new(),
+        }
+    }
+
+    /// The phase begins at `start_ns`.
+    pub(crate) fn start(&self, start_ns: u64) {
+        self.start_ns.set(start_ns);
+        let duration = self.shared.phase_plan().limits.duration_ns;
+        if duration > 0 {
+            self.cutoff_ns.set(start_ns.saturating_add(duration));
+        }
+        self.recorder.start(start_ns);
+        for baton in self.batons() {
+            baton.start(start_ns, &self.slots);
+        }
+    }
+
+    /// An index for a new worker, unique among all workers of the agent.
+    pub(crate) fn next_worker(&self) -> u32 {
+        let n = self.workers.get();
+        self.workers.set(n + 1);
+        let (threads, thread) = (self.shared.threads, self.thread);
+        u32::try_from(n as usize * threads + thread).unwrap_or(u32::MAX)
+    }
+
+    /// One more session is being opened before the start.
+    pub(crate) fn opening_begun(&self) {
+        self.opening.set(self.opening.get() + 1);
+    }
+
+    /// A closed-loop worker's session was opened before the start, or failed to.
+    pub(crate) fn opening_ended(&self, error: Option<OpError>) {
+        self.opening.set(self.opening.get() - 1);
+        if let Some(error) = error {
+            self.worker_missing.set(true);
+            self.note_open_error(error);
+        }
+        self.wake_main();
+    }
+
+    /// Remembers the first session that could not be opened.
+    pub(crate) fn note_open_error(&self, error: OpError) {
+        self.open_error.borrow_mut().get_or_insert(error);
+    }
+
+    /// Whether sessions for the start are still being opened.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.opening.get() > 0 || self.batons().iter().any(|b| b.is_connecting())
+    }
+
+    /// Why the phase cannot start, if it cannot: a closed-loop worker has no session, or an open
+    /// work has none at all.
+    pub(crate) fn open_error(&self) -> Option<RunError> {
+        let error = self.open_error.take()?;
+        let lacking = self.worker_missing.get() || self.batons().iter().any(|b| b.sessions() == 0);
+        lacking.then(|| RunError::Session {
+            open: self.sessions.get(),
+            error,
+        })
+    }
+
+    /// Lets closed-loop workers begin.
+    pub(crate) fn release(&self) {
+        if !self.released.replace(true) {
+            self.slots.wake_all();
+        }
+    }
+
+    /// Waits for the start of the phase.
+    pub(crate) async fn started(&self) {
+        poll_fn(|_| match self.released.get() {
+            false => Poll::Pending,
+            true => Poll::Ready(()),
+        })
+        .await;
+    }
+
+    /// The batons of the thread's open works.
+    pub(crate) fn batons(&self) -> &[Rc<Baton>] {
+        self.batons.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Offers nothing that is due at or after `now_ns`, from now on.
+    pub(crate) fn close(&self, now_ns: u64) {
+        if now_ns < self.cutoff_ns.get() {
+            self.cutoff_ns.set(now_ns);
+            for baton in self.batons() {
+                baton.wake_leader(&self.slots);
+            }
+            self.wake_main();
+        }
+    }
+
+    /// Whether the phase's operation limit forbids sequence number `seq` (of whichever work).
+    pub(crate) fn beyond_ops(&self, seq: u64) -> bool {
+        let phase = self.shared.phase_plan();
+        let limit = phase.limits.ops;
+        if limit == 0 {
+            false
+        } else if phase.works.len() == 1 {
+            seq >= limit
+        } else {
+            self.shared.tickets.fetch_add(1, Ordering::Relaxed) >= limit
+        }
+    }
+
+    /// Closes the phase when its byte limit is reached. Cheap when there is none.
+    pub(crate) fn check_bytes(&self, now_ns: u64) {
+        let limit = self.shared.phase_plan().limits.bytes;
+        if limit > 0
+            && now_ns < self.cutoff_ns.get()
+            && self.shared.bytes.load(Ordering::Relaxed) >= limit
+        {
+            self.byte_limit_hit.set(true);
+            self.close(now_ns);
+        }
+    }
+
+    /// Delivers all intervals that have ended by `now_ns`. Called before anything is recorded or
+    /// taken at `now_ns`.
+    #[inline]
+    pub(crate) fn tick(&self, now_ns: u64) {
+        if now_ns >= self.recorder.boundary() {
+            self.rotate_until(now_ns);
+        }
+    }
+
+    #[cold]
+    fn rotate_until(&self, now_ns: u64) {
+        while now_ns >= self.recorder.boundary() {
+            self.count_offered(self.recorder.boundary());
+            self.recorder.rotate(self.in_flight(), self.sessions.get());
+        }
+    }
+
+    /// Counts as offered every arrival due before `until_ns` that was not counted yet.
+    fn count_offered(&self, until_ns: u64) {
+        let until = until_ns.min(self.cutoff_ns.get());
+        for baton in self.batons() {
+            baton.count_until(until, self);
+        }
+    }
+
+    /// Operations due but not ended.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.slots.busy() + self.batons().iter().map(|b| b.backlog()).sum::<u64>()
+    }
+
+    /// Counts an operation as offered.
+    #[inline]
+    pub(crate) fn offered(&self, due_ns: u64, op: &Op) {
+        let mut tally = self.recorder.tally();
+        tally.offered += 1;
+        tally.offered_bytes += body_bytes(op);
+        drop(tally);
+        self.last_due_ns.set(self.last_due_ns.get().max(due_ns));
+    }
+
+    /// Records an operation that ended at about `now_ns`.
+    #[inline]
+    pub(crate) fn record(&self, record: &OpRecord, now_ns: u64) {
+        self.tick(now_ns);
+        self.recorder.tally().record(record);
+        if self.shared.phase_plan().limits.bytes > 0 {
+            self.shared.bytes.fetch_add(record.bytes, Ordering::Relaxed);
+            self.check_bytes(now_ns);
+        }
+        if now_ns >= self.cutoff_ns.get() {
+            self.wake_main();
+        }
+    }
+
+    /// Reports a failure in full while the budget of its kind lasts.
+    pub(crate) fn report_failure(&self, op: Option<&Op>, key: &str, error: &OpError, at_ns: u64) {
+        let left = &self.shared.failures[error.kind as usize];
+        let take = |n: u32| n.checked_sub(1);
+        if left.load(Ordering::Relaxed) == 0
+            || left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .is_err()
+        {
+            return;
+        }
+        let class = op.map_or(self.shared.phase_plan().works[0].mix[0].class, |op| {
+            op.class
+        });
+        self.recorder.try_tell(Message::Failure(Event::Failure {
+            phase: u16::try_from(self.shared.phase).unwrap_or(u16::MAX),
+            class,
+            key: key.to_owned(),
+            error: error.to_string(),
+            at_ns,
+        }));
+    }
+
+    /// Whether everything that was offered has ended and nothing more will be offered.
+    pub(crate) fn is_complete(&self, now_ns: u64) -> bool {
+        let closed = now_ns >= self.cutoff_ns.get() || self.closed_live.get() == 0;
+        closed && self.slots.busy() == 0 && self.batons().iter().all(|b| b.is_finished())
+    }
+
+    /// Gives up at `now_ns` what has not ended: operations in flight are cancelled, arrivals that
+    /// are due but not taken stay offered and unissued.
+    pub(crate) fn abandon(&self, now_ns: u64) {
+        self.close(now_ns);
+        self.tick(now_ns);
+        self.count_offered(self.cutoff_ns.get());
+        for baton in self.batons() {
+            self.recorder.tally().capped += baton.capped_backlog();
+            baton.finish();
+        }
+        self.slots.cancel_all();
+    }
+
+    /// Runs `task` on the thread. A runtime swallows the panics of its tasks; here they are kept for
+    /// [`Shard::resume_panic`], because a run that lost a worker must not go on.
+    pub(crate) fn spawn(this: &Rc<Self>, task: impl Future<Output = ()> + 'static) {
+        let shard = Rc::clone(this);
+        tokio::task::spawn_local(async move {
+            let mut task = pin!(task);
+            poll_fn(|cx| {
+                let poll = AssertUnwindSafe(|| task.as_mut().poll(cx));
+                catch_unwind(poll).unwrap_or_else(|payload| {
+                    shard.panic.set(Some(payload));
+                    shard.wake_main();
+                    Poll::Ready(())
+                })
+            })
+            .await;
+        });
+    }
+
+    /// Panics when a task of the thread has.
+    pub(crate) fn resume_panic(&self) {
+        if let Some(payload) = self.panic.take() {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Makes the thread's main task look whether the phase is complete.
+    pub(crate) fn wake_main(&self) {
+        self.main.notify_one();
+    }
+
+    /// Waits for the next [`Shard::wake_main`].
+    pub(crate) async fn woken(&self) {
+        self.main.notified().await;
+    }
+
+    /// Delivers the last interval and the report of this thread's part.
+    pub(crate) fn finish(&self, now_ns: u64) {
+        self.tick(now_ns);
+        let duration = self.shared.phase_plan().limits.duration_ns;
+        let done = Done {
+            thread: self.thread,
+            last_due_ns: self.last_due_ns.get(),
+            drained_ns: now_ns,
+            time_limit: duration > 0
+                && self.cutoff_ns.get() == self.start_ns.get().saturating_add(duration)
+                && now_ns >= self.cutoff_ns.get(),
+            byte_limit: self.byte_limit_hit.get(),
+        };
+        self.recorder
+            .finish(self.in_flight(), self.sessions.get(), done);
+    }
+}
+
+/// Object bytes that an operation will transfer, as far as the plan knows; 0 without a body.
+fn body_bytes(op: &Op) -> u64 {
+    if let Some(range) = op.range {
+        range.len
+    } else if (op.class.writes_body() || op.class.reads_body()) && op.size != Op::UNKNOWN_SIZE {
+        op.size
+    } else {
+        0
+    }
+}

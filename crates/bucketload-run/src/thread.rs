@@ -1,0 +1,347 @@
+//! A load thread: its runtime, its workers, and the keeper that watches over one phase.
+//!
+//! ```text
+//!  pin, timer slack ─▶ open sessions ─▶ Ready ─▶ wait for the start ─▶ workers run ─▶ drain ─▶ Done
+//!                                                    keeper: intervals, timeouts, limits, commands
+//! ```
+//!
+//! The keeper is the thread's main task. It sleeps until the next interval boundary, the earliest
+//! possible timeout, the end of offering or of the drain, whichever comes first.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use bucketload_core::driver::Driver;
+use bucketload_core::plan::{ArrivalLaw, ModelPlan};
+use bucketload_core::tally::Tally;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::affinity::settle;
+use crate::baton::Baton;
+use crate::clock::now_ns;
+use crate::closed::{self, Place, places};
+use crate::error::RunError;
+use crate::open::OpenWork;
+use crate::options::Pacing;
+use crate::recorder::{Message, Recorder, empty_tally};
+use crate::session::open_session;
+use crate::shard::{Shard, Shared};
+use crate::stop::StopLevel;
+use crate::think::ThinkTimer;
+use crate::timer::DueTimer;
+
+/// Closed-loop sessions that a thread opens at the same time.
+const OPENING: usize = 64;
+
+/// What the collector wants of the load threads; only the latest value counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Command {
+    /// Start of the phase, nanoseconds since the epoch; 0 = not yet.
+    pub(crate) start_ns: u64,
+    /// Whether to end early.
+    pub(crate) level: StopLevel,
+}
+
+/// What a load thread is made of.
+pub(crate) struct ThreadSetup<D> {
+    pub(crate) driver: Arc<D>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) thread: usize,
+    /// Core to run on.
+    pub(crate) core: Option<usize>,
+    pub(crate) interval_ns: u64,
+    pub(crate) to_collector: SyncSender<Message>,
+    pub(crate) spares: Receiver<Box<Tally>>,
+    pub(crate) commands: watch::Receiver<Command>,
+}
+
+/// The body of a load thread: one phase from opening sessions to the last interval.
+pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
+    let to_collector = setup.to_collector.clone();
+    let runtime = settle(setup.core).and_then(|()| {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+    });
+    let outcome = match runtime {
+        Ok(runtime) => LocalSet::new().block_on(&runtime, serve(setup)),
+        Err(error) => Err(RunError::Thread(error)),
+    };
+    if let Err(error) = outcome {
+        // A closed channel means that the collector has given up already.
+        let _ = to_collector.send(Message::Failed(error));
+    }
+}
+
+async fn serve<D: Driver>(setup: ThreadSetup<D>) -> Result<(), RunError> {
+    let ThreadSetup {
+        driver,
+        shared,
+        thread,
+        interval_ns,
+        to_collector,
+        spares,
+        mut commands,
+        ..
+    } = setup;
+    let for_tallies = Arc::clone(&shared);
+    let recorder = Recorder::new(
+        thread,
+        interval_ns,
+        Box::new(move || empty_tally(for_tallies.phase_plan())),
+        to_collector.clone(),
+        spares,
+    );
+    let shard = Rc::new(Shard::new(shared, thread, recorder));
+    let _works = prepare(&shard, &driver).map_err(RunError::Thread)?;
+    while shard.is_opening() {
+        shard.resume_panic();
+        tokio::select! {
+            () = shard.woken() => {}
+            changed = commands.changed() => {
+                if changed.is_err() || commands.borrow().level > StopLevel::Run {
+                    break;
+                }
+            }
+        }
+    }
+    if let Some(error) = shard.open_error() {
+        return Err(error);
+    }
+    let _ = to_collector.send(Message::Ready);
+    keep(&shard, &mut commands).await;
+    shard.finish(now_ns());
+    Ok(())
+}
+
+/// Starts the tasks of all workers; they open their sessions and wait for the start. The open works
+/// must be kept for the length of the phase.
+fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<OpenWork<D>>>> {
+    let shared = &*shard.shared;
+    let precise = shared.pacing == Pacing::Precise;
+    let share = (shared.share.index, shared.share.of);
+    let position = (shard.thread, shared.threads);
+    let mut batons = Vec::new();
+    let mut works = Vec::new();
+    let mut sessions = Vec::new();
+    let opening = Rc::new(Semaphore::new(OPENING));
+    for (index, work) in shared.phase_plan().works.iter().enumerate() {
+        let number = u16::try_from(index).unwrap_or(u16::MAX);
+        match &work.model {
+            ModelPlan::Closed { workers, .. } => {
+                let mine: Vec<_> = places(number, *workers, share, position).collect();
+                shard.slots.reserve(mine.len());
+                let think = match shared.sources[index].has_think_time() {
+                    false => None,
+                    true => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
+                };
+                if let Some(think) = &think {
+                    let (think, shard) = (Rc::clone(think), Rc::clone(shard));
+                    let task = Rc::clone(&shard);
+                    Shard::spawn(&task, async move { think.serve(&shard.slots).await });
+                }
+                for place in mine {
+                    shard.closed_live.set(shard.closed_live.get() + 1);
+                    shard.opening_begun();
+                    let task = closed_worker(
+                        Rc::clone(shard),
+                        Arc::clone(driver),
+                        Rc::clone(&opening),
+                        think.clone(),
+                        place,
+                    );
+                    Shard::spawn(shard, task);
+                }
+            }
+            ModelPlan::Open {
+                arrival,
+                max_in_flight,
+            } => {
+                let Some(lot) = Lot::of(*max_in_flight, share, position) else {
+                    continue;
+                };
+                let Some(arrivals) = shared.sources[index].arrivals(lot.index, lot.of) else {
+                    continue;
+                };
+                let baton = Rc::new(Baton::new(number, lot.cap, arrivals));
+                let open = Rc::new(OpenWork {
+                    shard: Rc::clone(shard),
+                    baton: Rc::clone(&baton),
+                    timer: DueTimer::new(precise)?,
+                    driver: Arc::clone(driver),
+                });
+                OpenWork::enable_hiring(&open);
+                works.push(open);
+                sessions.push(initial_sessions(arrival, lot.of));
+                batons.push(baton);
+            }
+        }
+    }
+    let _ = shard.batons.set(batons);
+    for (work, sessions) in works.iter().zip(sessions) {
+        work.baton.hire_up_to(sessions);
+    }
+    Ok(works)
+}
+
+/// Opens a closed-loop worker's session, waits for the start and works.
+async fn closed_worker<D: Driver>(
+    shard: Rc<Shard>,
+    driver: Arc<D>,
+    opening: Rc<Semaphore>,
+    think: Option<Rc<ThinkTimer>>,
+    place: Place,
+) {
+    let opened = {
+        let _turn = opening.acquire().await;
+        open_session(&*driver, &shard).await
+    };
+    match opened {
+        Ok(worker) => {
+            shard.opening_ended(None);
+            shard.started().await;
+            closed::labour(shard, think, place, worker).await;
+        }
+        Err(error) => shard.opening_ended(Some(error)),
+    }
+}
+
+/// A thread's part of an open work.
+struct Lot {
+    index: u32,
+    of: u32,
+    /// Most sessions.
+    cap: usize,
+}
+
+impl Lot {
+    /// Thread `thread` of `threads` on agent `agent` of `agents` takes the arrivals congruent to
+    /// `agent + agents · thread` modulo `agents · threads`, and a like share of the in-flight cap.
+    /// When the cap does not give every thread a session, fewer threads take part.
+    fn of(
+        max_in_flight: u32,
+        (agent, agents): (u32, u32),
+        (thread, threads): (usize, usize),
+    ) -> Option<Self> {
+        let mine = (max_in_flight / agents + u32::from(agent < max_in_flight % agents)).max(1);
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        let threads = threads.min(max_in_flight / agents).max(1);
+        let thread = u32::try_from(thread).unwrap_or(u32::MAX);
+        (thread < threads).then(|| Self {
+            index: agent + agents * thread,
+            of: agents * threads,
+            cap: (mine / threads + u32::from(thread < mine % threads)) as usize,
+        })
+    }
+}
+
+/// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
+fn initial_sessions(arrival: &ArrivalLaw, threads: u32) -> usize {
+    let peak = match arrival {
+        ArrivalLaw::Constant { rate }
+        | ArrivalLaw::Poisson { rate }
+        | ArrivalLaw::LognormalGaps { rate, .. }
+        | ArrivalLaw::LognormalRate { rate, .. } => rate / 100.0,
+        ArrivalLaw::PeriodicBatch { max, .. } => f64::from(*max),
+        ArrivalLaw::Ramp { from, .. } => from / 100.0,
+        ArrivalLaw::Steps { rates, .. } => rates.first().copied().unwrap_or(0.0) / 100.0,
+    };
+    // A cast of a float saturates.
+    ((peak / f64::from(threads)) as usize).clamp(4, 256)
+}
+
+/// Watches over the phase until nothing is left to do.
+async fn keep(shard: &Shard, commands: &mut watch::Receiver<Command>) {
+    let limits = shard.shared.phase_plan().limits;
+    let timeout_ns = shard.shared.plan.timeout_ns;
+    let mut sweep_ns = 0;
+    let mut abandoned = false;
+    let mut collector_gone = false;
+    if shard.shared.pacing == Pacing::BusyPoll {
+        // Keeps the thread from sleeping, also while closed-loop workers wait for answers.
+        spawn_local(async {
+            loop {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    loop {
+        shard.resume_panic();
+        let now = now_ns();
+        let command = *commands.borrow_and_update();
+        if shard.start_ns.get() == 0 && command.start_ns > 0 {
+            // Ahead of the instant: the leaders wait for it with their own, finer timers.
+            shard.start(command.start_ns);
+            sweep_ns = now.saturating_add(timeout_ns);
+        }
+        let started = shard.start_ns.get() > 0;
+        if command.level >= StopLevel::Finish || collector_gone {
+            if !started {
+                return;
+            }
+            shard.close(now);
+        }
+        let cutoff = shard.cutoff_ns.get();
+        let drain_end = cutoff.saturating_add(limits.drain_ns);
+        let give_up = command.level == StopLevel::Abort || collector_gone || now >= drain_end;
+        if started {
+            if now >= shard.start_ns.get() {
+                shard.release();
+            }
+            shard.tick(now);
+            if give_up && !abandoned {
+                shard.abandon(now);
+                abandoned = true;
+            }
+            if shard.is_complete(now) {
+                return;
+            }
+            if now >= sweep_ns {
+                sweep_ns = shard.slots.sweep(now, timeout_ns);
+            }
+        }
+        let wake_ns = if !started {
+            u64::MAX
+        } else if now < shard.start_ns.get() {
+            shard.start_ns.get()
+        } else {
+            let end = if now < cutoff { cutoff } else { drain_end };
+            let end = if abandoned { u64::MAX } else { end };
+            end.min(sweep_ns).min(shard.recorder.boundary())
+        };
+        let pause = Duration::from_nanos(wake_ns.saturating_sub(now_ns()));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shard.woken() => {}
+            changed = commands.changed(), if !collector_gone => collector_gone = changed.is_err(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Lot;
+
+    proptest! {
+        #[test]
+        fn lots_partition_the_schedule_and_the_cap(cap in 1u32..300, agents in 1u32..6, threads in 1usize..9) {
+            prop_assume!(cap >= agents);
+            let lots: Vec<Lot> = (0..agents)
+                .flat_map(|a| (0..threads).filter_map(move |t| Lot::of(cap, (a, agents), (t, threads))))
+                .collect();
+            prop_assert_eq!(lots.iter().map(|l| l.cap).sum::<usize>(), cap as usize);
+            prop_assert!(lots.iter().all(|l| l.cap >= 1));
+            for seq in 0..1000u64 {
+                let takes = |l: &&Lot| seq % u64::from(l.of) == u64::from(l.index);
+                let takers = lots.iter().filter(takes).count();
+                prop_assert_eq!(takers, 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! A scripted in-process driver and helpers for the tests of the runner.
+//!
+//! The store part is a map of objects. What `execute` does is decided per call by a script: it sees
+//! the request and answers with a delay and an outcome.
+#![allow(dead_code, unreachable_pub, missing_docs)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bucketload_core::driver::{
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Session, WorkerId,
+};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::payload::PayloadKind;
+use bucketload_core::plan::{
+    ArrivalLaw, GapLaw, KeyLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
+    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+};
+use bucketload_core::record::{ConnectTimes, Probe};
+use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::tally::{Interval, Tally};
+use bucketload_run::{Cores, RunOptions, now_ns};
+
+/// What the script sees of a call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub class: OpClass,
+    pub seq: u64,
+    pub key: String,
+    pub size: u64,
+    /// Calls of `execute` before this one, over all sessions.
+    pub nth: u64,
+    /// Session that executes, in order of opening.
+    pub session: u32,
+    pub now_ns: u64,
+}
+
+/// What a call does.
+#[derive(Clone, Debug)]
+pub struct Act {
+    /// Instant of the answer; the past = without waiting.
+    pub until_ns: u64,
+    pub error: Option<ErrorKind>,
+}
+
+pub fn at_once() -> Act {
+    until(0)
+}
+
+pub fn until(until_ns: u64) -> Act {
+    Act {
+        until_ns,
+        error: None,
+    }
+}
+
+pub fn never() -> Act {
+    until(u64::MAX)
+}
+
+pub fn fail(kind: ErrorKind) -> Act {
+    Act {
+        until_ns: 0,
+        error: Some(kind),
+    }
+}
+
+type Script = Box<dyn Fn(&Call) -> Act + Send + Sync>;
+
+#[derive(Default)]
+pub struct State {
+    pub buckets: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    pub uploads: BTreeSet<(String, String)>,
+    /// What `execute` was called with: sequence number, class, key, size.
+    pub log: Vec<(u64, OpClass, String, u64)>,
+}
+
+/// What the driver and its sessions share.
+pub struct Inner {
+    script: Script,
+    pub state: Mutex<State>,
+    pub log: bool,
+    calls: AtomicU64,
+    opened: AtomicU32,
+    /// Sessions beyond this number cannot be opened.
+    pub openable: u32,
+    /// Time that opening a session takes.
+    pub open_delay: Duration,
+    /// Executions under way now, and at most.
+    running: AtomicU64,
+    peak: AtomicU64,
+}
+
+/// The driver.
+pub struct Scripted(pub Arc<Inner>);
+
+impl Scripted {
+    pub fn new(script: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Self {
+        let mut state = State::default();
+        state.buckets.insert("b".into(), BTreeMap::new());
+        Self(Arc::new(Inner {
+            script: Box::new(script),
+            state: Mutex::new(state),
+            log: false,
+            calls: AtomicU64::new(0),
+            opened: AtomicU32::new(0),
+            openable: u32::MAX,
+            open_delay: Duration::ZERO,
+            running: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+        }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::get_mut(&mut self.0).unwrap());
+        self
+    }
+
+    pub fn logged(self) -> Self {
+        self.with(|inner| inner.log = true)
+    }
+
+    pub fn openable(self, sessions: u32) -> Self {
+        self.with(|inner| inner.openable = sessions)
+    }
+
+    pub fn open_delay(self, delay: Duration) -> Self {
+        self.with(|inner| inner.open_delay = delay)
+    }
+
+    pub fn sessions(&self) -> u32 {
+        self.0.opened.load(Ordering::Relaxed)
+    }
+
+    /// Most executions that were under way at the same time.
+    pub fn peak(&self) -> u64 {
+        self.0.peak.load(Ordering::Relaxed)
+    }
+
+    pub fn calls(&self) -> u64 {
+        self.0.calls.load(Ordering::Relaxed)
+    }
+
+    pub fn keys(&self, bucket: &str) -> Vec<String> {
+        let state = self.0.state.lock().unwrap();
+        let bucket = state.buckets.get(bucket);
+        bucket.map_or(Vec::new(), |b| b.keys().cloned().collect())
+    }
+
+    pub fn put(&self, bucket: &str, key: &str) {
+        let mut state = self.0.state.lock().unwrap();
+        let bucket = state.buckets.entry(bucket.into()).or_default();
+        bucket.insert(key.into(), b"foreign".to_vec());
+    }
+
+    /// The logged calls, sorted.
+    pub fn log(&self) -> Vec<(u64, OpClass, String, u64)> {
+        let mut log = self.0.state.lock().unwrap().log.clone();
+        log.sort();
+        log
+    }
+}
+
+impl Driver for Scripted {
+    type Session = ScriptedSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: vec![
+                OpClass::Get,
+                OpClass::Put,
+                OpClass::Head,
+                OpClass::Delete,
+                OpClass::List,
+            ],
+            verify: false,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        DriverFacts {
+            driver: "scripted".into(),
+            ..DriverFacts::default()
+        }
+    }
+
+    async fn open(&self, _: WorkerId, probe: &mut Probe) -> Result<ScriptedSession, OpError> {
+        if !self.0.open_delay.is_zero() {
+            tokio::time::sleep(self.0.open_delay).await;
+        }
+        let number = self.0.opened.fetch_add(1, Ordering::Relaxed);
+        if number >= self.0.openable {
+            self.0.opened.fetch_sub(1, Ordering::Relaxed);
+            return Err(OpError::new(ErrorKind::Connect, "scripted: no more"));
+        }
+        probe.connected(ConnectTimes {
+            dns_ns: 0,
+            tcp_ns: 1_000,
+            tls_ns: 0,
+        });
+        Ok(ScriptedSession {
+            inner: Arc::clone(&self.0),
+            number,
+        })
+    }
+}
+
+pub struct ScriptedSession {
+    inner: Arc<Inner>,
+    number: u32,
+}
+
+/// Counts an execution as running, also when its future is dropped.
+struct Running<'a>(&'a Inner);
+
+impl<'a> Running<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        let running = inner.running.fetch_add(1, Ordering::Relaxed) + 1;
+        inner.peak.fetch_max(running, Ordering::Relaxed);
+        Self(inner)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Session for ScriptedSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let inner = &*self.inner;
+        let _running = Running::new(inner);
+        probe.started();
+        let call = Call {
+            class: request.op.class,
+            seq: request.op.seq,
+            key: request.key.to_owned(),
+            size: request.op.size,
+            nth: inner.calls.fetch_add(1, Ordering::Relaxed),
+            session: self.number,
+            now_ns: now_ns(),
+        };
+        let act = (inner.script)(&call);
+        if act.until_ns == u64::MAX {
+            std::future::pending::<()>().await;
+        } else if act.until_ns > call.now_ns {
+            tokio::time::sleep(Duration::from_nanos(act.until_ns - call.now_ns)).await;
+        }
+        if inner.log {
+            let entry = (call.seq, call.class, call.key.clone(), call.size);
+            inner.state.lock().unwrap().log.push(entry);
+        }
+        if let Some(kind) = act.error {
+            probe.first_byte_and_done();
+            return Err(OpError::new(kind, "scripted"));
+        }
+        if request.op.class.writes_body() {
+            let mut state = inner.state.lock().unwrap();
+            let bucket = state.buckets.get_mut(request.bucket).unwrap();
+            bucket.insert(call.key, Vec::new());
+        }
+        probe.first_byte_and_done();
+        let body = request.op.class.writes_body() || request.op.class.reads_body();
+        Ok(Completion {
+            bytes: if body { request.op.size } else { 0 },
+            ..Completion::default()
+        })
+    }
+}
+
+fn absent() -> OpError {
+    OpError::with_status(ErrorKind::NotFound, 404, "scripted: absent")
+}
+
+impl Admin for ScriptedSession {
+    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+        let mut state = self.inner.state.lock().unwrap();
+        let new = !state.buckets.contains_key(bucket);
+        state.buckets.entry(bucket.into()).or_default();
+        Ok(new)
+    }
+
+    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        let state = self.inner.state.lock().unwrap();
+        state.buckets.get(bucket).map(|_| ()).ok_or_else(absent)
+    }
+
+    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        let mut state = self.inner.state.lock().unwrap();
+        if !state.buckets.get(bucket).ok_or_else(absent)?.is_empty() {
+            return Err(OpError::new(ErrorKind::Conflict, "scripted: not empty"));
+        }
+        state.buckets.remove(bucket);
+        Ok(())
+    }
+
+    async fn list_keys(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<KeyPage, OpError> {
+        let state = self.inner.state.lock().unwrap();
+        let keys = state.buckets.get(bucket).ok_or_else(absent)?.keys();
+        let mut keys: Vec<String> = keys
+            .filter(|k| k.starts_with(prefix) && after.is_none_or(|a| k.as_str() > a))
+            .take(101)
+            .cloned()
+            .collect();
+        let more = keys.len() > 100;
+        keys.truncate(100);
+        let next = keys.last().filter(|_| more).cloned();
+        Ok(KeyPage { keys, next })
+    }
+
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+        tokio::task::yield_now().await;
+        let mut state = self.inner.state.lock().unwrap();
+        let bucket = state.buckets.get_mut(bucket).ok_or_else(absent)?;
+        for key in keys {
+            bucket.remove(key);
+        }
+        Ok(())
+    }
+
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+        let mut state = self.inner.state.lock().unwrap();
+        let before = state.uploads.len();
+        state
+            .uploads
+            .retain(|(b, key)| b != bucket || !key.starts_with(prefix));
+        Ok((before - state.uploads.len()) as u64)
+    }
+
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+        let mut state = self.inner.state.lock().unwrap();
+        let bucket = state.buckets.get_mut(bucket).ok_or_else(absent)?;
+        bucket.insert(key.into(), body.to_vec());
+        Ok(())
+    }
+
+    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+        let state = self.inner.state.lock().unwrap();
+        let bucket = state.buckets.get(bucket).ok_or_else(absent)?;
+        bucket.get(key).cloned().ok_or_else(absent)
+    }
+}
+
+/// Keeps everything that a run tells, and checks what holds for every interval.
+#[derive(Default)]
+pub struct Kept {
+    pub intervals: Vec<Interval>,
+    pub events: Vec<Event>,
+    offered: u64,
+    ended: u64,
+}
+
+impl RunSink for Kept {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::PhaseStarted { .. }) {
+            (self.offered, self.ended) = (0, 0);
+        }
+        self.events.push(event.clone());
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let tally = &interval.tally;
+        self.offered += tally.offered;
+        self.ended += tally.ended();
+        assert_eq!(
+            self.offered,
+            self.ended + interval.gauges.in_flight,
+            "offered = ended + in flight, interval {}",
+            interval.index
+        );
+        for cell in &tally.cells {
+            assert_eq!(cell.response.count(), cell.ok);
+            assert_eq!(cell.service.count(), cell.ok);
+            assert_eq!(cell.failed_response.count(), cell.failures());
+        }
+        assert_eq!(tally.lag.count(), tally.ended());
+        assert!(interval.start_ns <= interval.end_ns);
+        self.intervals.push(interval.clone());
+    }
+}
+
+impl Kept {
+    /// All intervals of phase `phase` as one tally.
+    pub fn total(&self, phase: u16) -> Tally {
+        let mut total = Tally::new();
+        let of_phase = self.intervals.iter().filter(|i| i.phase == phase);
+        of_phase.for_each(|i| total.merge(&i.tally));
+        total
+    }
+
+    pub fn failures(&self) -> usize {
+        let is_failure = |e: &&Event| matches!(e, Event::Failure { .. });
+        self.events.iter().filter(is_failure).count()
+    }
+
+    pub fn warnings(&self) -> Vec<&str> {
+        self.events
+            .iter()
+            .filter_map(|e| match e {
+                Event::Warning { message } => Some(message.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+// ---- plans ----
+
+pub fn const_size(bytes: u64) -> SizeLaw {
+    SizeLaw {
+        law: SizeKind::Const { bytes },
+        min: bytes,
+        max: bytes,
+    }
+}
+
+pub fn keyset(name: &str, count: u64) -> KeysetPlan {
+    KeysetPlan {
+        name: name.into(),
+        prefix: format!("{name}/"),
+        shards: 1,
+        count,
+        size: const_size(4096),
+        assign: SizeAssign::Random,
+        overwritten: false,
+    }
+}
+
+pub fn entry(class: OpClass, weight: f64, keyset: u16, keys: KeyLaw) -> MixEntry {
+    MixEntry {
+        class,
+        weight,
+        keyset,
+        keys,
+        size: None,
+        range: None,
+        count: 0,
+        pages: 0,
+        delimiter: String::new(),
+    }
+}
+
+pub fn gets() -> Vec<MixEntry> {
+    vec![entry(OpClass::Get, 1.0, 0, KeyLaw::Uniform)]
+}
+
+pub fn closed(workers: u32) -> ModelPlan {
+    ModelPlan::Closed {
+        workers,
+        think: GapLaw::None,
+    }
+}
+
+pub fn open(arrival: ArrivalLaw, max_in_flight: u32) -> ModelPlan {
+    ModelPlan::Open {
+        arrival,
+        max_in_flight,
+    }
+}
+
+pub fn constant(rate: f64, max_in_flight: u32) -> ModelPlan {
+    open(ArrivalLaw::Constant { rate }, max_in_flight)
+}
+
+pub fn phase(kind: PhaseKind, works: Vec<WorkPlan>, limits: Limits) -> PhasePlan {
+    PhasePlan {
+        name: format!("{kind:?}"),
+        kind,
+        works,
+        limits,
+        steady_state: false,
+        stop: None,
+    }
+}
+
+pub fn work(model: ModelPlan, mix: Vec<MixEntry>) -> WorkPlan {
+    WorkPlan {
+        name: "w".into(),
+        model,
+        mix,
+    }
+}
+
+pub fn ms(n: u64) -> u64 {
+    n * 1_000_000
+}
+
+pub fn for_ops(ops: u64) -> Limits {
+    Limits {
+        ops,
+        drain_ns: ms(2_000),
+        ..Limits::default()
+    }
+}
+
+pub fn for_ms(duration: u64) -> Limits {
+    Limits {
+        duration_ns: ms(duration),
+        drain_ns: ms(2_000),
+        ..Limits::default()
+    }
+}
+
+pub fn plan(phases: Vec<PhasePlan>) -> Plan {
+    Plan {
+        workload: "test".into(),
+        profile: String::new(),
+        seed: 42,
+        scale: 1.0,
+        payload: PayloadKind::Zeros,
+        verify: false,
+        timeout_ns: ms(5_000),
+        retry: RetryPlan {
+            max_attempts: 1,
+            backoff_ns: 0,
+            max_backoff_ns: 0,
+        },
+        not_found_is_failure: true,
+        keysets: vec![keyset("r", 1000), keyset("w", 0)],
+        phases,
+    }
+}
+
+/// A plan with one measured phase.
+pub fn one(model: ModelPlan, mix: Vec<MixEntry>, limits: Limits) -> Plan {
+    plan(vec![phase(PhaseKind::Run, vec![work(model, mix)], limits)])
+}
+
+pub fn options(threads: usize) -> RunOptions {
+    RunOptions {
+        run_id: "run-1".into(),
+        bucket: "b".into(),
+        prefix: "t/".into(),
+        threads: Some(threads),
+        cores: Cores::Unpinned,
+        interval: Duration::from_millis(100),
+        ..RunOptions::default()
+    }
+}

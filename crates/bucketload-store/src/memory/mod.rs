@@ -1,0 +1,374 @@
+//! Objects in memory.
+//!
+//! One hash map in 256 shards finds an object by bucket and key with one short lock; an ordered
+//! index per bucket, touched only when a key appears or disappears, makes a listing a range scan.
+//! A version is immutable and shared: reading clones an `Arc`, overwriting replaces it. Bytes are
+//! charged where they are allocated and given back where they are freed ([`crate::content`]), so
+//! that the limit holds whatever the order of writes, copies, deletes and slow readers.
+//! Locks are taken in the order bucket table, parts of an upload, shard, index. `buckets` keeps buckets and indices, `multipart` the uploads, `upload` receives bytes.
+
+mod buckets;
+mod multipart;
+mod shards;
+mod upload;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use crate::api::{ObjectUpload, PartUpload, Store};
+use crate::content::{Budget, Content};
+use crate::digest::{EtagMode, Tagger};
+use crate::error::{Result, StoreError};
+use crate::names::{check_bucket_name, check_key};
+use crate::object::{MemoryVersion, Object};
+use crate::types::{
+    BucketInfo, Checksum, Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest,
+    Listing, MultipartOptions, ObjectInfo, PartListing, PartSizes, PutOptions, Tags, UploadListing,
+    Usage, Written,
+};
+use buckets::Bucket;
+use shards::Shards;
+use upload::Receiver;
+
+/// Bytes charged per object, part or upload besides content and key: the sizes of the index and
+/// map entries and of the version with its buffers, rounded up.
+pub const OBJECT_OVERHEAD: u64 = 512;
+
+/// How a [`MemoryStore`] behaves.
+#[derive(Debug, Clone)]
+pub struct MemoryOptions {
+    /// Most bytes that may be charged ([`Usage::charged_bytes`]).
+    pub limit_bytes: u64,
+    /// How entity tags are made.
+    pub etag: EtagMode,
+    /// Smallest size of a part but the last, in bytes (S3: 5 MiB).
+    pub min_part_bytes: u64,
+}
+
+impl Default for MemoryOptions {
+    fn default() -> Self {
+        Self {
+            limit_bytes: u64::MAX,
+            etag: EtagMode::default(),
+            min_part_bytes: crate::MIN_PART_BYTES,
+        }
+    }
+}
+
+/// A store in memory. Cheap to clone: clones share the objects.
+#[derive(Clone)]
+pub struct MemoryStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: MemoryOptions,
+    tagger: Tagger,
+    budget: Arc<Budget>,
+    objects: AtomicU64,
+    shards: Shards,
+    buckets: RwLock<HashMap<Arc<str>, Arc<Bucket>>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new(options: MemoryOptions) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                tagger: Tagger::new(options.etag),
+                budget: Arc::new(Budget::new(options.limit_bytes)),
+                objects: AtomicU64::new(0),
+                shards: Shards::new(),
+                buckets: RwLock::default(),
+                options,
+            }),
+        }
+    }
+}
+
+impl Inner {
+    fn bucket(&self, name: &str) -> Result<Arc<Bucket>> {
+        let buckets = self.buckets.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = buckets.get(name) {
+            return Ok(Arc::clone(bucket));
+        }
+        drop(buckets);
+        check_bucket_name(name)?;
+        Err(StoreError::NoSuchBucket)
+    }
+
+    /// The current version, or why there is none.
+    fn version(&self, bucket: &str, key: &str) -> Result<Arc<MemoryVersion>> {
+        if let Some(version) = self.shards.get(bucket, key) {
+            return Ok(version);
+        }
+        check_key(key)?;
+        self.bucket(bucket)?;
+        Err(StoreError::NoSuchKey)
+    }
+
+    /// Makes a version current under its key.
+    fn publish(
+        &self,
+        bucket: &Bucket,
+        key: &str,
+        content: Content,
+        info: ObjectInfo,
+        condition: &Condition,
+    ) -> Result<Written> {
+        let written = Written {
+            etag: info.etag,
+            size: info.size,
+            modified: info.modified,
+        };
+        let charge = self.budget.charge(OBJECT_OVERHEAD + key.len() as u64)?;
+        let version = Arc::new(MemoryVersion {
+            info,
+            content,
+            _charge: charge,
+        });
+        let replaced = self.shards.insert(bucket, key, version, condition)?;
+        if replaced.is_none() {
+            self.objects.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(written)
+    }
+}
+
+impl Store for MemoryStore {
+    fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
+        let buckets = self
+            .inner
+            .buckets
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = buckets.values().map(|bucket| bucket.info()).collect();
+        drop(buckets);
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    fn create_bucket(&self, bucket: &str) -> Result<()> {
+        check_bucket_name(bucket)?;
+        let mut buckets = self
+            .inner
+            .buckets
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if buckets.contains_key(bucket) {
+            return Err(StoreError::BucketAlreadyOwnedByYou);
+        }
+        let name: Arc<str> = bucket.into();
+        buckets.insert(Arc::clone(&name), Arc::new(Bucket::new(name)));
+        Ok(())
+    }
+
+    fn head_bucket(&self, bucket: &str) -> Result<BucketInfo> {
+        Ok(self.inner.bucket(bucket)?.info())
+    }
+
+    fn delete_bucket(&self, bucket: &str) -> Result<()> {
+        check_bucket_name(bucket)?;
+        let mut buckets = self
+            .inner
+            .buckets
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        buckets
+            .get(bucket)
+            .ok_or(StoreError::NoSuchBucket)?
+            .close()?;
+        buckets.remove(bucket);
+        Ok(())
+    }
+
+    fn open(&self, bucket: &str, key: &str) -> Result<Object> {
+        self.inner.version(bucket, key).map(Object::memory)
+    }
+
+    fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo> {
+        self.inner
+            .version(bucket, key)
+            .map(|version| version.info.clone())
+    }
+
+    fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
+        check_key(key)?;
+        let bucket = self.inner.bucket(bucket)?;
+        let receiver = Receiver::new(&self.inner, options)?;
+        Ok(Box::new(upload::MemoryUpload::new(
+            receiver,
+            bucket,
+            key.to_owned(),
+        )))
+    }
+
+    fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
+        check_key(key)?;
+        let bucket = self.inner.bucket(bucket)?;
+        let removed = self.inner.shards.remove(&bucket, key, condition)?;
+        if removed.is_some() {
+            self.inner.objects.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(removed.is_some())
+    }
+
+    fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
+        let bucket = self.inner.bucket(bucket)?;
+        Ok(bucket.list(&self.inner.shards, request))
+    }
+
+    fn copy(&self, source: &Object, bucket: &str, key: &str, commit: Commit) -> Result<Written> {
+        check_key(key)?;
+        let bucket = self.inner.bucket(bucket)?;
+        let size = source.info().size;
+        let (content, etag) = upload::duplicate(&self.inner, source, 0..size)?;
+        let info = ObjectInfo {
+            size,
+            etag,
+            modified: SystemTime::now(),
+            headers: commit.headers,
+            checksums: commit.checksums,
+            tags: commit.tags,
+            parts: PartSizes::default(),
+        };
+        self.inner
+            .publish(&bucket, key, content, info, &commit.condition)
+    }
+
+    fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
+        self.inner
+            .version(bucket, key)
+            .map(|version| version.info.tags.clone())
+    }
+
+    fn set_tags(&self, bucket: &str, key: &str, tags: Tags) -> Result<()> {
+        self.inner.version(bucket, key)?;
+        let charge = self
+            .inner
+            .budget
+            .charge(OBJECT_OVERHEAD + key.len() as u64)?;
+        self.inner
+            .shards
+            .update(bucket, key, |version| MemoryVersion {
+                info: ObjectInfo {
+                    tags,
+                    ..version.info.clone()
+                },
+                content: version.content.clone(),
+                _charge: charge,
+            })
+    }
+
+    fn create_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        options: MultipartOptions,
+    ) -> Result<String> {
+        check_key(key)?;
+        let charge = self
+            .inner
+            .budget
+            .charge(OBJECT_OVERHEAD + key.len() as u64)?;
+        self.inner
+            .bucket(bucket)?
+            .create_upload(key, options, charge)
+    }
+
+    fn upload_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+        options: &PutOptions,
+    ) -> Result<Box<dyn PartUpload>> {
+        crate::multipart::check_part_number(number)?;
+        let upload = self.inner.bucket(bucket)?.upload(key, upload_id)?;
+        let receiver = Receiver::new(&self.inner, options)?;
+        Ok(Box::new(multipart::MemoryPart::new(
+            receiver, upload, number,
+        )))
+    }
+
+    fn copy_part(
+        &self,
+        source: &Object,
+        range: Range<u64>,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+    ) -> Result<Written> {
+        crate::multipart::check_part_number(number)?;
+        crate::multipart::check_range(&range, source.info().size)?;
+        let upload = self.inner.bucket(bucket)?.upload(key, upload_id)?;
+        let size = range.end - range.start;
+        let (content, etag) = upload::duplicate(&self.inner, source, range)?;
+        let charge = self.inner.budget.charge(OBJECT_OVERHEAD)?;
+        upload.put_part(number, size, etag, Vec::new(), content, charge)
+    }
+
+    fn complete_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        parts: &[CompletedPart],
+        checksums: Vec<Checksum>,
+        condition: &Condition,
+    ) -> Result<Written> {
+        let bucket = self.inner.bucket(bucket)?;
+        let upload = bucket.upload(key, upload_id)?;
+        let written = upload.complete(
+            parts,
+            self.inner.options.min_part_bytes,
+            |mut info, content| {
+                info.checksums = checksums;
+                self.inner.publish(&bucket, key, content, info, condition)
+            },
+        )?;
+        bucket.forget_upload(key, upload_id);
+        Ok(written)
+    }
+
+    fn abort_multipart(&self, bucket: &str, key: &str, upload_id: &str) -> Result<()> {
+        let bucket = self.inner.bucket(bucket)?;
+        bucket.upload(key, upload_id)?.abort()?;
+        bucket.forget_upload(key, upload_id);
+        Ok(())
+    }
+
+    fn list_parts(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        part_number_marker: u32,
+        max_parts: usize,
+    ) -> Result<PartListing> {
+        let upload = self.inner.bucket(bucket)?.upload(key, upload_id)?;
+        upload.list_parts(part_number_marker, max_parts)
+    }
+
+    fn list_uploads(
+        &self,
+        bucket: &str,
+        request: &ListUploadsRequest<'_>,
+    ) -> Result<UploadListing> {
+        let uploads = self.inner.bucket(bucket)?.all_uploads();
+        Ok(crate::multipart::page_uploads(&uploads, request))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        Some(Usage {
+            objects: self.inner.objects.load(Ordering::Relaxed),
+            charged_bytes: self.inner.budget.used(),
+        })
+    }
+}

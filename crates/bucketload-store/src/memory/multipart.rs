@@ -1,0 +1,176 @@
+//! A multipart upload in memory. Completion joins the parts' buffers without a copy.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::api::{PartUpload, Write};
+use crate::content::{Charge, Content};
+use crate::error::{Result, StoreError};
+use crate::etag::ETag;
+use crate::memory::upload::Receiver;
+use crate::multipart::check_completion;
+use crate::types::{
+    Checksum, CompletedPart, MultipartOptions, ObjectInfo, PartInfo, PartListing, UploadInfo,
+    Written,
+};
+
+struct Part {
+    info: PartInfo,
+    content: Content,
+    _charge: Charge,
+}
+
+pub(super) struct Upload {
+    info: UploadInfo,
+    options: MultipartOptions,
+    /// `None` when the upload was completed or aborted.
+    parts: Mutex<Option<BTreeMap<u32, Part>>>,
+    _charge: Charge,
+}
+
+impl Upload {
+    pub(super) fn new(key: &str, id: &str, options: MultipartOptions, charge: Charge) -> Self {
+        Self {
+            info: UploadInfo {
+                key: key.to_owned(),
+                upload_id: id.to_owned(),
+                initiated: SystemTime::now(),
+                checksum: options.checksum,
+            },
+            options,
+            parts: Mutex::new(Some(BTreeMap::new())),
+            _charge: charge,
+        }
+    }
+
+    pub(super) const fn info(&self) -> &UploadInfo {
+        &self.info
+    }
+
+    pub(super) fn put_part(
+        &self,
+        number: u32,
+        size: u64,
+        etag: ETag,
+        checksums: Vec<Checksum>,
+        content: Content,
+        charge: Charge,
+    ) -> Result<Written> {
+        let modified = SystemTime::now();
+        let info = PartInfo {
+            number,
+            size,
+            etag,
+            modified,
+            checksums,
+        };
+        let mut guard = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = guard.as_mut().ok_or(StoreError::NoSuchUpload)?;
+        let replaced = parts.insert(
+            number,
+            Part {
+                info,
+                content,
+                _charge: charge,
+            },
+        );
+        drop(guard);
+        drop(replaced);
+        Ok(Written {
+            etag,
+            size,
+            modified,
+        })
+    }
+
+    /// Assembles the object and hands it to `publish`; the upload ends if that succeeds.
+    pub(super) fn complete(
+        &self,
+        named: &[CompletedPart],
+        min_part_bytes: u64,
+        publish: impl FnOnce(ObjectInfo, Content) -> Result<Written>,
+    ) -> Result<Written> {
+        let mut guard = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = guard.as_ref().ok_or(StoreError::NoSuchUpload)?;
+        let assembly = check_completion(named, min_part_bytes, |number| {
+            parts.get(&number).map(|part| part.info.clone())
+        })?;
+        let chunks = named
+            .iter()
+            .filter_map(|part| parts.get(&part.number))
+            .flat_map(|part| part.content.chunks().cloned());
+        let info = ObjectInfo {
+            size: assembly.size,
+            etag: assembly.etag,
+            modified: SystemTime::now(),
+            headers: self.options.headers.clone(),
+            checksums: Vec::new(),
+            tags: self.options.tags.clone(),
+            parts: assembly.parts,
+        };
+        let written = publish(info, Content::join(chunks))?;
+        let finished = guard.take();
+        drop(guard);
+        drop(finished);
+        Ok(written)
+    }
+
+    pub(super) fn abort(&self) -> Result<()> {
+        let parts = self
+            .parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        parts.map(drop).ok_or(StoreError::NoSuchUpload)
+    }
+
+    pub(super) fn list_parts(&self, marker: u32, max_parts: usize) -> Result<PartListing> {
+        let guard = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = guard.as_ref().ok_or(StoreError::NoSuchUpload)?;
+        let after = parts
+            .range(marker.saturating_add(1)..)
+            .map(|(_, part)| &part.info);
+        Ok(crate::multipart::page_parts(
+            self.info.clone(),
+            after,
+            max_parts,
+        ))
+    }
+}
+
+/// A part being written.
+pub(super) struct MemoryPart {
+    receiver: Receiver,
+    upload: Arc<Upload>,
+    number: u32,
+}
+
+impl MemoryPart {
+    pub(super) const fn new(receiver: Receiver, upload: Arc<Upload>, number: u32) -> Self {
+        Self {
+            receiver,
+            upload,
+            number,
+        }
+    }
+}
+
+impl Write for MemoryPart {
+    fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.receiver.write(data)
+    }
+
+    fn written(&self) -> u64 {
+        self.receiver.written()
+    }
+}
+
+impl PartUpload for MemoryPart {
+    fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written> {
+        let charge = self.receiver.inner.budget.charge(super::OBJECT_OVERHEAD)?;
+        let (content, size, etag) = self.receiver.finish()?;
+        self.upload
+            .put_part(self.number, size, etag, checksums, content, charge)
+    }
+}

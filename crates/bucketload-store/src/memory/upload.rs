@@ -1,0 +1,186 @@
+//! Receives the bytes of an object or part into charged buffers, and duplicates content.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::api::{ObjectUpload, Write};
+use crate::content::{Buffer, Charge, Chunk, Content};
+use crate::digest::BodyCheck;
+use crate::error::{Result, StoreError};
+use crate::etag::ETag;
+use crate::memory::Inner;
+use crate::memory::buckets::Bucket;
+use crate::object::Object;
+use crate::types::{Commit, ObjectInfo, PartSizes, PutOptions, Written};
+
+/// Largest buffer. Content of unknown or larger size is cut into buffers of this size.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Bytes being received.
+pub(super) struct Receiver {
+    pub(super) inner: Arc<Inner>,
+    check: BodyCheck,
+    announced: Option<u64>,
+    charge: Charge,
+    chunks: Vec<Chunk>,
+    current: Vec<u8>,
+}
+
+impl Receiver {
+    /// Charges the announced size at once, so that a body that cannot fit is refused before it is
+    /// sent.
+    pub(super) fn new(inner: &Arc<Inner>, options: &PutOptions) -> Result<Self> {
+        Ok(Self {
+            charge: inner.budget.charge(options.size.unwrap_or(0))?,
+            check: inner.tagger.body(options),
+            announced: options.size,
+            inner: Arc::clone(inner),
+            chunks: Vec::new(),
+            current: Vec::new(),
+        })
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.check.written()
+    }
+
+    pub(super) fn write(&mut self, mut data: &[u8]) -> Result<()> {
+        let before = self.check.written();
+        self.check.update(data)?;
+        if self.announced.is_none() {
+            self.charge.grow(data.len() as u64)?;
+        }
+        let mut done = before;
+        while !data.is_empty() {
+            if self.current.capacity() == 0
+                && let Some(size) = self.announced
+            {
+                let rest = usize::try_from(size - done).unwrap_or(usize::MAX);
+                self.current.reserve_exact(rest.min(BUFFER_BYTES));
+            }
+            let (now, later) = data.split_at(data.len().min(BUFFER_BYTES - self.current.len()));
+            self.current.extend_from_slice(now);
+            done += now.len() as u64;
+            data = later;
+            if self.current.len() == BUFFER_BYTES {
+                self.seal();
+            }
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        let mut bytes = std::mem::take(&mut self.current);
+        bytes.shrink_to_fit();
+        let charge = self.charge.split(bytes.len() as u64);
+        self.chunks.push(Chunk::new(Arc::new(Buffer {
+            bytes,
+            _charge: Some(charge),
+        })));
+    }
+
+    /// The content with its size and tag.
+    pub(super) fn finish(mut self) -> Result<(Content, u64, ETag)> {
+        if !self.current.is_empty() {
+            self.seal();
+        }
+        let (size, etag) = self.check.finish()?;
+        Ok((Content::join(self.chunks), size, etag))
+    }
+}
+
+pub(super) struct MemoryUpload {
+    receiver: Receiver,
+    bucket: Arc<Bucket>,
+    key: String,
+}
+
+impl MemoryUpload {
+    pub(super) const fn new(receiver: Receiver, bucket: Arc<Bucket>, key: String) -> Self {
+        Self {
+            receiver,
+            bucket,
+            key,
+        }
+    }
+}
+
+impl Write for MemoryUpload {
+    fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.receiver.write(data)
+    }
+
+    fn written(&self) -> u64 {
+        self.receiver.written()
+    }
+}
+
+impl ObjectUpload for MemoryUpload {
+    fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
+        let inner = Arc::clone(&self.receiver.inner);
+        let (content, size, etag) = self.receiver.finish()?;
+        let info = ObjectInfo {
+            size,
+            etag,
+            modified: SystemTime::now(),
+            headers: commit.headers,
+            checksums: commit.checksums,
+            tags: commit.tags,
+            parts: PartSizes::default(),
+        };
+        inner.publish(&self.bucket, &self.key, content, info, &commit.condition)
+    }
+}
+
+/// Content equal to bytes `range` of `source`, sharing its buffers if they are in memory, with the
+/// tag that a PUT of these bytes would get.
+pub(super) fn duplicate(
+    inner: &Arc<Inner>,
+    source: &Object,
+    range: Range<u64>,
+) -> Result<(Content, ETag)> {
+    let size = range.end - range.start;
+    let Some(version) = source.as_memory() else {
+        let mut receiver = Receiver::new(inner, &PutOptions::sized(size))?;
+        let mut buffer = vec![0; BUFFER_BYTES.min(usize::try_from(size).unwrap_or(BUFFER_BYTES))];
+        let mut offset = range.start;
+        while offset < range.end {
+            let want = buffer
+                .len()
+                .min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
+            let got = source.read_at(offset, &mut buffer[..want])?;
+            if got == 0 {
+                return Err(StoreError::IncompleteBody {
+                    announced: size,
+                    written: offset - range.start,
+                });
+            }
+            receiver.write(&buffer[..got])?;
+            offset += got as u64;
+        }
+        let (content, _, etag) = receiver.finish()?;
+        return Ok((content, etag));
+    };
+    let mut chunks = Vec::new();
+    let mut offset = range.start;
+    while offset < range.end
+        && let Some(mut chunk) = version.content.chunk(offset)
+    {
+        chunk.truncate(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
+        offset += chunk.len() as u64;
+        chunks.push(chunk);
+    }
+    let whole = size == version.info.size;
+    let etag = match version.info.etag.md5() {
+        Some(digest) if whole => ETag::from_md5(digest),
+        _ => {
+            let mut check = inner.tagger.body(&PutOptions::sized(size));
+            for chunk in &chunks {
+                check.update(chunk)?;
+            }
+            check.finish()?.1
+        }
+    };
+    Ok((Content::join(chunks), etag))
+}

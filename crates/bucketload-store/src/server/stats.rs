@@ -1,0 +1,171 @@
+//! Counters of a server. Each thread writes its own without locking; readers add them up.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde::Serialize;
+
+use super::faults::FaultStats;
+use super::router::Operation;
+
+/// What a server has done so far. Serialises as the line that the statistics page answers with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ServerStats {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Connections open now.
+    pub open_connections: u64,
+    /// Connections refused because of the limit.
+    pub refused_connections: u64,
+    /// Requests by operation (see [`Operation::name`]), those above zero, in a fixed order.
+    pub requests: Vec<(&'static str, u64)>,
+    /// Requests that could not be understood or authorised far enough to name their operation.
+    pub unknown_requests: u64,
+    /// Answers with a status of 4xx.
+    pub client_errors: u64,
+    /// Answers with a status of 5xx.
+    pub server_errors: u64,
+    /// Bytes of request bodies received, with their framing.
+    pub body_bytes_in: u64,
+    /// Bytes of response bodies sent.
+    pub body_bytes_out: u64,
+    /// CPU time of the whole process in nanoseconds, user and system.
+    pub process_cpu_ns: u64,
+    /// Objects held, where the store counts them.
+    pub objects: Option<u64>,
+    /// Bytes charged against the limit of the store, where it counts them.
+    pub charged_bytes: Option<u64>,
+    /// The fault rules, in the order given.
+    pub faults: Vec<FaultStats>,
+}
+
+impl ServerStats {
+    /// Requests of all operations.
+    #[must_use]
+    pub fn total_requests(&self) -> u64 {
+        self.requests.iter().map(|(_, n)| n).sum::<u64>() + self.unknown_requests
+    }
+
+    /// Requests for `operation`.
+    #[must_use]
+    pub fn requests_of(&self, operation: Operation) -> u64 {
+        let name = operation.name();
+        self.requests
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or(0, |(_, n)| *n)
+    }
+}
+
+/// The counters of one thread; aligned so that two threads never share a cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Counters {
+    pub(crate) connections: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) unknown: Counter,
+    pub(crate) client_errors: Counter,
+    pub(crate) server_errors: Counter,
+    pub(crate) bytes_in: Counter,
+    pub(crate) bytes_out: Counter,
+    requests: [Counter; Operation::ALL.len()],
+}
+
+impl Counters {
+    /// Counts a request for `operation`.
+    pub(crate) fn request(&self, operation: Operation) {
+        self.requests[operation as usize].add(1);
+    }
+
+    /// Counts an answer by its status.
+    pub(crate) fn answer(&self, status: u16) {
+        match status {
+            400..500 => self.client_errors.add(1),
+            500.. => self.server_errors.add(1),
+            _ => {}
+        }
+    }
+}
+
+/// A number with one writer.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`; for the owning thread only.
+    pub(crate) fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed) + n, Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Adds up the threads' counters.
+pub(crate) fn sum<'a>(threads: impl Iterator<Item = &'a Counters>) -> ServerStats {
+    let mut stats = ServerStats {
+        connections: 0,
+        open_connections: 0,
+        refused_connections: 0,
+        requests: Vec::new(),
+        unknown_requests: 0,
+        client_errors: 0,
+        server_errors: 0,
+        body_bytes_in: 0,
+        body_bytes_out: 0,
+        process_cpu_ns: process_cpu_ns(),
+        objects: None,
+        charged_bytes: None,
+        faults: Vec::new(),
+    };
+    let mut requests = [0; Operation::ALL.len()];
+    for thread in threads {
+        stats.connections += thread.connections.get();
+        stats.refused_connections += thread.refused.get();
+        stats.unknown_requests += thread.unknown.get();
+        stats.client_errors += thread.client_errors.get();
+        stats.server_errors += thread.server_errors.get();
+        stats.body_bytes_in += thread.bytes_in.get();
+        stats.body_bytes_out += thread.bytes_out.get();
+        for (total, counter) in requests.iter_mut().zip(&thread.requests) {
+            *total += counter.get();
+        }
+    }
+    let named = Operation::ALL
+        .iter()
+        .zip(requests)
+        .map(|(operation, n)| (operation.name(), n));
+    stats.requests = named.filter(|(_, n)| *n > 0).collect();
+    stats
+}
+
+fn process_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let (secs, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+    secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_add_up_over_threads() {
+        let threads = [Counters::default(), Counters::default()];
+        threads[0].request(Operation::Get);
+        threads[1].request(Operation::Get);
+        threads[1].request(Operation::Put);
+        threads[1].unknown.add(2);
+        for status in [200, 404, 503, 206] {
+            threads[0].answer(status);
+        }
+        let stats = sum(threads.iter());
+        assert_eq!(stats.requests, [("get", 2), ("put", 1)]);
+        assert_eq!(
+            (stats.total_requests(), stats.requests_of(Operation::Get)),
+            (5, 2)
+        );
+        assert_eq!((stats.client_errors, stats.server_errors), (1, 1));
+        assert_eq!(Operation::ALL.len(), Operation::Stats as usize + 1);
+    }
+}

@@ -1,0 +1,189 @@
+//! Writing the XML documents of answers.
+//!
+//! A [`Doc`] appends to a byte buffer that is used again, so that answers cost no allocation beyond
+//! the buffer's growth.
+
+use super::clock;
+use super::uri;
+
+/// The namespace of S3 documents.
+const NAMESPACE: &str = " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"";
+
+/// A document being written. Elements are opened and closed by hand; [`Doc::finish`] closes the
+/// root.
+pub(crate) struct Doc<'a> {
+    out: &'a mut Vec<u8>,
+    root: &'static str,
+}
+
+impl<'a> Doc<'a> {
+    /// Starts a document with the S3 namespace on its root element, replacing what `out` held.
+    pub(crate) fn new(out: &'a mut Vec<u8>, root: &'static str) -> Self {
+        Self::start(out, root, NAMESPACE)
+    }
+
+    /// Starts a document without a namespace: that is what error documents look like.
+    pub(crate) fn plain(out: &'a mut Vec<u8>, root: &'static str) -> Self {
+        Self::start(out, root, "")
+    }
+
+    /// Writes a document that is one element with a text.
+    pub(crate) fn leaf(out: &'a mut Vec<u8>, root: &'static str, value: &str) {
+        let doc = Self::new(out, root);
+        escape(doc.out, value);
+        doc.finish();
+    }
+
+    fn start(out: &'a mut Vec<u8>, root: &'static str, namespace: &str) -> Self {
+        out.clear();
+        out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
+        out.extend_from_slice(root.as_bytes());
+        out.extend_from_slice(namespace.as_bytes());
+        out.push(b'>');
+        Self { out, root }
+    }
+
+    /// Closes the root element.
+    pub(crate) fn finish(mut self) {
+        let root = self.root;
+        self.close(root);
+    }
+
+    /// `<name>`; `name` may carry attributes.
+    pub(crate) fn open(&mut self, name: &str) -> &mut Self {
+        self.raw("<").raw(name).raw(">")
+    }
+
+    /// `</name>`.
+    pub(crate) fn close(&mut self, name: &str) -> &mut Self {
+        self.raw("</").raw(name).raw(">")
+    }
+
+    /// `<name>value</name>`, with what XML reserves escaped.
+    pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
+        self.open(name);
+        escape(self.out, value);
+        self.close(name)
+    }
+
+    /// `<name>value</name>` with `value` percent-encoded when `url` (the `encoding-type=url` of
+    /// listings: slashes stay).
+    pub(crate) fn key(&mut self, name: &str, value: &str, url: bool) -> &mut Self {
+        if !url {
+            return self.text(name, value);
+        }
+        self.open(name);
+        uri::encode(self.out, value.as_bytes(), true);
+        self.close(name)
+    }
+
+    /// `<name>value</name>` with a number.
+    pub(crate) fn number(&mut self, name: &str, value: u64) -> &mut Self {
+        self.open(name);
+        push_number(self.out, value);
+        self.close(name)
+    }
+
+    /// `<name>true</name>` or `<name>false</name>`.
+    pub(crate) fn flag(&mut self, name: &str, value: bool) -> &mut Self {
+        self.text(name, if value { "true" } else { "false" })
+    }
+
+    /// `<name>"value"</name>`: an entity tag in quotes.
+    pub(crate) fn etag(&mut self, value: &str) -> &mut Self {
+        self.raw("<ETag>&quot;").raw(value).raw("&quot;</ETag>")
+    }
+
+    /// `<name>1970-01-01T00:00:00.000Z</name>`.
+    pub(crate) fn time(&mut self, name: &str, time: std::time::SystemTime) -> &mut Self {
+        let since = time
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        self.open(name);
+        clock::iso_date(self.out, since.as_secs(), since.subsec_millis());
+        self.close(name)
+    }
+
+    /// The owner of everything: there is one.
+    pub(crate) fn owner(&mut self, element: &str) -> &mut Self {
+        self.open(element)
+            .text("ID", OWNER_ID)
+            .text("DisplayName", OWNER_NAME)
+            .close(element)
+    }
+
+    fn raw(&mut self, text: &str) -> &mut Self {
+        self.out.extend_from_slice(text.as_bytes());
+        self
+    }
+}
+
+/// Canonical id of the one owner.
+pub(crate) const OWNER_ID: &str =
+    "02d6176db174dc93cb1b899f7c6078f08654445fe8cf1b6ce98d8855f66bdbf4";
+/// Display name of the one owner.
+pub(crate) const OWNER_NAME: &str = "bucketload";
+
+/// Appends `value` in decimal.
+pub(crate) fn push_number(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends `text` with markup and control characters as references. Characters that XML 1.0 cannot
+/// hold at all are written as references too, as S3 does: clients ask for `encoding-type=url`
+/// where keys may hold them.
+fn escape(out: &mut Vec<u8>, text: &str) {
+    for &byte in text.as_bytes() {
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'"' => out.extend_from_slice(b"&quot;"),
+            b'\'' => out.extend_from_slice(b"&apos;"),
+            0..0x20 | 0x7f => {
+                out.extend_from_slice(b"&#");
+                push_number(out, u64::from(byte));
+                out.push(b';');
+            }
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_render() {
+        let mut out = b"old".to_vec();
+        let mut doc = Doc::new(&mut out, "R");
+        doc.text("K", "a<b>&\"'\n")
+            .key("U", "a b/ü", true)
+            .key("V", "a&b", false);
+        doc.number("N", 0)
+            .number("M", u64::MAX)
+            .flag("F", true)
+            .etag("ab")
+            .owner("Owner");
+        doc.time("T", std::time::UNIX_EPOCH);
+        doc.finish();
+        let want = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<R{NAMESPACE}><K>a&lt;b&gt;&amp;&quot;&apos;&#10;</K>\
+             <U>a%20b/%C3%BC</U><V>a&amp;b</V><N>0</N><M>18446744073709551615</M><F>true</F>\
+             <ETag>&quot;ab&quot;</ETag><Owner><ID>{OWNER_ID}</ID><DisplayName>bucketload</DisplayName></Owner>\
+             <T>1970-01-01T00:00:00.000Z</T></R>"
+        );
+        assert_eq!(String::from_utf8(out).unwrap(), want);
+    }
+}

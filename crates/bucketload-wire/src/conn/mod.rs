@@ -1,0 +1,188 @@
+//! One connection, plain or TLS, behind one API.
+//!
+//! `send` writes heads and bodies, `recv` reads whatever arrives and keeps what the caller did not
+//! consume, `body` reads exactly n body bytes into nothing (count) or into a closure (verify).
+//! Every operation marks the connection broken when it starts and sound when it has succeeded, so
+//! that an abandoned future can never leave it silently misaligned.
+
+mod body;
+mod handshake;
+mod recv;
+mod seal;
+mod send;
+mod tls;
+#[cfg(test)]
+mod tls12_tests;
+
+use std::net::SocketAddr;
+use std::task::{Context, Poll, ready};
+
+use crate::error::Error;
+use crate::scratch::{self, Spill};
+use crate::sock::{Calls, Sock};
+use tls::{LayerError, TlsLayer};
+
+pub use handshake::TlsFacts;
+pub use recv::{MAX_UNCONSUMED, Step};
+pub use send::SendEnd;
+
+/// A connection of a client or a server.
+#[derive(Debug)]
+pub struct Conn {
+    sock: Sock,
+    tls: Option<Box<TlsLayer>>,
+    /// Received and not yet consumed.
+    spill: Spill,
+    /// No byte has arrived since the last head was sent.
+    awaiting: bool,
+    send_broken: bool,
+    recv_broken: bool,
+    exchanges: u64,
+}
+
+impl Conn {
+    /// A connection without encryption.
+    #[must_use]
+    pub fn plain(sock: Sock) -> Self {
+        Self {
+            sock,
+            tls: None,
+            spill: Spill::default(),
+            awaiting: true,
+            send_broken: false,
+            recv_broken: false,
+            exchanges: 0,
+        }
+    }
+
+    /// Whether an operation failed or was dropped half-way: the connection must not be reused.
+    #[must_use]
+    pub const fn is_broken(&self) -> bool {
+        self.send_broken || self.recv_broken
+    }
+
+    /// Whether the connection is encrypted.
+    #[must_use]
+    pub const fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Heads sent completely. A failure with [`Error::ClosedBeforeAnswer`] on a connection that
+    /// had more than one exchange is most likely a keep-alive connection the server closed while
+    /// it was idle.
+    #[must_use]
+    pub const fn exchanges(&self) -> u64 {
+        self.exchanges
+    }
+
+    /// Bytes received and not yet consumed; above zero between two answers means that the peer
+    /// sent more than it announced (or, on a server, that the client pipelines).
+    #[must_use]
+    pub fn unconsumed(&self) -> usize {
+        self.spill.as_slice().len()
+    }
+
+    /// System calls made by this connection so far.
+    #[must_use]
+    pub const fn calls(&self) -> Calls {
+        self.sock.calls()
+    }
+
+    /// Makes waits for bytes spin, see [`Sock::set_busy_poll`].
+    pub const fn set_busy_poll(&mut self, on: bool) {
+        self.sock.set_busy_poll(on);
+    }
+
+    /// This end's address.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.sock.local_addr()
+    }
+
+    /// The other end's address.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn peer_addr(&self) -> std::io::Result<SocketAddr> {
+        self.sock.peer_addr()
+    }
+
+    /// Drops the connection with a reset (RST) instead of an orderly end.
+    pub fn reset(self) {
+        // A socket that refuses the option is closed in the ordinary way, which is all that is
+        // left to do.
+        let _ = self.sock.reset_on_drop();
+    }
+
+    /// Ends the connection in good order: on TLS with a `close_notify`, as far as the socket takes
+    /// it at once.
+    pub fn close(mut self) {
+        if let (Some(layer), false) = (&mut self.tls, self.send_broken) {
+            layer.send_close(&mut self.sock);
+        }
+    }
+
+    /// Receives once, at most `limit` bytes from the socket, and hands the plaintext to `take` (for
+    /// TLS once per record, and possibly not at all). `take` gets the spill to keep what it does
+    /// not consume.
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit: usize,
+        take: &mut impl FnMut(&mut Spill, &[u8]),
+    ) -> Poll<Result<(), Error>> {
+        let Some(layer) = &mut self.tls else {
+            return scratch::with_buffer(|buffer| {
+                let buffer = &mut buffer[..limit];
+                match ready!(self.sock.poll_recv(cx, buffer)) {
+                    Ok(0) => Poll::Ready(Err(self.ended(true))),
+                    Ok(n) => {
+                        self.awaiting = false;
+                        take(&mut self.spill, &buffer[..n]);
+                        Poll::Ready(Ok(()))
+                    }
+                    Err(e) => Poll::Ready(Err(self.failed(e))),
+                }
+            });
+        };
+        if layer.peer_closed() {
+            return Poll::Ready(Err(self.ended(true)));
+        }
+        let (spill, awaiting) = (&mut self.spill, &mut self.awaiting);
+        let mut sink = |plain: &[u8]| {
+            *awaiting = false;
+            take(spill, plain);
+        };
+        match ready!(layer.poll_recv(cx, &mut self.sock, limit, &mut sink)) {
+            Ok(0) => Poll::Ready(Err(self.ended(false))),
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(e) => Poll::Ready(Err(self.layer_failed(e))),
+        }
+    }
+
+    fn layer_failed(&self, error: LayerError) -> Error {
+        match error {
+            LayerError::Io(e) => self.failed(e),
+            LayerError::Tls(e) => Error::Tls(e),
+        }
+    }
+
+    /// The meaning of an end of stream at this point.
+    fn ended(&self, clean: bool) -> Error {
+        if self.awaiting && self.spill.is_empty() {
+            Error::ClosedBeforeAnswer
+        } else {
+            Error::Closed { clean }
+        }
+    }
+
+    /// The meaning of a socket error at this point.
+    fn failed(&self, error: std::io::Error) -> Error {
+        match Error::from(error) {
+            Error::Reset if self.awaiting => Error::ClosedBeforeAnswer,
+            other => other,
+        }
+    }
+}

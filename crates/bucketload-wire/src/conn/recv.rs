@@ -1,0 +1,145 @@
+//! Receiving heads and small bodies: whatever arrives is shown to a closure, which says how much
+//! of it it has consumed.
+
+use std::future::poll_fn;
+
+use super::Conn;
+use crate::error::Error;
+use crate::scratch::{SMALL, Spill};
+
+/// Most bytes a receiver may leave unconsumed while it asks for more: the limit on the size of a
+/// message head.
+pub const MAX_UNCONSUMED: usize = 64 * 1024;
+
+/// What a receiver makes of the bytes it was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<T> {
+    /// The first `.0` bytes are consumed; the rest is shown again once more has arrived.
+    More(usize),
+    /// The first `.0` bytes are consumed and the receiver is done; the rest stays for the next call.
+    Done(usize, T),
+}
+
+impl Conn {
+    /// Shows received bytes to `f` until it is done: first what earlier calls left, then whatever
+    /// arrives (up to 64 KiB at a time, without copying).
+    ///
+    /// # Errors
+    /// [`Error::ClosedBeforeAnswer`], [`Error::Closed`] or [`Error::Reset`] when the peer ends the
+    /// connection; [`Error::TooLarge`] when `f` leaves more than [`MAX_UNCONSUMED`] bytes and asks
+    /// for more; what `f` returns. The connection is broken then.
+    ///
+    /// # Panics
+    /// When `f` consumes more than it was shown.
+    pub async fn recv_with<T, E: From<Error>>(
+        &mut self,
+        mut f: impl FnMut(&[u8]) -> Result<Step<T>, E>,
+    ) -> Result<T, E> {
+        if self.recv_broken {
+            return Err(Error::Broken.into());
+        }
+        self.recv_broken = true;
+        let mut value = None;
+        if !self.spill.is_empty() {
+            value = review(&mut self.spill, &mut f)?;
+        }
+        while value.is_none() {
+            let mut failure = None;
+            poll_fn(|cx| {
+                self.poll_recv(cx, SMALL, &mut |spill, chunk| {
+                    if value.is_some() || failure.is_some() {
+                        spill.push(chunk);
+                    } else if let Err(e) = deliver(spill, chunk, &mut value, &mut f) {
+                        failure = Some(e);
+                    }
+                })
+            })
+            .await?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+        }
+        self.recv_broken = false;
+        match value {
+            Some(value) => Ok(value),
+            None => Err(Error::Broken.into()),
+        }
+    }
+
+    /// Waits until something can be received: a byte, or the end of the stream. Takes nothing and
+    /// may be dropped at any time (for waits with a limit: an idle server connection, an expected
+    /// `100 Continue`).
+    ///
+    /// # Errors
+    /// The socket's error.
+    pub async fn readable(&mut self) -> Result<(), Error> {
+        if !self.spill.is_empty() {
+            return Ok(());
+        }
+        if self.tls.is_none() {
+            return poll_fn(|cx| self.sock.poll_readable(cx))
+                .await
+                .map_err(|e| self.failed(e));
+        }
+        loop {
+            // Records of the protocol itself (session tickets) are processed on the way.
+            match poll_fn(|cx| self.poll_recv(cx, SMALL, &mut Spill::push)).await {
+                Ok(()) if self.spill.is_empty() => {}
+                Ok(()) | Err(Error::Closed { .. } | Error::ClosedBeforeAnswer) => return Ok(()),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+/// Shows the whole spill to `f`.
+fn review<T, E: From<Error>>(
+    spill: &mut Spill,
+    f: &mut impl FnMut(&[u8]) -> Result<Step<T>, E>,
+) -> Result<Option<T>, E> {
+    match f(spill.as_slice())? {
+        Step::More(n) => {
+            spill.consume(n);
+            check_limit(spill)?;
+            Ok(None)
+        }
+        Step::Done(n, value) => {
+            spill.consume(n);
+            Ok(Some(value))
+        }
+    }
+}
+
+/// Shows a new chunk to `f`, together with what it left before; keeps the rest.
+fn deliver<T, E: From<Error>>(
+    spill: &mut Spill,
+    chunk: &[u8],
+    value: &mut Option<T>,
+    f: &mut impl FnMut(&[u8]) -> Result<Step<T>, E>,
+) -> Result<(), E> {
+    if !spill.is_empty() {
+        spill.push(chunk);
+        *value = review(spill, f)?;
+        return Ok(());
+    }
+    match f(chunk)? {
+        Step::More(n) => {
+            spill.push(&chunk[n..]);
+            check_limit(spill)?;
+        }
+        Step::Done(n, done) => {
+            spill.push(&chunk[n..]);
+            *value = Some(done);
+        }
+    }
+    Ok(())
+}
+
+fn check_limit(spill: &Spill) -> Result<(), Error> {
+    if spill.as_slice().len() > MAX_UNCONSUMED {
+        return Err(Error::TooLarge {
+            limit: MAX_UNCONSUMED,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Sending heads and bodies: head and first body bytes in one vectored write, then the body's
+//! pieces straight from the caller's memory.
+
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::task::{Context, Poll, ready};
+
+use super::Conn;
+use crate::error::Error;
+use crate::scratch::{SMALL, Spill};
+
+/// Pieces of a body held ready for one vectored write.
+const PIECES: usize = 4;
+/// Body bytes offered to one vectored write before it is issued.
+const BATCH: usize = 256 * 1024;
+
+/// How sending a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendEnd {
+    /// Everything was sent.
+    Complete,
+    /// The peer answered before it had taken the whole body. `sent` body bytes have left. The
+    /// answer can be received; the connection cannot be reused afterwards and is marked broken.
+    Answered {
+        /// Body bytes handed to the kernel.
+        sent: u64,
+    },
+}
+
+impl Conn {
+    /// Sends a head and a body that lies in memory, in one vectored write where the socket takes
+    /// it. Either may be empty.
+    ///
+    /// # Errors
+    /// [`Error::Reset`] or [`Error::ClosedBeforeAnswer`] when the peer is gone. The connection is
+    /// broken then, but an answer that has already arrived can still be received.
+    pub async fn send(&mut self, head: &[u8], body: &[u8]) -> Result<(), Error> {
+        let mut next = Some(body);
+        let len = body.len() as u64;
+        self.send_pieces(head, len, |_| next.take().unwrap_or_default(), false)
+            .await
+            .map(drop)
+    }
+
+    /// Sends a head and a body of `len` bytes in pieces. `piece(offset)` returns the bytes from
+    /// body offset `offset` on, at least one; it is called once per piece, in order.
+    ///
+    /// # Errors
+    /// As [`Conn::send`]; [`Error::ShortBody`] when a piece is empty.
+    pub async fn send_body<P: AsRef<[u8]>>(
+        &mut self,
+        head: &[u8],
+        len: u64,
+        piece: impl FnMut(u64) -> P,
+    ) -> Result<(), Error> {
+        self.send_pieces(head, len, piece, false).await.map(drop)
+    }
+
+    /// As [`Conn::send_body`], for clients: when the socket takes no more and the peer has begun
+    /// to answer (it refuses the request, say), stops and reports that, instead of waiting for a
+    /// peer that no longer reads.
+    ///
+    /// # Errors
+    /// As [`Conn::send_body`].
+    pub async fn send_request<P: AsRef<[u8]>>(
+        &mut self,
+        head: &[u8],
+        len: u64,
+        piece: impl FnMut(u64) -> P,
+    ) -> Result<SendEnd, Error> {
+        self.send_pieces(head, len, piece, true).await
+    }
+
+    async fn send_pieces<P: AsRef<[u8]>>(
+        &mut self,
+        head: &[u8],
+        len: u64,
+        piece: impl FnMut(u64) -> P,
+        watch: bool,
+    ) -> Result<SendEnd, Error> {
+        if self.is_broken() {
+            return Err(Error::Broken);
+        }
+        self.send_broken = true;
+        if !head.is_empty() {
+            self.awaiting = true;
+        }
+        let mut window = Window::new(head, len, piece);
+        loop {
+            window.fill()?;
+            if window.is_empty() {
+                break;
+            }
+            let sent = poll_fn(|cx| {
+                let mut parts = [IoSlice::new(&[]); PIECES + 1];
+                let used = window.parts(&mut parts);
+                match self.poll_send(cx, &parts[..used]) {
+                    Poll::Ready(result) => Poll::Ready(result.map(Some)),
+                    Poll::Pending if watch && self.poll_answered(cx) => Poll::Ready(Ok(None)),
+                    Poll::Pending => Poll::Pending,
+                }
+            })
+            .await?;
+            match sent {
+                Some(n) => window.advance(n),
+                None => {
+                    return Ok(SendEnd::Answered {
+                        sent: window.body_sent(),
+                    });
+                }
+            }
+        }
+        if let Some(layer) = &mut self.tls {
+            poll_fn(|cx| layer.poll_flush(cx, &mut self.sock))
+                .await
+                .map_err(|e| self.failed(e))?;
+        }
+        if !head.is_empty() {
+            self.exchanges += 1;
+        }
+        self.send_broken = false;
+        Ok(SendEnd::Complete)
+    }
+
+    /// Sends some of `parts`; returns the plaintext bytes taken.
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<Result<usize, Error>> {
+        match &mut self.tls {
+            None => {
+                let sent = ready!(self.sock.poll_send(cx, parts));
+                Poll::Ready(sent.map_err(|e| self.failed(e)))
+            }
+            Some(layer) => {
+                let sent = ready!(layer.poll_send(cx, &mut self.sock, parts));
+                Poll::Ready(sent.map_err(|e| self.layer_failed(e)))
+            }
+        }
+    }
+
+    /// Whether the peer has begun to answer, or has ended the connection.
+    fn poll_answered(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.spill.is_empty() {
+            return true;
+        }
+        if self.tls.is_none() {
+            return self.sock.poll_readable(cx).is_ready();
+        }
+        loop {
+            match self.poll_recv(cx, SMALL, &mut Spill::push) {
+                Poll::Ready(Ok(())) if self.spill.is_empty() => {}
+                Poll::Ready(_) => return true,
+                Poll::Pending => return false,
+            }
+        }
+    }
+}
+
+/// The unsent rest of the head and the next pieces of the body.
+struct Window<'h, P, F> {
+    head: &'h [u8],
+    pieces: [Option<P>; PIECES],
+    /// Pieces in use, from the front.
+    count: usize,
+    /// Bytes of the first piece that have been sent.
+    at: usize,
+    /// Unsent bytes in `pieces`.
+    ready: usize,
+    /// Body bytes obtained from `source`.
+    taken: u64,
+    len: u64,
+    source: F,
+}
+
+impl<'h, P: AsRef<[u8]>, F: FnMut(u64) -> P> Window<'h, P, F> {
+    fn new(head: &'h [u8], len: u64, source: F) -> Self {
+        Self {
+            head,
+            pieces: [const { None }; PIECES],
+            count: 0,
+            at: 0,
+            ready: 0,
+            taken: 0,
+            len,
+            source,
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), Error> {
+        while self.taken < self.len && self.count < PIECES && self.ready < BATCH {
+            let piece = (self.source)(self.taken);
+            let left = self.len - self.taken;
+            let size = (piece.as_ref().len() as u64).min(left);
+            if size == 0 {
+                return Err(Error::ShortBody { missing: left });
+            }
+            self.taken += size;
+            self.ready += size as usize;
+            self.pieces[self.count] = Some(piece);
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.ready == 0
+    }
+
+    fn body_sent(&self) -> u64 {
+        self.taken - self.ready as u64
+    }
+
+    /// Writes the unsent slices into `parts`; returns how many there are.
+    fn parts<'a>(&'a self, parts: &mut [IoSlice<'a>; PIECES + 1]) -> usize {
+        let mut used = 0;
+        if !self.head.is_empty() {
+            parts[0] = IoSlice::new(self.head);
+            used = 1;
+        }
+        let mut left = self.ready;
+        let mut skip = self.at;
+        for piece in self.pieces[..self.count].iter().flatten() {
+            // The last piece may be longer than the body's announced length.
+            let bytes = &piece.as_ref()[skip..];
+            let bytes = &bytes[..bytes.len().min(left)];
+            skip = 0;
+            left -= bytes.len();
+            parts[used] = IoSlice::new(bytes);
+            used += 1;
+        }
+        used
+    }
+
+    fn advance(&mut self, mut n: usize) {
+        let of_head = n.min(self.head.len());
+        self.head = &self.head[of_head..];
+        n -= of_head;
+        self.ready -= n;
+        while n > 0 {
+            let Some(first) = &self.pieces[0] else { break };
+            let rest = first.as_ref().len() - self.at;
+            if n < rest && self.ready > 0 {
+                self.at += n;
+                return;
+            }
+            n -= n.min(rest);
+            self.at = 0;
+            self.pieces[..self.count].rotate_left(1);
+            self.count -= 1;
+            self.pieces[self.count] = None;
+        }
+    }
+}

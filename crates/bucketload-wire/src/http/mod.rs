@@ -1,0 +1,138 @@
+//! HTTP/1.1 heads and chunked bodies as pure functions over bytes (RFC 9112). Nothing here does I/O
+//! or, on success, allocates.
+//!
+//! [`parse_response`] (clients) and [`parse_request`] (servers) read a head and derive how the body
+//! is delimited; [`ChunkedDecoder`] undoes chunked transfer coding, also in the form of the
+//! `aws-chunked` content coding.
+
+mod chunked;
+mod request;
+mod response;
+
+pub use chunked::{ChunkedDecoder, Event};
+pub use request::{Headers, Request, parse_request};
+pub use response::{ResponseHead, parse_response};
+
+/// Most header fields in one head.
+pub const MAX_HEADERS: usize = 128;
+
+/// The interim answer to `Expect: 100-continue`.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// How a message body is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// There is none.
+    Empty,
+    /// `Content-Length`, above zero.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+    /// Everything until the connection ends (answers only).
+    UntilClose,
+}
+
+impl Body {
+    /// The body's length in bytes, if the head tells it.
+    #[must_use]
+    pub const fn length(self) -> Option<u64> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Length(n) => Some(n),
+            Self::Chunked | Self::UntilClose => None,
+        }
+    }
+}
+
+/// Bytes that violate HTTP/1.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    /// The head cannot be parsed.
+    #[error("malformed message head: {0}")]
+    Head(httparse::Error),
+    /// More than [`MAX_HEADERS`] header fields.
+    #[error("more than {MAX_HEADERS} header fields")]
+    TooManyHeaders,
+    /// `Content-Length` is no number, or there are several different ones.
+    #[error("invalid or contradictory Content-Length")]
+    ContentLength,
+    /// A transfer coding other than `chunked`.
+    #[error("unsupported Transfer-Encoding")]
+    TransferEncoding,
+    /// A chunk's size line, its end or a trailer is malformed.
+    #[error("malformed chunked body: {0}")]
+    Chunk(&'static str),
+}
+
+impl From<httparse::Error> for HttpError {
+    fn from(error: httparse::Error) -> Self {
+        match error {
+            httparse::Error::TooManyHeaders => Self::TooManyHeaders,
+            other => Self::Head(other),
+        }
+    }
+}
+
+/// What the header fields say about the body and the connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Framing {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    expect_continue: bool,
+}
+
+impl Framing {
+    /// Takes one header field into account.
+    #[inline]
+    fn field(&mut self, name: &str, value: &[u8]) -> Result<(), HttpError> {
+        match name.len() {
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                let length = decimal(value).ok_or(HttpError::ContentLength)?;
+                if self.length.is_some_and(|earlier| earlier != length) {
+                    return Err(HttpError::ContentLength);
+                }
+                self.length = Some(length);
+            }
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                    return Err(HttpError::TransferEncoding);
+                }
+                self.chunked = true;
+            }
+            10 if name.eq_ignore_ascii_case("connection") => {
+                for token in value.split(|&b| b == b',') {
+                    let token = token.trim_ascii();
+                    self.close |= token.eq_ignore_ascii_case(b"close");
+                    self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            6 if name.eq_ignore_ascii_case("expect") => {
+                self.expect_continue = value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the connection stays open after the message.
+    fn keeps_alive(&self, minor_version: u8) -> bool {
+        !self.close && (minor_version >= 1 || self.keep_alive)
+    }
+}
+
+/// A decimal number without sign; `None` when it is none or does not fit.
+fn decimal(value: &[u8]) -> Option<u64> {
+    let value = value.trim_ascii();
+    if value.is_empty() {
+        return None;
+    }
+    value.iter().try_fold(0u64, |n, &digit| {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        n.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}

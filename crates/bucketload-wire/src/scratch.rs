@@ -1,0 +1,168 @@
+//! Memory that all connections of a thread share.
+//!
+//! A connection needs a receive buffer only while it is being polled, so one per thread is enough:
+//! it is borrowed inside a `poll_fn` and never across an await. What a caller leaves unconsumed is
+//! kept in a [`Spill`], whose memory comes from a small per-thread pool and goes back as soon as it
+//! is empty: an idle connection owns none.
+
+use std::cell::RefCell;
+
+/// Bytes of the thread-shared receive buffer.
+pub(crate) const BUFFER: usize = 256 * 1024;
+/// Bytes of it that are offered to a receive of unknown length.
+pub(crate) const SMALL: usize = 64 * 1024;
+/// Bytes of the thread-shared buffer in which records are gathered and sealed.
+pub(crate) const SEALED: usize = 288 * 1024;
+/// Spare spill buffers kept per thread.
+const SPARE: usize = 32;
+/// Spill buffers that grew beyond this many bytes are freed instead of being kept.
+const SPARE_BYTES: usize = 320 * 1024;
+
+thread_local! {
+    // Zeroed memory is mapped lazily: pages that are never received into cost nothing.
+    static RECEIVE: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
+    static SEAL: RefCell<Vec<u8>> = RefCell::new(vec![0; SEALED]);
+    static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lends the thread's receive buffer to `f`.
+///
+/// # Panics
+/// When `f` calls it again.
+pub(crate) fn with_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
+    RECEIVE.with_borrow_mut(|buffer| f(buffer))
+}
+
+/// Lends the thread's buffer for sealed records to `f`.
+///
+/// # Panics
+/// When `f` calls it again.
+pub(crate) fn with_seal_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
+    SEAL.with_borrow_mut(|buffer| f(buffer))
+}
+
+/// A queue of bytes that owns memory only while it holds some.
+#[derive(Default)]
+pub(crate) struct Spill {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl std::fmt::Debug for Spill {
+    // Received bytes may be anything, also secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Spill({} bytes)", self.len())
+    }
+}
+
+impl Spill {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// The bytes, for decrypting in place.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.at..]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.take_memory();
+        if self.at > 0 {
+            self.bytes.drain(..self.at);
+            self.at = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends `n` zero bytes and returns them, to be written into.
+    pub(crate) fn grow(&mut self, n: usize) -> &mut [u8] {
+        self.take_memory();
+        let old = self.bytes.len();
+        self.bytes.resize(old + n, 0);
+        &mut self.bytes[old..]
+    }
+
+    /// Drops the last `n` bytes.
+    pub(crate) fn shrink(&mut self, n: usize) {
+        self.bytes.truncate(self.bytes.len() - n);
+        if self.is_empty() {
+            self.release();
+        }
+    }
+
+    /// Drops the first `n` bytes.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub(crate) fn consume(&mut self, n: usize) {
+        assert!(
+            n <= self.bytes.len() - self.at,
+            "consumed more than there is"
+        );
+        self.at += n;
+        if self.is_empty() {
+            self.release();
+        }
+    }
+
+    fn take_memory(&mut self) {
+        if self.bytes.capacity() == 0 {
+            self.bytes = POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
+        }
+    }
+
+    fn release(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        self.at = 0;
+        bytes.clear();
+        if bytes.capacity() == 0 || bytes.capacity() > SPARE_BYTES {
+            return;
+        }
+        // A connection may be dropped while the thread's locals are being destroyed.
+        let _ = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            if pool.len() < SPARE {
+                pool.push(bytes);
+            }
+        });
+    }
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Spill;
+
+    #[test]
+    fn a_spill_is_a_queue_and_gives_its_memory_back() {
+        let mut spill = Spill::default();
+        spill.push(b"abc");
+        spill.consume(1);
+        spill.push(b"de");
+        assert_eq!(spill.as_slice(), b"bcde");
+        spill.consume(4);
+        assert!(spill.is_empty());
+        assert_eq!(spill.bytes.capacity(), 0);
+        spill.push(b"x");
+        assert!(
+            spill.bytes.capacity() >= 4,
+            "the memory comes from the pool"
+        );
+    }
+}

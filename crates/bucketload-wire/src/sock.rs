@@ -1,0 +1,294 @@
+//! A non-blocking TCP socket registered with the runtime.
+//!
+//! Two rules make a small keep-alive request cost exactly one send and one receive: sends are
+//! tried before anybody waits for writability, and readiness is cleared after a *short* receive
+//! (the queue is empty then), so that the next wait sleeps instead of running into `EAGAIN`.
+
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{Context, Poll, ready};
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::sys;
+
+/// System calls a socket has made, for tests and cost reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// `send` and `sendmsg`.
+    pub send: u64,
+    /// `recv`, with whatever flags.
+    pub recv: u64,
+    /// `setsockopt`, after the socket was set up.
+    pub setsockopt: u64,
+}
+
+impl Calls {
+    /// All calls together.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.send + self.recv + self.setsockopt
+    }
+}
+
+/// A connected TCP socket. `TCP_NODELAY` is set; buffer sizes are left to the kernel's tuning.
+#[derive(Debug)]
+pub struct Sock {
+    fd: AsyncFd<Socket>,
+    /// Value of `SO_RCVLOWAT`.
+    low_water: u32,
+    /// The last send was short or refused: wait for an event before the next.
+    send_blocked: bool,
+    busy_poll: bool,
+    calls: Calls,
+}
+
+impl Sock {
+    /// Connects to `addr`, from the address `source` if one is given.
+    ///
+    /// # Errors
+    /// The system's reason, such as `ConnectionRefused`, or `AddrNotAvailable` when `source` is
+    /// not an address of this machine.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O enabled.
+    pub async fn connect(addr: SocketAddr, source: Option<IpAddr>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        if let Some(ip) = source {
+            // The port is chosen by `connect`, which knows the destination: otherwise 28 000
+            // connections to different servers would exhaust the ephemeral ports of one address.
+            sys::set_option(
+                socket.as_fd(),
+                libc::IPPROTO_IP,
+                libc::IP_BIND_ADDRESS_NO_PORT,
+                1,
+            )?;
+            socket.bind(&SocketAddr::new(ip, 0).into())?;
+        }
+        let in_progress = match socket.connect(&addr.into()) {
+            Ok(()) => false,
+            Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => true,
+            Err(e) => return Err(e),
+        };
+        let sock = Self::register(socket)?;
+        if in_progress {
+            loop {
+                let mut guard = sock.fd.writable().await?;
+                if let Some(error) = sock.fd.get_ref().take_error()? {
+                    return Err(error);
+                }
+                match sock.fd.get_ref().peer_addr() {
+                    Ok(_) => break,
+                    Err(e) if e.kind() == io::ErrorKind::NotConnected => guard.clear_ready(),
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        Ok(sock)
+    }
+
+    /// Takes over an accepted or otherwise connected stream.
+    ///
+    /// # Errors
+    /// When the socket cannot be made non-blocking or registered.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O enabled.
+    pub fn from_std(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        Self::register(stream.into())
+    }
+
+    pub(crate) fn register(socket: Socket) -> io::Result<Self> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        // SAFETY: the socket owns its descriptor, which stays open and the same until the AsyncFd
+        // that owns the socket is dropped and has deregistered it.
+        let fd = unsafe { AsyncFd::register_with_interest(socket, interest)? };
+        Ok(Self {
+            fd,
+            low_water: 1,
+            send_blocked: false,
+            busy_poll: false,
+            calls: Calls::default(),
+        })
+    }
+
+    fn raw(&self) -> BorrowedFd<'_> {
+        self.fd.get_ref().as_fd()
+    }
+
+    /// Receives into `buf`; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// The socket's error.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        let len = buf.len();
+        self.poll_recv_by(cx, len, |fd| sys::recv(fd, buf, 0))
+    }
+
+    /// Drops up to `max` received bytes without copying them; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// The socket's error.
+    pub fn poll_discard(&mut self, cx: &mut Context<'_>, max: usize) -> Poll<io::Result<usize>> {
+        self.poll_recv_by(cx, max, |fd| sys::recv_truncated(fd, max))
+    }
+
+    fn poll_recv_by(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: usize,
+        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        if self.busy_poll {
+            self.calls.recv += 1;
+            return match call(self.raw()) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                other => Poll::Ready(other),
+            };
+        }
+        loop {
+            let mut guard = ready!(self.fd.poll_read_ready(cx))?;
+            self.calls.recv += 1;
+            match call(guard.get_inner().as_fd()) {
+                Ok(n) => {
+                    if n < wanted {
+                        // Drained. An end of stream stays visible: closed readiness is sticky.
+                        guard.clear_ready();
+                    }
+                    return Poll::Ready(Ok(n));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(e) => return Poll::Ready(Err(e)),
+            }
+        }
+    }
+
+    /// Completes when a byte, the end of the stream or an error can be received; takes nothing.
+    ///
+    /// # Errors
+    /// The socket's error, if it has one.
+    pub fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let mut guard = ready!(self.fd.poll_read_ready(cx))?;
+            self.calls.recv += 1;
+            let mut byte = [0];
+            match sys::recv(guard.get_inner().as_fd(), &mut byte, libc::MSG_PEEK) {
+                Ok(_) => return Poll::Ready(Ok(())),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(e) => return Poll::Ready(Err(e)),
+            }
+        }
+    }
+
+    /// Sends as much of `parts` as the socket takes now, at least one byte. Waits only when it
+    /// takes nothing.
+    ///
+    /// # Errors
+    /// The socket's error; never raises SIGPIPE.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            if self.send_blocked {
+                drop(ready!(self.fd.poll_write_ready(cx))?);
+                self.send_blocked = false;
+            }
+            self.calls.send += 1;
+            let result = sys::send(self.raw(), parts);
+            let blocked = match &result {
+                Ok(n) => *n < parts.iter().map(|part| part.len()).sum(),
+                Err(e) => e.kind() == io::ErrorKind::WouldBlock,
+            };
+            if blocked {
+                // The buffer is full. What readiness is recorded is older than that; the kernel
+                // raises a new event when there is room again.
+                self.send_blocked = true;
+                if let Poll::Ready(guard) = self.fd.poll_write_ready(cx) {
+                    guard?.clear_ready();
+                }
+            }
+            match result {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other),
+            }
+        }
+    }
+
+    /// Whether waits for bytes spin instead of sleeping: the task asks again in every turn of the
+    /// runtime. Costs a whole core; takes the client's own wake-up (a third of a short round trip)
+    /// out of the latency. For low concurrency.
+    pub const fn set_busy_poll(&mut self, on: bool) {
+        self.busy_poll = on;
+    }
+
+    /// Sets `SO_RCVLOWAT`: readiness is reported once `bytes` can be received (or the stream has
+    /// ended). The kernel caps it at half of `tcp_rmem[2]`. No system call when it is unchanged.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn set_low_water(&mut self, bytes: u32) -> io::Result<()> {
+        if self.low_water != bytes {
+            self.calls.setsockopt += 1;
+            let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+            sys::set_option(self.raw(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value)?;
+            self.low_water = bytes;
+        }
+        Ok(())
+    }
+
+    /// Ends the sending direction (FIN); receiving stays possible.
+    ///
+    /// # Errors
+    /// The system's reason, for instance when the peer is gone already.
+    pub fn shutdown_write(&self) -> io::Result<()> {
+        self.fd.get_ref().shutdown(std::net::Shutdown::Write)
+    }
+
+    /// Makes dropping the socket send a reset (RST) instead of an orderly end.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn reset_on_drop(&self) -> io::Result<()> {
+        SockRef::from(self.fd.get_ref()).set_linger(Some(std::time::Duration::ZERO))
+    }
+
+    /// This end's address.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        inet(self.fd.get_ref().local_addr()?)
+    }
+
+    /// The other end's address.
+    ///
+    /// # Errors
+    /// The system's reason, for instance when the peer is gone already.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        inet(self.fd.get_ref().peer_addr()?)
+    }
+
+    /// The system calls made so far.
+    #[must_use]
+    pub const fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
+/// The IP form of a socket address; TCP sockets have no other.
+fn inet(addr: socket2::SockAddr) -> io::Result<SocketAddr> {
+    addr.as_socket()
+        .ok_or_else(|| io::Error::other("not an IP address"))
+}

@@ -1,0 +1,91 @@
+//! What a failed TLS handshake (or a broken record later) means to the user.
+
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+/// Why a TLS connection could not be made or went wrong. Each variant calls for a different
+/// remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// The peer's certificate has expired.
+    #[error("the certificate has expired ({0})")]
+    Expired(String),
+    /// The peer's certificate is not valid yet: a wrong clock, here or there.
+    #[error("the certificate is not valid yet ({0}); check the clocks of both machines")]
+    NotYetValid(String),
+    /// No trusted CA has issued the peer's certificate.
+    #[error(
+        "the certificate was issued by an authority that is not trusted here: name its CA \
+         certificate as the CA bundle"
+    )]
+    UnknownIssuer,
+    /// The certificate is for other names than the one connected to.
+    #[error("the certificate is not valid for this name ({0})")]
+    NameMismatch(String),
+    /// The peer's certificate is revoked, malformed, wrongly signed or not meant for this use.
+    #[error("the certificate cannot be accepted: {0}")]
+    BadCertificate(String),
+    /// The peer does not accept the certificate it was shown, or was shown none although it
+    /// demands one (to a client: the client certificate; to a server: its own).
+    #[error("the peer does not accept this side's certificate: {0}")]
+    CertificateRefused(String),
+    /// Plain bytes from the peer, such as an HTTP answer: the port does not speak TLS.
+    #[error("the peer does not speak TLS: plain bytes where a TLS record was expected")]
+    NotTls,
+    /// The peer ended the connection during the handshake.
+    #[error("the peer closed the connection during the TLS handshake")]
+    ClosedInHandshake,
+    /// No common protocol version, cipher suite or application protocol, or any other failure.
+    #[error("TLS: {0}")]
+    Handshake(String),
+}
+
+impl From<rustls::Error> for TlsError {
+    fn from(error: rustls::Error) -> Self {
+        use rustls::Error as E;
+        match error {
+            E::InvalidCertificate(certificate) => from_certificate(&certificate),
+            E::AlertReceived(
+                alert @ (AlertDescription::BadCertificate
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::UnknownCA
+                | AlertDescription::AccessDenied
+                | AlertDescription::CertificateRequired),
+            ) => Self::CertificateRefused(match alert {
+                AlertDescription::CertificateRequired => "it demands one".into(),
+                AlertDescription::UnknownCA => "it does not know the issuer".into(),
+                AlertDescription::CertificateExpired => "it has expired".into(),
+                other => format!("alert {other:?}"),
+            }),
+            E::NoCertificatesPresented => Self::BadCertificate("the peer shows none".into()),
+            E::InvalidMessage(
+                InvalidMessage::InvalidContentType
+                | InvalidMessage::UnknownProtocolVersion
+                | InvalidMessage::MessageTooLarge,
+            ) => Self::NotTls,
+            other => Self::Handshake(other.to_string()),
+        }
+    }
+}
+
+fn from_certificate(error: &CertificateError) -> TlsError {
+    use CertificateError as C;
+    match error {
+        C::Expired | C::ExpiredContext { .. } => TlsError::Expired(error.to_string()),
+        C::NotValidYet | C::NotValidYetContext { .. } => TlsError::NotYetValid(error.to_string()),
+        C::UnknownIssuer => TlsError::UnknownIssuer,
+        C::NotValidForName | C::NotValidForNameContext { .. } => {
+            TlsError::NameMismatch(error.to_string())
+        }
+        other => {
+            let text = other.to_string();
+            TlsError::BadCertificate(if text.contains("CaUsedAsEndEntity") {
+                "it is a CA certificate; a server needs one of its own, issued by that CA".into()
+            } else {
+                text
+            })
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The embedded target: `bucketload serve` as a child process on its own loopback port, so that its
+//! CPU time is never counted as the client's.
+//!
+//! The child announces its address as one JSON line on standard output and ends when its standard
+//! input closes, which happens however this process ends.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+/// Environment variables that carry the credentials, which must not stand in a process list.
+pub(crate) const ACCESS_KEY_ENV: &str = "BUCKETLOAD_SERVE_ACCESS_KEY";
+/// See [`ACCESS_KEY_ENV`].
+pub(crate) const SECRET_KEY_ENV: &str = "BUCKETLOAD_SERVE_SECRET_KEY";
+
+/// The line a server prints when it is ready.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Announcement {
+    /// Where it listens.
+    pub(crate) listening: SocketAddr,
+    /// Process id of the server.
+    pub(crate) pid: u32,
+}
+
+/// A server of our own that lives as long as this value.
+pub(crate) struct EmbeddedServer {
+    child: Child,
+    /// Held open: the child ends when it closes.
+    _stdin: Option<ChildStdin>,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// Access key it accepts.
+    pub(crate) access_key: String,
+    /// Secret of the access key.
+    pub(crate) secret_key: String,
+}
+
+impl EmbeddedServer {
+    /// Starts `bucketload serve ARGS` and waits until it listens.
+    ///
+    /// # Errors
+    /// When the process cannot be started or ends before it listens.
+    pub(crate) fn start(args: &[String]) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|e| format!("embedded server: {e}"))?;
+        let (access_key, secret_key) = (random_hex(10)?, random_hex(20)?);
+        let mut child = Command::new(program)
+            .arg("serve")
+            .args(["--listen", "127.0.0.1:0", "--exit-with-stdin", "--announce"])
+            .args(args)
+            .env(ACCESS_KEY_ENV, &access_key)
+            .env(SECRET_KEY_ENV, &secret_key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("embedded server: {e}"))?;
+        let stdin = child.stdin.take();
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut line)
+                .map_err(|e| format!("embedded server: {e}"))?;
+        }
+        match serde_json::from_str::<Announcement>(&line) {
+            Ok(announcement) => Ok(Self {
+                child,
+                _stdin: stdin,
+                address: announcement.listening,
+                access_key,
+                secret_key,
+            }),
+            Err(_) => {
+                drop(stdin);
+                let status = child.wait().map_err(|e| format!("embedded server: {e}"))?;
+                Err(format!("embedded server ended before it listened ({status})"))
+            }
+        }
+    }
+}
+
+impl Drop for EmbeddedServer {
+    fn drop(&mut self) {
+        // Our own child, by its handle; closing its input would end it too, but not at once when
+        // it is busy.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `bytes` random bytes of the kernel in hexadecimal.
+fn random_hex(bytes: usize) -> Result<String, String> {
+    let mut buffer = vec![0u8; bytes];
+    let got = rustix::rand::getrandom(&mut buffer, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| format!("no random numbers: {e}"))?;
+    if got != bytes {
+        return Err("no random numbers: short read".to_owned());
+    }
+    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Blocks until standard input closes.
+pub(crate) fn wait_for_stdin_end() {
+    let mut sink = std::io::sink();
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut sink);
+}

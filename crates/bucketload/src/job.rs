@@ -1,0 +1,148 @@
+//! One run from plan to report: run directory, sinks, calibration, execution, analysis, output.
+//!
+//! Generic over the driver, so that the load loop is dispatched statically; everything a user sees
+//! afterwards is computed from the run directory, the same way `bucketload report` does.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bucketload_core::driver::Driver;
+use bucketload_core::plan::Plan;
+use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::tally::Interval;
+use bucketload_core::verdict::Word;
+use bucketload_drivers::NullDriver;
+use bucketload_results::analyze::analyze;
+use bucketload_results::result::RunResult;
+use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
+use bucketload_run::{RunError, RunOptions, StopHandle, StopLevel, calibrate, run};
+
+use crate::exit::{Exit, Failure};
+use crate::live::Live;
+use crate::prometheus;
+use crate::signals;
+use crate::sinks::Fan;
+
+/// Everything that a run needs beside its driver.
+pub(crate) struct Job {
+    pub(crate) plan: Plan,
+    pub(crate) options: RunOptions,
+    /// The manifest, complete but for the driver's facts.
+    pub(crate) manifest: Manifest,
+    /// The run directory to create.
+    pub(crate) out: PathBuf,
+    /// Whether the client's own ceiling is measured first.
+    pub(crate) calibrate: bool,
+    /// Where to answer scrapes.
+    pub(crate) prometheus: Option<std::net::SocketAddr>,
+    /// Progress on standard error.
+    pub(crate) live: Live,
+    /// What to tell the user before the run.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Job {
+    /// Carries out the run and returns its result and how to exit.
+    pub(crate) fn execute<D: Driver>(mut self, driver: Arc<D>) -> Result<(RunResult, Exit), Failure> {
+        self.manifest.driver = driver.facts();
+        self.manifest.started_unix_ns = unix_ns();
+        let mut metrics = match self.prometheus {
+            Some(address) => Some(Metrics::start(address, &self.plan, &mut self.live)?),
+            None => None,
+        };
+        let stop = StopHandle::new();
+        let mut directory = RunDirSink::create(&self.out, self.manifest)
+            .map_err(|e| Failure::usage(format!("--out {}: {e}", self.out.display())))?;
+        signals::watch(stop.clone()).map_err(Failure::aborted)?;
+        let outcome = {
+            let mut sinks = Fan::default();
+            sinks.add(&mut directory);
+            sinks.add(&mut self.live);
+            if let Some(metrics) = &mut metrics {
+                sinks.add(metrics);
+            }
+            for message in self.notes {
+                sinks.event(&Event::Warning { message });
+            }
+            let calibrated = if self.calibrate {
+                calibrate(Arc::new(NullDriver::new()), &self.plan, &self.options)
+                    .map(|calibration| calibration.map(Event::Calibrated))
+            } else {
+                Ok(None)
+            };
+            match calibrated {
+                Ok(event) => {
+                    event.iter().for_each(|event| sinks.event(event));
+                    run(driver, &self.plan, &self.options, &mut sinks, &stop)
+                }
+                Err(error) => Err(error),
+            }
+        };
+        self.live.finish();
+        let (status, failure) = match &outcome {
+            Ok(end) if end.stopped == StopLevel::Run => (Status::Finished, None),
+            Ok(_) => (Status::Interrupted, None),
+            Err(error) => (Status::Aborted, Some(failure(error))),
+        };
+        let end = RunEnd {
+            status,
+            ended_unix_ns: unix_ns(),
+            error: failure.as_ref().map(|f| f.message.clone()),
+        };
+        directory.finish(end).map_err(|e| Failure::aborted(e.to_string()))?;
+        if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed) {
+            return Err(failure);
+        }
+        let result = report(&self.out)?;
+        let exit = match (&outcome, gate(&result)) {
+            (Err(_), _) => Exit::GateFailed,
+            (Ok(end), _) if end.stopped != StopLevel::Run => Exit::Interrupted,
+            (Ok(_), gate) => gate,
+        };
+        if let Err(error) = &outcome {
+            eprintln!("bucketload: {error}");
+        }
+        Ok((result, exit))
+    }
+}
+
+/// Analyses a run directory, stores the verdict and writes the report page.
+pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
+    let result = analyze(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    write_verdict(dir, &result.verdict).map_err(|e| Failure::aborted(e.to_string()))?;
+    let page = dir.join("report.html");
+    std::fs::write(&page, bucketload_results::report::html(&result))
+        .map_err(|e| Failure::aborted(format!("{}: {e}", page.display())))?;
+    Ok(result)
+}
+
+/// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does
+/// a store that was full.
+fn gate(result: &RunResult) -> Exit {
+    use bucketload_core::error::ErrorKind::{Corrupt, Full};
+    let wrong = result
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.classes)
+        .flat_map(|class| &class.errors)
+        .any(|error| matches!(error.kind, Corrupt | Full) && error.count > 0);
+    let nothing = result.verdict.word == Word::Incomplete;
+    if wrong || nothing { Exit::GateFailed } else { Exit::Ok }
+}
+
+fn failure(error: &RunError) -> Failure {
+    let message = error.to_string();
+    match error {
+        RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => Failure::usage(message),
+        RunError::Unreachable(_) | RunError::Bucket { .. } => Failure::target(message),
+        RunError::NoBucket { .. } => Failure::target(format!("{message} (--create-bucket)")),
+        RunError::Prepare { .. } => Failure { exit: Exit::GateFailed, message },
+        _ => Failure::aborted(message),
+    }
+}
+
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

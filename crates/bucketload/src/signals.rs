@@ -1,0 +1,39 @@
+//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts.
+
+use bucketload_run::StopHandle;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Starts the thread that turns signals into requests to stop.
+///
+/// # Errors
+/// When the handlers cannot be installed.
+pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| format!("signal handling: {e}"))?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                let (Ok(mut interrupt), Ok(mut terminate)) =
+                    (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+                else {
+                    eprintln!("bucketload: signals cannot be handled; Ctrl-C ends the run at once");
+                    return;
+                };
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => {}
+                        _ = terminate.recv() => {}
+                    }
+                    stop.stop();
+                    eprintln!(
+                        "bucketload: stopping; what was measured is kept. Once more to abort without clean-up."
+                    );
+                }
+            });
+        })
+        .map(drop)
+        .map_err(|e| format!("signal handling: {e}"))
+}

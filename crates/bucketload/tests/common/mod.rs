@@ -1,0 +1,125 @@
+//! The program as a user meets it: calls of the binary and servers of our own as child processes.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+pub const ACCESS_KEY: &str = "testaccesskey0001";
+pub const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
+
+/// A call of the program with the credentials of [`Serve`] and nothing else of the environment that
+/// could change its behaviour.
+pub fn bucketload(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bucketload"));
+    command
+        .args(args)
+        .current_dir(dir)
+        .env_clear()
+        .env("HOME", dir)
+        .env("PATH", "/usr/bin:/bin")
+        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        .env("AWS_REGION", "us-east-1")
+        .stdin(Stdio::null());
+    command
+}
+
+pub struct Outcome {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// Panics unless the call ended with `code` and its messages hold each of `words`.
+    #[track_caller]
+    pub fn expect(&self, code: i32, words: &[&str]) {
+        let all = format!(
+            "exit code {}\n--- stdout\n{}\n--- stderr\n{}",
+            self.code, self.stdout, self.stderr
+        );
+        assert_eq!(self.code, code, "{all}");
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "the message does not say {word:?}\n{all}"
+            );
+        }
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e}\n{}\n--- stderr\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// Runs to the end.
+pub fn call(command: &mut Command) -> Outcome {
+    let out = command.output().expect("the program runs");
+    Outcome {
+        code: out.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+    }
+}
+
+/// `bucketload serve` as a child process; ended when dropped.
+pub struct Serve {
+    child: Child,
+    pub address: String,
+}
+
+impl Serve {
+    pub fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_bucketload"))
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--announce",
+                "--exit-with-stdin",
+            ])
+            .args(args)
+            .env("BUCKETLOAD_SERVE_ACCESS_KEY", ACCESS_KEY)
+            .env("BUCKETLOAD_SERVE_SECRET_KEY", SECRET_KEY)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let announced: serde_json::Value = serde_json::from_str(&line).expect("an announcement");
+        let address = announced["listening"].as_str().unwrap().to_owned();
+        Self { child, address }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Writes a workload file.
+pub fn workload(dir: &Path, text: &str) -> PathBuf {
+    let path = dir.join("workload.toml");
+    std::fs::File::create(&path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    path
+}
+
+/// The only run directory below `dir/out`.
+pub fn run_dir(dir: &Path) -> PathBuf {
+    dir.join("out")
+}

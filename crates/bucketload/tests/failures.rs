@@ -1,0 +1,186 @@
+//! Whatever a user gets wrong has a clear message and the documented exit code.
+
+mod common;
+
+use std::fs;
+use std::net::TcpListener;
+
+use common::{Serve, bucketload, call, workload};
+
+/// `bucketload run put` for a moment against `url`, with further arguments.
+fn run(dir: &std::path::Path, url: &str, more: &[&str]) -> common::Outcome {
+    let base = [
+        "run",
+        "put",
+        "--size",
+        "1KiB",
+        "--workers",
+        "2",
+        "--ops",
+        "50",
+        "--out",
+        "out",
+        "--target",
+        "s3://bench/t",
+        "--endpoint-url",
+        url,
+    ];
+    call(&mut bucketload(dir, &[&base, more].concat()))
+}
+
+#[test]
+fn a_wrong_key_is_named() {
+    let (dir, server) = (
+        tempfile::tempdir().unwrap(),
+        Serve::start(&["--store", "memory"]),
+    );
+    let args = [
+        "run",
+        "put",
+        "--target",
+        "s3://bench/t",
+        "--create-bucket",
+        "--endpoint-url",
+        &server.url(),
+    ];
+    call(bucketload(dir.path(), &args).env("AWS_SECRET_ACCESS_KEY", "wrong-but-long-enough"))
+        .expect(3, &["SignatureDoesNotMatch"]);
+    let outcome = call(bucketload(dir.path(), &args).env("AWS_ACCESS_KEY_ID", "nobody"));
+    outcome.expect(3, &["InvalidAccessKeyId"]);
+    assert!(!format!("{}{}", outcome.stdout, outcome.stderr).contains(common::SECRET_KEY));
+}
+
+#[test]
+fn a_wrong_region_is_named_with_the_right_one() {
+    let (dir, server) = (
+        tempfile::tempdir().unwrap(),
+        Serve::start(&["--store", "memory"]),
+    );
+    run(
+        dir.path(),
+        &server.url(),
+        &["--create-bucket", "--region", "eu-north-9"],
+    )
+    .expect(3, &["region", "us-east-1"]);
+}
+
+#[test]
+fn a_closed_port_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("http://127.0.0.1:{port}");
+    run(dir.path(), &url, &[]).expect(3, &["refused", &port.to_string()]);
+}
+
+#[test]
+fn an_expired_certificate_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (cert, key) = expired_certificate(dir.path());
+    let server = Serve::start(&["--store", "memory", "--tls-cert", &cert, "--tls-key", &key]);
+    let url = format!("https://{}", server.address);
+    let ca = ["--ca-bundle", cert.as_str(), "--create-bucket"];
+    run(dir.path(), &url, &ca).expect(3, &["expired"]);
+    run(dir.path(), &url, &["--create-bucket"]).expect(3, &["certificate"]);
+    run(dir.path(), &url, &["--no-verify-ssl", "--create-bucket"]).expect(0, &[]);
+}
+
+fn expired_certificate(dir: &std::path::Path) -> (String, String) {
+    let mut params =
+        rcgen::CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2020, 2, 1);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let cert = params.self_signed(&key).unwrap();
+    let paths = (dir.join("cert.pem"), dir.join("key.pem"));
+    fs::write(&paths.0, cert.pem()).unwrap();
+    fs::write(&paths.1, key.serialize_pem()).unwrap();
+    (
+        paths.0.to_string_lossy().into_owned(),
+        paths.1.to_string_lossy().into_owned(),
+    )
+}
+
+#[test]
+fn a_full_store_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory", "--fault", "full,after=20KiB"]);
+    run(dir.path(), &server.url(), &["--create-bucket"]).expect(1, &["full", "507"]);
+}
+
+#[test]
+fn a_bucket_that_does_not_exist_is_named_with_the_remedy() {
+    let (dir, server) = (
+        tempfile::tempdir().unwrap(),
+        Serve::start(&["--store", "memory"]),
+    );
+    run(dir.path(), &server.url(), &[]).expect(3, &["bench", "--create-bucket"]);
+}
+
+#[test]
+fn a_malformed_workload_is_shown_with_line_and_column() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = workload(dir.path(), "name = \"x\"\nseed = [1,\n");
+    let path = path.to_string_lossy();
+    call(&mut bucketload(dir.path(), &["run", &path])).expect(2, &["workload.toml:", "seed"]);
+}
+
+#[test]
+fn an_unknown_workload_and_an_unknown_field_get_a_suggestion() {
+    let dir = tempfile::tempdir().unwrap();
+    call(&mut bucketload(dir.path(), &["run", "online-servise"])).expect(2, &["online-service"]);
+    let path = workload(dir.path(), "name = \"x\"\nsede = 3\n");
+    call(&mut bucketload(
+        dir.path(),
+        &["run", &path.to_string_lossy()],
+    ))
+    .expect(2, &["sede", "seed"]);
+}
+
+#[test]
+fn an_impossible_mix_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    call(&mut bucketload(
+        dir.path(),
+        &["run", "mixed", "--mix", "get=0,put=0"],
+    ))
+    .expect(2, &["mix"]);
+    call(&mut bucketload(
+        dir.path(),
+        &["run", "mixed", "--mix", "got=1"],
+    ))
+    .expect(2, &["got"]);
+}
+
+#[test]
+fn a_rate_of_zero_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    call(&mut bucketload(
+        dir.path(),
+        &["run", "online-service", "--rate", "0"],
+    ))
+    .expect(2, &["--rate"]);
+}
+
+#[test]
+fn an_unknown_option_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    call(&mut bucketload(
+        dir.path(),
+        &["run", "put", "--worker", "3"],
+    ))
+    .expect(2, &["--workers"]);
+}
+
+#[test]
+fn an_output_directory_that_exists_is_never_overwritten() {
+    let (dir, server) = (
+        tempfile::tempdir().unwrap(),
+        Serve::start(&["--store", "memory"]),
+    );
+    run(dir.path(), &server.url(), &["--create-bucket"]).expect(0, &[]);
+    run(dir.path(), &server.url(), &[]).expect(2, &["out"]);
+}

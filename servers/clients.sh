@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# S3 clients that Bucketload's authors did not write, for proving the embedded
+# server: boto3, the AWS CLI and s3cmd (PyPI), rclone (Debian) and mc (Go).
+#
+#   clients.sh install    install what is missing
+#   clients.sh env        print KEY=VALUE lines: where each one is
+set -euo pipefail
+
+SERVERS_HOME=${SERVERS_HOME:-$HOME/.cache/bucketload-servers}
+case $SERVERS_HOME in /*) ;; *) SERVERS_HOME=$PWD/$SERVERS_HOME ;; esac
+DIR=$SERVERS_HOME/clients
+MC_VERSION=${MC_VERSION:-v0.0.0-20250313080218-cf909e1063a9}
+PYTHON_CLIENTS=(boto3==1.44.5 awscli==1.46.2 s3cmd==2.4.0)
+STAMP="${PYTHON_CLIENTS[*]} $MC_VERSION"
+
+die() { echo "clients: $*" >&2; exit 1; }
+
+do_install() {
+  mkdir -p "$DIR"
+  exec 9>"$DIR/lock"
+  flock 9
+  if ! command -v rclone >/dev/null; then
+    local o=(-o DPkg::Lock::Timeout=900 -y -q --no-install-recommends)
+    DEBIAN_FRONTEND=noninteractive apt-get "${o[@]}" install rclone >&2 || {
+      apt-get -o DPkg::Lock::Timeout=900 update -q >&2
+      DEBIAN_FRONTEND=noninteractive apt-get "${o[@]}" install rclone >&2
+    }
+  fi
+  if [ "$(cat "$DIR/installed" 2>/dev/null)" != "$STAMP" ]; then
+    command -v python3 >/dev/null || die "needs python3 on PATH"
+    command -v go >/dev/null || die "needs go on PATH"
+    python3 -m venv "$DIR/venv"
+    "$DIR/venv/bin/pip" install --quiet --disable-pip-version-check "${PYTHON_CLIENTS[@]}" >&2
+    GOBIN=$DIR/bin nice -n 10 go install "github.com/minio/mc@$MC_VERSION" >&2
+    echo "$STAMP" >"$DIR/installed"
+  fi
+}
+
+do_env() {
+  [ "$(cat "$DIR/installed" 2>/dev/null)" = "$STAMP" ] || die "not installed: run '$0 install'"
+  echo "PYTHON=$DIR/venv/bin/python"
+  echo "AWS=$DIR/venv/bin/aws"
+  echo "S3CMD=$DIR/venv/bin/s3cmd"
+  echo "RCLONE=$(command -v rclone)"
+  echo "MC=$DIR/bin/mc"
+}
+
+case ${1:-} in
+  install) do_install ;;
+  env) do_env ;;
+  *) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2 ;;
+esac

@@ -1,0 +1,39 @@
+//! Conformance: our driver against servers we did not write, our server against clients we did not
+//! write, and the whole program as a user meets it. Everything is installed by the scripts of
+//! `servers/`; what cannot be had fails the run.
+
+mod browser;
+mod clients;
+mod servers;
+mod truth;
+
+use crate::sh::{Result, step};
+
+type Part = (&'static str, fn() -> Result);
+
+const PARTS: [Part; 4] = [
+    ("truth", truth::stall),
+    ("browser", browser::all),
+    ("clients", clients::all),
+    ("servers", servers::all),
+];
+
+/// All parts, or those that are named.
+pub(crate) fn all(args: &[String]) -> Result {
+    if let Some(unknown) = args
+        .iter()
+        .find(|arg| !PARTS.iter().any(|(name, _)| name == arg))
+    {
+        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+        return Err(format!(
+            "conformance has no part {unknown:?}; its parts: {}",
+            names.join(", ")
+        ));
+    }
+    for (name, body) in PARTS {
+        if args.is_empty() || args.iter().any(|arg| arg == name) {
+            step(name, body)?;
+        }
+    }
+    Ok(())
+}

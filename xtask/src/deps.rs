@@ -1,0 +1,193 @@
+//! Dependency rules, proved from cargo's own resolution: which crate may know which, which crate
+//! must stay free of a runtime, and the licence and ban lists of `deny.toml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::sh::{Result, cargo, output, root};
+
+/// Crate, features, and what must not be in its tree of normal dependencies.
+const FORBIDDEN: &[(&str, &str, &[&str])] = &[
+    (
+        "bucketload-core",
+        "",
+        &[
+            "tokio",
+            "libc",
+            "rustix",
+            "socket2",
+            "bucketload-wire",
+            "bucketload-store",
+        ],
+    ),
+    (
+        "bucketload-wire",
+        "",
+        &["bucketload-core", "bucketload-store", "hyper", "reqwest"],
+    ),
+    (
+        "bucketload-store",
+        "",
+        &["tokio", "rustls", "bucketload-core", "bucketload-wire"],
+    ),
+    (
+        "bucketload-store",
+        "server",
+        &["bucketload-core", "bucketload-drivers", "hyper"],
+    ),
+    (
+        "bucketload-drivers",
+        "",
+        &[
+            "bucketload-store",
+            "bucketload-run",
+            "bucketload-results",
+            "hyper",
+        ],
+    ),
+    (
+        "bucketload-run",
+        "",
+        &[
+            "bucketload-drivers",
+            "bucketload-wire",
+            "bucketload-store",
+            "bucketload-results",
+        ],
+    ),
+    (
+        "bucketload-results",
+        "",
+        &[
+            "tokio",
+            "bucketload-run",
+            "bucketload-drivers",
+            "bucketload-store",
+        ],
+    ),
+];
+
+/// Checks all rules and reports every violation.
+pub(crate) fn check() -> Result {
+    let mut problems = Vec::new();
+    for (name, features, forbidden) in FORBIDDEN {
+        let tree = output(&mut cargo([
+            "tree",
+            "--locked",
+            "-p",
+            name,
+            "--features",
+            features,
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "-f",
+            "{p}",
+        ]))?;
+        let present: BTreeSet<&str> = tree
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        for crate_name in forbidden.iter().filter(|name| present.contains(**name)) {
+            problems.push(format!(
+                "{name} (features: {features:?}) must not depend on {crate_name}"
+            ));
+        }
+    }
+    problems.extend(licences_and_bans()?);
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems.join("\n  "))
+    }
+}
+
+fn licences_and_bans() -> Result<Vec<String>> {
+    let path = root().join("deny.toml");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let policy: toml::Table = text
+        .parse()
+        .map_err(|e| format!("{}: {e}", path.display()))?;
+    let strings = |value: Option<&toml::Value>, field: Option<&str>| -> BTreeSet<String> {
+        let items = value
+            .and_then(toml::Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        items
+            .iter()
+            .filter_map(|item| field.map_or(Some(item), |name| item.get(name)))
+            .filter_map(|item| item.as_str().map(str::to_owned))
+            .collect()
+    };
+    let section = |name: &str, key: &str| policy.get(name).and_then(|s| s.get(key)).cloned();
+    let allowed = strings(section("licenses", "allow").as_ref(), None);
+    let banned = strings(section("bans", "deny").as_ref(), Some("name"));
+
+    let metadata = output(&mut cargo([
+        "metadata",
+        "--locked",
+        "--format-version",
+        "1",
+        "--filter-platform",
+        "x86_64-unknown-linux-gnu",
+    ]))?;
+    let metadata: Value =
+        serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
+    let resolved: BTreeSet<&str> = metadata["resolve"]["nodes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|node| node["id"].as_str())
+        .collect();
+    let mut problems = BTreeMap::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        if !package["id"]
+            .as_str()
+            .is_some_and(|id| resolved.contains(id))
+        {
+            continue;
+        }
+        if banned.contains(name) {
+            problems.insert(name, format!("{name} is banned by deny.toml"));
+        }
+        let licence = package["license"].as_str().unwrap_or_default();
+        if !permitted(licence, &allowed) {
+            problems.insert(
+                name,
+                format!("{name}: licence {licence:?} is not allowed by deny.toml"),
+            );
+        }
+    }
+    Ok(problems.into_values().collect())
+}
+
+/// Whether an SPDX expression can be satisfied with allowed licences: every `AND` part needs an
+/// allowed `OR` alternative. Parentheses are dropped, which is exact for the `(A OR B) AND C`
+/// expressions that occur.
+fn permitted(expression: &str, allowed: &BTreeSet<String>) -> bool {
+    let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
+    !flat.is_empty()
+        && flat.split(" AND ").all(|part| {
+            part.split(" OR ")
+                .any(|licence| allowed.contains(licence.trim()))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permitted;
+
+    #[test]
+    fn expressions_need_one_allowed_alternative_in_each_part() {
+        let allowed = ["MIT", "ISC"].map(str::to_owned).into();
+        assert!(permitted("MIT OR GPL-3.0", &allowed));
+        assert!(permitted("ISC AND (GPL-2.0 OR MIT)", &allowed));
+        assert!(permitted("GPL-2.0/MIT", &allowed));
+        assert!(!permitted("MIT AND GPL-3.0", &allowed));
+        assert!(!permitted("", &allowed));
+    }
+}

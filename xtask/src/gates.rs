@@ -1,0 +1,329 @@
+//! Deterministic gates of the request path: what noise cannot touch, so that CI can hold the line.
+//!
+//! System calls and instructions are differences of two runs of different length, so that start-up
+//! cancels. The remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary
+//! tests of the drivers and the runner.
+
+use serde_json::Value;
+
+use crate::own::{Serve, TempDir, bucketload, call, program};
+use crate::sh::{Result, cmd, need_programs, output, show, step};
+
+type Gate = (&'static str, fn() -> Result);
+
+const GATES: [Gate; 6] = [
+    ("syscalls per small request", small_syscalls),
+    ("syscalls per large GET", large_syscalls),
+    ("instructions per request", instructions),
+    ("memory", memory),
+    ("null driver", null_driver),
+    ("open-loop lateness", lateness),
+];
+
+/// All gates, or those whose name contains one of the arguments.
+pub(crate) fn all(args: &[String]) -> Result {
+    need_programs(&[
+        ("strace", "strace"),
+        ("valgrind", "valgrind"),
+        ("taskset", "util-linux"),
+    ])?;
+    let mut missed = Vec::new();
+    for (name, gate) in GATES {
+        if args.is_empty() || args.iter().any(|arg| name.contains(arg.as_str())) {
+            missed.extend(step(name, gate).err());
+        }
+    }
+    if missed.is_empty() {
+        Ok(())
+    } else {
+        Err(missed.join("\n"))
+    }
+}
+
+fn hold(what: &str, measured: f64, limit: f64) -> Result {
+    eprintln!("{what}: {measured:.3} (limit {limit})");
+    if measured <= limit {
+        Ok(())
+    } else {
+        Err(format!("{what}: {measured:.3} is above the limit {limit}"))
+    }
+}
+
+fn null_store(size: &str) -> Result<Serve> {
+    Serve::start(&["--store", "null", "--null-size", size, "--threads", "1"])
+}
+
+/// Arguments of a closed-loop run of `ops` operations against `server`.
+fn closed(
+    server: &Serve,
+    out: &str,
+    verb: &str,
+    size: &str,
+    workers: u32,
+    ops: u64,
+) -> Vec<String> {
+    let url = format!("http://{}", server.endpoint().0);
+    let (workers, ops) = (workers.to_string(), ops.to_string());
+    let args = [
+        "run",
+        verb,
+        "--size",
+        size,
+        "--objects",
+        "4",
+        "--workers",
+        &workers,
+        "--ops",
+        &ops,
+        "--threads",
+        "1",
+        "--target",
+        "s3://gate/g",
+        "--endpoint-url",
+        &url,
+        "--no-calibration",
+        "--output",
+        "json",
+        "--out",
+        out,
+    ];
+    args.map(str::to_owned).to_vec()
+}
+
+/// Runs the program behind a tool and returns what the tool wrote to `log`.
+fn behind(tool: &[&str], log: &str, args: &[String], server: &Serve) -> Result<String> {
+    let program = program()?.to_string_lossy();
+    let mut command = cmd(tool[0], &tool[1..]);
+    command.arg(&*program).args(args).envs(server.aws_env());
+    let outcome = call(&mut command)?;
+    outcome.expect_code(0)?;
+    std::fs::read_to_string(log).map_err(|e| format!("{}: {log}: {e}", show(&command)))
+}
+
+fn syscalls(verb: &str, size: &str, workers: u32, counts: [u64; 2]) -> Result<f64> {
+    let (dir, server) = (TempDir::new("strace")?, null_store(size)?);
+    let mut totals = [0.0; 2];
+    for (total, ops) in totals.iter_mut().zip(counts) {
+        let (log, out) = (
+            dir.file(&format!("log{ops}")),
+            dir.file(&format!("run{ops}")),
+        );
+        let tool = [
+            "strace",
+            "-f",
+            "-qq",
+            "-c",
+            "-S",
+            "calls",
+            "-U",
+            "calls,name",
+            "-o",
+            &log,
+        ];
+        let text = behind(
+            &tool,
+            &log,
+            &closed(&server, &out, verb, size, workers, ops),
+            &server,
+        )?;
+        // The last line is the total: "   123456 total".
+        *total = text
+            .lines()
+            .rev()
+            .find(|line| line.trim_end().ends_with("total"))
+            .and_then(|line| line.split_whitespace().next())
+            .and_then(|word| word.parse().ok())
+            .ok_or_else(|| format!("strace: {text}"))?;
+    }
+    Ok((totals[1] - totals[0]) / (counts[1] - counts[0]) as f64)
+}
+
+fn small_syscalls() -> Result {
+    for verb in ["get", "put"] {
+        hold(
+            &format!("system calls per 4 KiB {verb}, c=32"),
+            syscalls(verb, "4KiB", 32, [5_000, 25_000])?,
+            2.10,
+        )?;
+    }
+    Ok(())
+}
+
+fn large_syscalls() -> Result {
+    hold(
+        "system calls per 64 MiB GET",
+        syscalls("get", "64MiB", 1, [10, 60])?,
+        250.0,
+    )
+}
+
+fn instructions() -> Result {
+    let (dir, server) = (TempDir::new("callgrind")?, null_store("4KiB")?);
+    let counts = [2_000u64, 6_000];
+    let mut totals = [[0.0; 2]; 2];
+    for (total, ops) in totals.iter_mut().zip(counts) {
+        let (log, out) = (
+            dir.file(&format!("log{ops}")),
+            dir.file(&format!("run{ops}")),
+        );
+        let file = format!("--callgrind-out-file={log}");
+        let args = closed(&server, &out, "get", "4KiB", 8, ops);
+        behind(
+            &["valgrind", "--tool=callgrind", "-q", &file],
+            &log,
+            &args,
+            &server,
+        )?;
+        let listing = output(&mut cmd("callgrind_annotate", ["--threshold=100", &log]))?;
+        let count = |line: &str| -> Option<f64> {
+            line.split_whitespace()
+                .next()?
+                .replace(',', "")
+                .parse()
+                .ok()
+        };
+        let sum = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+            listing
+                .lines()
+                .filter(|line| wanted(line))
+                .filter_map(count)
+                .sum()
+        };
+        total[0] = sum(&|line| line.contains("PROGRAM TOTALS"));
+        total[1] = sum(&|line| line.contains("sha256") && line.contains("compress"));
+    }
+    let per_op = |i: usize| (totals[1][i] - totals[0][i]) / (counts[1] - counts[0]) as f64;
+    hold(
+        "instructions per signed 4 KiB GET, with software SHA-256",
+        per_op(0),
+        30_000.0,
+    )?;
+    hold(
+        "instructions without the SHA-256 blocks",
+        per_op(0) - per_op(1),
+        8_000.0,
+    )
+}
+
+/// The measured phase of a JSON result.
+fn run_phase(result: &Value) -> Result<&Value> {
+    result["phases"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|phase| phase["kind"] == "run")
+        .ok_or_else(|| "the result has no measured phase".to_owned())
+}
+
+fn number(value: &Value, name: &str) -> Result<f64> {
+    value
+        .as_f64()
+        .ok_or_else(|| format!("the result has no {name}"))
+}
+
+fn memory() -> Result {
+    let (dir, server) = (TempDir::new("memory")?, null_store("4KiB")?);
+    let mut rss = Vec::new();
+    for workers in [64u32, 4_064] {
+        let out = dir.file(&format!("run{workers}"));
+        let mut args = closed(&server, &out, "get", "4KiB", workers, 200_000);
+        args.extend(["--duration".to_owned(), "20s".to_owned()]);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
+        outcome.expect_code(0)?;
+        rss.push(number(
+            &run_phase(&outcome.json()?)?["client"]["rss_max_bytes"],
+            "rss_max_bytes",
+        )?);
+    }
+    hold(
+        "resident MiB with 64 connections",
+        rss[0] / 1_048_576.0,
+        32.0,
+    )?;
+    hold(
+        "KiB per connection",
+        (rss[1] - rss[0]) / 4_000.0 / 1024.0,
+        2.0,
+    )
+}
+
+/// The best of a few tries: preemption by other work can only make these figures worse.
+fn best(tries: u32, mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
+    (0..tries)
+        .map(|_| measure())
+        .try_fold(f64::MAX, |best, next| Ok(best.min(next?)))
+}
+
+fn null_run(dir: &TempDir, name: &str, more: &[&str]) -> Result<Value> {
+    let out = dir.file(name);
+    let base = [
+        "run",
+        "online-service",
+        "--target",
+        "null:",
+        "--threads",
+        "1",
+        "--no-calibration",
+        "--output",
+        "json",
+    ];
+    let outcome = call(&mut bucketload(&[&base, more, &["--out", &out]].concat())?)?;
+    outcome.expect_code(0)?;
+    outcome.json()
+}
+
+fn null_driver() -> Result {
+    let dir = TempDir::new("null")?;
+    let mut turn = 0;
+    let us = best(3, || {
+        turn += 1;
+        let more = ["--workers", "8", "--duration", "3s"];
+        let result = null_run(&dir, &format!("run{turn}"), &more)?;
+        number(
+            &run_phase(&result)?["client"]["load_cpu_us_per_op"],
+            "load_cpu_us_per_op",
+        )
+    })?;
+    hold(
+        "µs per operation of the null driver (generate, schedule, record)",
+        us,
+        1.0,
+    )
+}
+
+fn lateness() -> Result {
+    let dir = TempDir::new("lateness")?;
+    let mut failures = Vec::new();
+    for turn in 0..5 {
+        let more = [
+            "--rate",
+            "10000/s",
+            "--arrival",
+            "poisson",
+            "--duration",
+            "5s",
+        ];
+        let result = null_run(&dir, &format!("run{turn}"), &more)?;
+        let late = &run_phase(&result)?["late"]["percentiles"];
+        let at = |q: f64| {
+            late.as_array()
+                .into_iter()
+                .flatten()
+                .find(|p| p["q"] == q)
+                .and_then(|p| p["value_ns"].as_f64())
+                .map(|ns| ns / 1e3)
+                .ok_or("the result has no lateness")
+        };
+        let (p50, p99) = (at(0.5)?, at(0.99)?);
+        eprintln!("lateness at 10 000/s: p50 {p50:.1} µs, p99 {p99:.1} µs");
+        if p50 <= 50.0 && p99 <= 200.0 {
+            return Ok(());
+        }
+        failures.push(format!("p50 {p50:.1} µs, p99 {p99:.1} µs"));
+    }
+    Err(format!(
+        "lateness above 50 µs (p50) or 200 µs (p99) in every try: {}",
+        failures.join("; ")
+    ))
+}

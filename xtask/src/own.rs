@@ -1,0 +1,241 @@
+//! The program under test: building it, running it, and its `serve` command as a child process.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::sh::{Result, cargo, cmd, root, run, show};
+
+/// Credentials of the servers that tests start.
+const ACCESS_KEY: &str = "testaccesskey0001";
+const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
+
+/// The release build of the program, built on first use.
+pub(crate) fn program() -> Result<&'static Path> {
+    static PROGRAM: OnceLock<Result<PathBuf>> = OnceLock::new();
+    PROGRAM
+        .get_or_init(|| {
+            run(&mut cargo([
+                "build",
+                "--release",
+                "--locked",
+                "-p",
+                "bucketload",
+            ]))?;
+            let target = std::env::var_os("CARGO_TARGET_DIR")
+                .map_or_else(|| root().join("target"), PathBuf::from);
+            Ok(target.join("release/bucketload"))
+        })
+        .as_deref()
+        .map_err(Clone::clone)
+}
+
+/// A call of the program, in the root of the workspace.
+pub(crate) fn bucketload(args: &[&str]) -> Result<Command> {
+    let mut command = cmd(&program()?.to_string_lossy(), args);
+    // Only what a test states may reach the program.
+    for name in [
+        "AWS_PROFILE",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ENDPOINT_URL",
+        "AWS_REGION",
+    ] {
+        command.env_remove(name);
+    }
+    Ok(command)
+}
+
+/// Outcome of a call: exit code, standard output and standard error.
+pub(crate) struct Outcome {
+    /// The command line, for messages.
+    pub(crate) shown: String,
+    /// Exit code; -1 when ended by a signal.
+    pub(crate) code: i32,
+    /// Standard output.
+    pub(crate) stdout: String,
+    /// Standard error.
+    pub(crate) stderr: String,
+}
+
+/// Runs to the end, whatever the exit code.
+pub(crate) fn call(command: &mut Command) -> Result<Outcome> {
+    let shown = show(command);
+    eprintln!("$ {shown}");
+    let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
+    Ok(Outcome {
+        shown,
+        code: out.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+    })
+}
+
+impl Outcome {
+    /// Fails unless the call ended with `code`.
+    pub(crate) fn expect_code(&self, code: i32) -> Result {
+        if self.code == code {
+            return Ok(());
+        }
+        Err(format!(
+            "{}: exit code {} instead of {code}\n{}{}",
+            self.shown, self.code, self.stdout, self.stderr
+        ))
+    }
+
+    /// Standard output as JSON.
+    pub(crate) fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.stdout).map_err(|e| {
+            format!(
+                "{}: no JSON: {e}\n{}{}",
+                self.shown, self.stdout, self.stderr
+            )
+        })
+    }
+}
+
+/// A folder that is removed when dropped.
+pub(crate) struct TempDir(PathBuf);
+
+impl TempDir {
+    /// A new folder under the system's temporary directory.
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("bucketload-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path inside it, as text.
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("xtask: {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// Writes a certificate for loopback and its key.
+pub(crate) fn self_signed(cert: &str, key: &str) -> Result {
+    let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    let args = [
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        names,
+        "-keyout",
+        key,
+        "-out",
+        cert,
+    ];
+    crate::sh::output(cmd("openssl", args).stderr(Stdio::null())).map(drop)
+}
+
+/// `bucketload serve` as a child process; ended when dropped.
+pub(crate) struct Serve {
+    child: Child,
+    address: String,
+}
+
+impl Serve {
+    /// Starts `bucketload serve ARGS` on a free loopback port and waits until it listens.
+    pub(crate) fn start(args: &[&str]) -> Result<Self> {
+        Self::start_with(&[], args)
+    }
+
+    /// The same behind a launcher such as `taskset -c 1`.
+    pub(crate) fn start_with(launcher: &[&str], args: &[&str]) -> Result<Self> {
+        let program = program()?.to_string_lossy();
+        let line: Vec<&str> = [
+            launcher,
+            &[
+                &program,
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--announce",
+                "--exit-with-stdin",
+            ],
+            args,
+        ]
+        .concat();
+        let mut command = cmd(line[0], &line[1..]);
+        command
+            .env("BUCKETLOAD_SERVE_ACCESS_KEY", ACCESS_KEY)
+            .env("BUCKETLOAD_SERVE_SECRET_KEY", SECRET_KEY)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let shown = show(&command);
+        eprintln!("$ {shown} &");
+        let mut child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
+        let mut text = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut text)
+                .map_err(|e| format!("{shown}: {e}"))?;
+        }
+        let announced: Option<Value> = serde_json::from_str(&text).ok();
+        match announced
+            .as_ref()
+            .and_then(|value| value["listening"].as_str())
+        {
+            Some(address) => Ok(Self {
+                child,
+                address: address.to_owned(),
+            }),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(format!("{shown}: ended before it listened"))
+            }
+        }
+    }
+
+    /// Address, access key and secret key.
+    pub(crate) fn endpoint(&self) -> (&str, &'static str, &'static str) {
+        (&self.address, ACCESS_KEY, SECRET_KEY)
+    }
+
+    /// The environment that AWS clients read.
+    pub(crate) fn aws_env(&self) -> Vec<(String, String)> {
+        [
+            ("AWS_ENDPOINT_URL", format!("http://{}", self.address)),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
+            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

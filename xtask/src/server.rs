@@ -1,0 +1,120 @@
+//! Third-party servers for tests, through the scripts of `servers/`.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use crate::sh::{Result, cmd, output, root, run};
+
+/// A running server; stopped and purged when dropped.
+pub(crate) struct Server {
+    /// Script name without `.sh`.
+    pub(crate) name: String,
+    /// The KEY=VALUE lines the script printed.
+    pub(crate) env: BTreeMap<String, String>,
+    settings: Vec<(String, String)>,
+    stop: Vec<String>,
+}
+
+/// Where this run keeps servers' programs and state: `$SERVERS_HOME`, else the scripts' default.
+fn home() -> PathBuf {
+    std::env::var_os("SERVERS_HOME").map_or_else(
+        || {
+            PathBuf::from(std::env::var_os("HOME").unwrap_or_default())
+                .join(".cache/bucketload-servers")
+        },
+        PathBuf::from,
+    )
+}
+
+/// A loopback port that was free a moment ago.
+pub(crate) fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
+    listener
+        .local_addr()
+        .map(|addr| addr.port())
+        .map_err(|e| e.to_string())
+}
+
+impl Server {
+    /// Installs and starts the server `name` in a fresh instance.
+    pub(crate) fn start(name: &str) -> Result<Self> {
+        let instance = format!("ci{}", std::process::id());
+        let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
+            if name == "ceph" {
+                // one cluster per state folder: a folder of this process, with ports of its own
+                let state = home().join(&instance);
+                let mut settings = vec![("SERVERS_HOME".to_owned(), state.display().to_string())];
+                for key in ["CEPH_RGW_PORT", "CEPH_RGW_TLS_PORT"] {
+                    settings.push((key.to_owned(), free_port()?.to_string()));
+                }
+                // the script derives a second port from this one by adding 3489
+                settings.push((
+                    "CEPH_MON_PORT".to_owned(),
+                    (20_000 + free_port()? % 9_000).to_string(),
+                ));
+                settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
+                settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
+                (
+                    settings,
+                    vec!["start".into(), "rgw".into()],
+                    vec!["clean".into()],
+                )
+            } else {
+                let at = vec!["--instance".to_owned(), instance];
+                let with = |verb: &str| [vec![verb.to_owned()], at.clone()].concat();
+                (
+                    Vec::new(),
+                    with("start"),
+                    [with("stop"), vec!["--purge".to_owned()]].concat(),
+                )
+            };
+        let mut server = Self {
+            name: name.to_owned(),
+            env: BTreeMap::new(),
+            settings,
+            stop,
+        };
+        let text = output(server.script(&start).env_remove("CARGO_TARGET_DIR"))?;
+        server.env = parse_env(&text);
+        Ok(server)
+    }
+
+    fn script(&self, args: &[String]) -> std::process::Command {
+        let path = root().join("servers").join(format!("{}.sh", self.name));
+        let mut command = cmd(&path.display().to_string(), args);
+        command.envs(self.settings.iter().map(|(k, v)| (k, v)));
+        command
+    }
+
+    /// The value the script printed for `key`.
+    pub(crate) fn get(&self, key: &str) -> Result<&str> {
+        self.env
+            .get(key)
+            .map(String::as_str)
+            .ok_or_else(|| format!("{}: printed no {key}", self.name))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut command = self.script(&self.stop);
+        if let Err(error) = run(&mut command) {
+            eprintln!("xtask: {} could not be stopped: {error}", self.name);
+        }
+        if self.name == "ceph" {
+            let state = home().join(format!("ci{}", std::process::id()));
+            if let Err(error) = std::fs::remove_dir_all(&state) {
+                eprintln!("xtask: {}: {error}", state.display());
+            }
+        }
+    }
+}
+
+/// Reads KEY=VALUE lines; values are taken as they are.
+pub(crate) fn parse_env(text: &str) -> BTreeMap<String, String> {
+    text.lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
