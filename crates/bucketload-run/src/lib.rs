@@ -2,6 +2,7 @@
 
 mod affinity;
 mod baton;
+mod calibrate;
 mod cleanup;
 mod clock;
 mod closed;
@@ -24,6 +25,7 @@ mod think;
 mod thread;
 mod timer;
 
+pub use calibrate::calibrate;
 pub use cleanup::CleanupReport;
 pub use clock::now_ns;
 pub use collect::PhaseTotals;

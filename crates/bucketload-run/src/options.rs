@@ -111,6 +111,14 @@ impl std::fmt::Debug for RunOptions {
 }
 
 impl RunOptions {
+    /// Number of load threads that a run with these options has on this machine.
+    ///
+    /// # Errors
+    /// When the cores asked for are not usable.
+    pub fn load_threads(&self) -> Result<usize, RunError> {
+        crate::affinity::layout(self).map(|layout| layout.len())
+    }
+
     /// Refuses values that no run can have.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         let refuse = |text: &str| Err(RunError::Options(text.to_owned()));

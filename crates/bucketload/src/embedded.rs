@@ -89,7 +89,7 @@ impl Drop for EmbeddedServer {
 }
 
 /// `bytes` random bytes of the kernel in hexadecimal.
-fn random_hex(bytes: usize) -> Result<String, String> {
+pub(crate) fn random_hex(bytes: usize) -> Result<String, String> {
     let mut buffer = vec![0u8; bytes];
     let got = rustix::rand::getrandom(&mut buffer, rustix::rand::GetRandomFlags::empty())
         .map_err(|e| format!("no random numbers: {e}"))?;

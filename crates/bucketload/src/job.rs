@@ -4,13 +4,12 @@
 //! afterwards is computed from the run directory, the same way `bucketload report` does.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Event, RunSink};
-use bucketload_core::tally::Interval;
 use bucketload_core::verdict::Word;
 use bucketload_drivers::NullDriver;
 use bucketload_results::analyze::analyze;
@@ -20,7 +19,7 @@ use bucketload_run::{RunError, RunOptions, StopHandle, StopLevel, calibrate, run
 
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::prometheus;
+use crate::metrics::Metrics;
 use crate::signals;
 use crate::sinks::Fan;
 
@@ -32,8 +31,8 @@ pub(crate) struct Job {
     pub(crate) manifest: Manifest,
     /// The run directory to create.
     pub(crate) out: PathBuf,
-    /// Whether the client's own ceiling is measured first.
-    pub(crate) calibrate: bool,
+    /// The phase whose schedule the client's own ceiling is measured with, first of all.
+    pub(crate) calibrate: Option<usize>,
     /// Where to answer scrapes.
     pub(crate) prometheus: Option<std::net::SocketAddr>,
     /// Progress on standard error.
@@ -42,13 +41,24 @@ pub(crate) struct Job {
     pub(crate) notes: Vec<String>,
 }
 
+/// A run that came to an end.
+pub(crate) struct Done {
+    pub(crate) result: RunResult,
+    /// The run directory.
+    pub(crate) out: PathBuf,
+}
+
 impl Job {
     /// Carries out the run and returns its result and how to exit.
-    pub(crate) fn execute<D: Driver>(mut self, driver: Arc<D>) -> Result<(RunResult, Exit), Failure> {
+    pub(crate) fn execute<D: Driver>(mut self, driver: Arc<D>) -> Result<(Done, Exit), Failure> {
         self.manifest.driver = driver.facts();
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
-            Some(address) => Some(Metrics::start(address, &self.plan, &mut self.live)?),
+            Some(address) => {
+                let metrics = Metrics::start(address, &self.manifest.run_id, &self.plan).map_err(Failure::usage)?;
+                self.live.say(&format!("metrics: http://{}/metrics", metrics.address));
+                Some(metrics)
+            }
             None => None,
         };
         let stop = StopHandle::new();
@@ -65,19 +75,16 @@ impl Job {
             for message in self.notes {
                 sinks.event(&Event::Warning { message });
             }
-            let calibrated = if self.calibrate {
-                calibrate(Arc::new(NullDriver::new()), &self.plan, &self.options)
-                    .map(|calibration| calibration.map(Event::Calibrated))
-            } else {
-                Ok(None)
-            };
-            match calibrated {
-                Ok(event) => {
-                    event.iter().for_each(|event| sinks.event(event));
+            let null = Arc::new(NullDriver::new());
+            self.calibrate
+                .map(|phase| calibrate(&null, &self.plan, phase, &self.options, &stop))
+                .transpose()
+                .and_then(|calibration| {
+                    if let Some(calibration) = calibration {
+                        sinks.event(&Event::Calibrated(calibration));
+                    }
                     run(driver, &self.plan, &self.options, &mut sinks, &stop)
-                }
-                Err(error) => Err(error),
-            }
+                })
         };
         self.live.finish();
         let (status, failure) = match &outcome {
@@ -103,7 +110,7 @@ impl Job {
         if let Err(error) = &outcome {
             eprintln!("bucketload: {error}");
         }
-        Ok((result, exit))
+        Ok((Done { result, out: self.out }, exit))
     }
 }
 

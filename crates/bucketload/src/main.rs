@@ -1,2 +1,63 @@
 //! Bucketload, the benchmark for object storage.
-fn main() {}
+//!
+//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target` and
+//! `s3` (where to), `embedded` (a server of our own as a child process) and `job` (from plan to
+//! report), and is watched by `live`, `metrics` with `prometheus`, and `signals`.
+
+mod cli;
+mod commands;
+mod embedded;
+mod exit;
+mod job;
+mod live;
+mod metrics;
+mod prometheus;
+mod s3;
+mod signals;
+mod sinks;
+mod target;
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::manage::ConfigCommand;
+use cli::{Cli, Command};
+use exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(&cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("bucketload: {}", failure.message);
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let color = cli.global.color.applies(
+        std::io::stdout().is_terminal(),
+        variable("NO_COLOR").as_deref(),
+        variable("CLICOLOR_FORCE").as_deref(),
+    );
+    match &cli.command {
+        Command::Run(args) => commands::run::execute(args, &cli.global, color),
+        Command::Workloads(_) => commands::workloads::list(),
+        Command::Show(args) => commands::workloads::show(&args.name),
+        Command::Report(args) => commands::report::execute(args, color),
+        Command::Serve(args) => commands::serve::execute(args),
+        Command::Cleanup(args) => commands::cleanup::execute(args),
+        Command::Config(args) => match &args.command {
+            ConfigCommand::Show { workload, target, workload_args } => {
+                commands::config::show(workload.as_deref(), target, workload_args)
+            }
+        },
+        Command::Schema(_) => commands::workloads::schema(),
+        Command::Man(args) => commands::docs::man(args.out.as_deref()),
+        Command::Completions(args) => commands::docs::completions(args.shell),
+    }
+}

@@ -12,7 +12,7 @@ use super::ops_list::{
     push_parameter, too_long, uploads_query,
 };
 use super::ops_object::unreadable;
-use super::prepare::{Body, Call};
+use super::prepare::Call;
 use super::session::S3Session;
 use super::xml;
 
@@ -29,7 +29,8 @@ impl S3Session {
     async fn fetch(&mut self, call: &Call<'_>, limit: usize) -> Result<Vec<u8>, OpError> {
         let mut body = Vec::new();
         let mut sink = Collect::new(&mut body, limit);
-        self.call(call, &mut sink, &mut untimed()).await?;
+        let prepared = self.prepare(call);
+        self.perform(prepared, &mut sink, &mut untimed()).await?;
         if sink.overflow {
             return Err(too_long("answer"));
         }
@@ -41,8 +42,7 @@ impl S3Session {
         if error.status == 0 || error.kind == ErrorKind::NotFound {
             return error;
         }
-        let mut call = Call::new("GET", bucket, "");
-        call.query = b"list-type=2&max-keys=1&prefix=";
+        let call = Call::new("GET", bucket, "").query(b"list-type=2&max-keys=1&prefix=");
         match self.fetch(&call, MAX_PAGE).await {
             Err(better) if better.status == error.status => better,
             _ => error,
@@ -96,8 +96,7 @@ impl Admin for S3Session {
         push_parameter(&mut query, "list-type", "2");
         push_number(&mut query, "max-keys", 1000);
         push_parameter(&mut query, "prefix", prefix);
-        let mut call = Call::new("GET", bucket, "");
-        call.query = &query;
+        let call = Call::new("GET", bucket, "").query(&query);
         let body = self.fetch(&call, MAX_PAGE).await?;
         let mut page = KeyPage::default();
         let mut encoded = false;
@@ -133,8 +132,8 @@ impl Admin for S3Session {
             match self.delete_document(bucket, &document, probe).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => {
                     for key in keys {
-                        let call = Call::new("DELETE", bucket, key);
-                        match self.call(&call, &mut Ignore, probe).await {
+                        let prepared = self.prepare(&Call::new("DELETE", bucket, key));
+                        match self.perform(prepared, &mut Ignore, probe).await {
                             Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
                             _ => {}
                         }
@@ -153,8 +152,7 @@ impl Admin for S3Session {
         loop {
             let mut query = Vec::new();
             uploads_query(&mut query, "", &key_marker, 1000, prefix, &upload_marker);
-            let mut call = Call::new("GET", bucket, "");
-            call.query = &query;
+            let call = Call::new("GET", bucket, "").query(&query);
             let body = match self.fetch(&call, MAX_PAGE).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => return Ok(aborted),
                 other => other?,
@@ -200,9 +198,8 @@ impl Admin for S3Session {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let mut call = Call::new("PUT", bucket, key);
-        call.body = Body::Document(body);
-        self.call(&call, &mut Ignore, &mut untimed())
+        let prepared = self.prepare(&Call::new("PUT", bucket, key).document(body));
+        self.perform(prepared, &mut Ignore, &mut untimed())
             .await
             .map(drop)
     }

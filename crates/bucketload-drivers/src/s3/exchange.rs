@@ -94,12 +94,12 @@ pub(crate) struct Refusal {
 pub(crate) async fn exchange(
     conn: &mut Conn,
     prepared: &Prepared<'_>,
-    to_head: bool,
     decoder: &mut ChunkedDecoder,
     sink: &mut dyn Sink,
     probe: &mut Probe,
 ) -> Result<Reply, OpError> {
     let first = conn.exchanges() == 0;
+    let to_head = prepared.to_head;
     probe.started();
     let sent = prepared.send(conn).await;
     match sent {

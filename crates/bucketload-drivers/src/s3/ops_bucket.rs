@@ -7,7 +7,7 @@ use bucketload_core::record::Probe;
 use super::exchange::{Collect, Ignore};
 use super::ops_object::{DONE, unreadable};
 use super::pool::Buffer;
-use super::prepare::{Body, Call};
+use super::prepare::Call;
 use super::session::S3Session;
 use super::xml;
 
@@ -21,7 +21,6 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut document = Buffer::take();
-        let mut call = Call::new("PUT", bucket, "");
         // us-east-1 is the region of buckets without a location, and naming it is an error.
         let region = &self.shared.config().region;
         if region != "us-east-1" {
@@ -31,9 +30,12 @@ impl S3Session {
             );
             xml::push_escaped(&mut document, region);
             document.extend_from_slice(b"</LocationConstraint></CreateBucketConfiguration>");
-            call.body = Body::Document(&document);
         }
-        self.call(&call, &mut Ignore, probe).await?;
+        let prepared = match document.is_empty() {
+            true => self.prepare(&Call::new("PUT", bucket, "")),
+            false => self.prepare(&Call::new("PUT", bucket, "").document(&document)),
+        };
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -42,8 +44,8 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("HEAD", bucket, "");
-        self.call(&call, &mut Ignore, probe).await?;
+        let prepared = self.prepare(&Call::new("HEAD", bucket, ""));
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -52,16 +54,16 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("DELETE", bucket, "");
-        self.call(&call, &mut Ignore, probe).await?;
+        let prepared = self.prepare(&Call::new("DELETE", bucket, ""));
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
     pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_BUCKETS);
-        self.call(&Call::new("GET", "", ""), &mut sink, probe)
-            .await?;
+        let prepared = self.prepare(&Call::new("GET", "", ""));
+        self.perform(prepared, &mut sink, probe).await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Bucket", "Name"]));

@@ -13,7 +13,7 @@ use super::error_map::ErrorDocument;
 use super::exchange::Collect;
 use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
 use super::pool::Buffer;
-use super::prepare::{Body, Call};
+use super::prepare::Call;
 use super::session::S3Session;
 use super::xml::{self, Text};
 
@@ -96,10 +96,9 @@ impl S3Session {
                 push_number(&mut query, "max-keys", op.count);
             }
             push_parameter(&mut query, "prefix", request.key);
-            let mut call = Call::new("GET", request.bucket, "");
-            call.query = &query;
+            let prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
             let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.call(&call, &mut sink, probe).await?;
+            self.perform(prepared, &mut sink, probe).await?;
             if sink.overflow {
                 return Err(too_long("page of the listing"));
             }
@@ -156,10 +155,9 @@ impl S3Session {
                 request.key,
                 &upload,
             );
-            let mut call = Call::new("GET", request.bucket, "");
-            call.query = &query;
+            let prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
             let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.call(&call, &mut sink, probe).await?;
+            self.perform(prepared, &mut sink, probe).await?;
             if sink.overflow {
                 return Err(too_long("page of uploads"));
             }
@@ -230,12 +228,11 @@ impl S3Session {
         document: &[u8],
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let mut call = Call::new("POST", bucket, "");
-        call.query = b"delete=";
-        call.body = Body::Document(document);
+        let call = Call::new("POST", bucket, "");
+        let prepared = self.prepare(&call.query(b"delete=").document(document));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, 8 * MAX_DOCUMENT);
-        let reply = self.call(&call, &mut sink, probe).await?;
+        let reply = self.perform(prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)?;
         if body.is_empty() {
             return Ok(());

@@ -15,7 +15,7 @@ use super::exchange::{Collect, Ignore, Sink};
 use super::ops_list::{as_text, push_number, push_parameter};
 use super::ops_object::{DONE, MAX_DOCUMENT, content_of, push_source, unreadable};
 use super::pool::Buffer;
-use super::prepare::{Body, Call, Hashes, Outgoing};
+use super::prepare::{Call, Hashes, Outgoing};
 use super::session::S3Session;
 use super::xml;
 
@@ -125,15 +125,17 @@ impl S3Session {
         begin_complete(&mut document);
         for (number, (hashes, chunks)) in (1..=count).zip(&hashes) {
             part_query(&mut query, number, &upload);
-            let mut call = Call::new("PUT", request.bucket, request.key);
-            call.query = &query;
-            call.body = Body::Content(Outgoing {
-                span: span_of(number),
-                hashes: *hashes,
-                digests: &digests[chunks.clone()],
-            });
+            let prepared = {
+                let content = Outgoing {
+                    span: span_of(number),
+                    hashes: *hashes,
+                    digests: &digests[chunks.clone()],
+                };
+                let call = Call::new("PUT", request.bucket, request.key);
+                self.prepare(&call.query(&query).content(content))
+            };
             etag.clear();
-            self.call(&call, &mut PartSink { etag: &mut etag }, probe)
+            self.perform(prepared, &mut PartSink { etag: &mut etag }, probe)
                 .await?;
             if etag.is_empty() {
                 return Err(missing("ETag of the part"));
@@ -178,20 +180,24 @@ impl S3Session {
         begin_complete(&mut document);
         for number in 1..=count {
             part_query(&mut query, number, &upload);
-            let mut call = Call::new("PUT", request.bucket, request.key);
-            call.query = &query;
-            call.headers.push("x-amz-copy-source", &source);
+            range.clear();
             if !whole {
                 let offset = (number - 1) * part;
-                range.clear();
                 range.extend_from_slice(b"bytes=");
                 encode::push_decimal(&mut range, offset);
                 range.push(b'-');
                 encode::push_decimal(&mut range, (offset + part).min(op.size) - 1);
-                call.headers.push("x-amz-copy-source-range", &range);
             }
+            let prepared = {
+                let call = Call::new("PUT", request.bucket, request.key);
+                let call = call.query(&query).header("x-amz-copy-source", &source);
+                self.prepare(&match whole {
+                    true => call,
+                    false => call.header("x-amz-copy-source-range", &range),
+                })
+            };
             let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-            let reply = self.call(&call, &mut sink, probe).await?;
+            let reply = self.perform(prepared, &mut sink, probe).await?;
             self.check_late_error(reply.status, &body)?;
             etag.clear();
             xml::leaves(&body, |path, text| {
@@ -235,19 +241,21 @@ impl S3Session {
         upload: &mut Vec<u8>,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let mut call = Call::new("POST", request.bucket, request.key);
-        call.query = b"uploads=";
-        if let Some(algorithm) = checksum {
-            let name = algorithm.api_name().as_bytes();
-            call.headers.push("x-amz-checksum-algorithm", name);
-            if algorithm == ChecksumAlgorithm::Crc64Nvme {
-                // The only type that this algorithm has for multipart objects.
-                call.headers.push("x-amz-checksum-type", b"FULL_OBJECT");
+        let prepared = {
+            let mut call = Call::new("POST", request.bucket, request.key).query(b"uploads=");
+            if let Some(algorithm) = checksum {
+                let name = algorithm.api_name().as_bytes();
+                call = call.header("x-amz-checksum-algorithm", name);
+                if algorithm == ChecksumAlgorithm::Crc64Nvme {
+                    // The only type that this algorithm has for multipart objects.
+                    call = call.header("x-amz-checksum-type", b"FULL_OBJECT");
+                }
             }
-        }
+            self.prepare(&call)
+        };
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.call(&call, &mut sink, probe).await?;
+        self.perform(prepared, &mut sink, probe).await?;
         xml::leaves(&body, |path, text| {
             if matches!(path, [_, "UploadId"]) {
                 upload.clear();
@@ -271,12 +279,11 @@ impl S3Session {
         document.extend_from_slice(b"</CompleteMultipartUpload>");
         let mut query = Buffer::take();
         push_parameter(&mut query, "uploadId", as_text(upload));
-        let mut call = Call::new("POST", request.bucket, request.key);
-        call.query = &query;
-        call.body = Body::Document(document);
+        let call = Call::new("POST", request.bucket, request.key);
+        let prepared = self.prepare(&call.query(&query).document(document));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.call(&call, &mut sink, probe).await?;
+        let reply = self.perform(prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)
     }
 
@@ -289,9 +296,8 @@ impl S3Session {
     ) -> Result<(), OpError> {
         let mut query = Buffer::take();
         push_parameter(&mut query, "uploadId", as_text(upload));
-        let mut call = Call::new("DELETE", bucket, key);
-        call.query = &query;
-        self.call(&call, &mut Ignore, probe).await?;
+        let prepared = self.prepare(&Call::new("DELETE", bucket, key).query(&query));
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use super::checksum::Span;
 use super::encode;
 use super::exchange::{Collect, Ignore, Sink};
 use super::pool::Buffer;
-use super::prepare::{Body, Call, Hashes, Outgoing};
+use super::prepare::{Call, Hashes, Outgoing};
 use super::session::S3Session;
 use super::xml;
 
@@ -57,18 +57,19 @@ impl S3Session {
             .then_some(op.range)
             .flatten();
         let offset = range.map_or(0, |r| r.offset);
-        let mut call = Call::new("GET", request.bucket, request.key);
-        call.range = range;
         let expected = request.content.filter(|_| request.verify);
         let mut verify = expected.map(|content| Verify {
             content,
             at: offset,
             wrong: None,
         });
-        let reply = match &mut verify {
-            Some(verify) => self.call(&call, verify, probe).await?,
-            None => self.call(&call, &mut Ignore, probe).await?,
+        let prepared = self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
+        let mut ignore = Ignore;
+        let sink: &mut dyn Sink = match &mut verify {
+            Some(verify) => verify,
+            None => &mut ignore,
         };
+        let reply = self.perform(prepared, sink, probe).await?;
         let corrupt = |detail: String| {
             Err(OpError::with_status(
                 ErrorKind::Corrupt,
@@ -128,15 +129,16 @@ impl S3Session {
             offset: 0,
             len: content.size(),
         };
-        let mut call = Call::new("PUT", request.bucket, request.key);
         let mut digests = Buffer::take();
-        let hashes = Hashes::of(self.shared.config(), span, &mut digests);
-        call.body = Body::Content(Outgoing {
-            span,
-            hashes,
-            digests: &digests,
-        });
-        self.call(&call, &mut Ignore, probe).await?;
+        let prepared = {
+            let content = Outgoing {
+                span,
+                hashes: Hashes::of(self.shared.config(), span, &mut digests),
+                digests: &digests,
+            };
+            self.prepare(&Call::new("PUT", request.bucket, request.key).content(content))
+        };
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
@@ -148,8 +150,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("HEAD", request.bucket, request.key);
-        let reply = self.call(&call, &mut Ignore, probe).await?;
+        let prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
+        let reply = self.perform(prepared, &mut Ignore, probe).await?;
         let Some(size) = reply.content_length else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
@@ -168,8 +170,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("DELETE", request.bucket, request.key);
-        self.call(&call, &mut Ignore, probe).await?;
+        let prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -180,11 +182,11 @@ impl S3Session {
     ) -> Result<Completion, OpError> {
         let mut source = Buffer::take();
         push_source(&mut source, request);
-        let mut call = Call::new("PUT", request.bucket, request.key);
-        call.headers.push("x-amz-copy-source", &source);
+        let call = Call::new("PUT", request.bucket, request.key);
+        let prepared = self.prepare(&call.header("x-amz-copy-source", &source));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.call(&call, &mut sink, probe).await?;
+        let reply = self.perform(prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)?;
         Ok(DONE)
     }
@@ -201,10 +203,9 @@ impl S3Session {
         );
         encode::push_decimal(&mut document, u64::from(request.op.version));
         document.extend_from_slice(b"</Value></Tag></TagSet></Tagging>");
-        let mut call = Call::new("PUT", request.bucket, request.key);
-        call.query = b"tagging=";
-        call.body = Body::Document(&document);
-        self.call(&call, &mut Ignore, probe).await?;
+        let call = Call::new("PUT", request.bucket, request.key);
+        let prepared = self.prepare(&call.query(b"tagging=").document(&document));
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(Completion { items: 1, ..DONE })
     }
 
@@ -213,11 +214,11 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut call = Call::new("GET", request.bucket, request.key);
-        call.query = b"tagging=";
+        let call = Call::new("GET", request.bucket, request.key);
+        let prepared = self.prepare(&call.query(b"tagging="));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.call(&call, &mut sink, probe).await?;
+        self.perform(prepared, &mut sink, probe).await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Tag", "Key"]));
@@ -231,9 +232,9 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut call = Call::new("DELETE", request.bucket, request.key);
-        call.query = b"tagging=";
-        self.call(&call, &mut Ignore, probe).await?;
+        let call = Call::new("DELETE", request.bucket, request.key);
+        let prepared = self.prepare(&call.query(b"tagging="));
+        self.perform(prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 }

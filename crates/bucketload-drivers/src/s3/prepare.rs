@@ -57,7 +57,7 @@ pub(crate) struct Outgoing<'a> {
 
 /// The body of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Body<'a> {
+enum Body<'a> {
     None,
     /// A control document in memory, sent with its MD5.
     Document(&'a [u8]),
@@ -65,17 +65,17 @@ pub(crate) enum Body<'a> {
     Content(Outgoing<'a>),
 }
 
-/// A request.
+/// A request. Large: make it, prepare it and let it go before anything is awaited.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    pub(crate) method: &'static str,
-    pub(crate) bucket: &'a str,
-    pub(crate) key: &'a str,
+    method: &'static str,
+    bucket: &'a str,
+    key: &'a str,
     /// In canonical form.
-    pub(crate) query: &'a [u8],
-    pub(crate) headers: Headers<'a>,
-    pub(crate) range: Option<ByteRange>,
-    pub(crate) body: Body<'a>,
+    query: &'a [u8],
+    headers: Headers<'a>,
+    range: Option<ByteRange>,
+    body: Body<'a>,
 }
 
 impl<'a> Call<'a> {
@@ -90,26 +90,59 @@ impl<'a> Call<'a> {
             body: Body::None,
         }
     }
+
+    pub(crate) const fn query(mut self, query: &'a [u8]) -> Self {
+        self.query = query;
+        self
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &'a [u8]) -> Self {
+        self.headers.push(name, value);
+        self
+    }
+
+    pub(crate) const fn range(mut self, range: Option<ByteRange>) -> Self {
+        self.range = range;
+        self
+    }
+
+    pub(crate) const fn document(mut self, document: &'a [u8]) -> Self {
+        self.body = Body::Document(document);
+        self
+    }
+
+    pub(crate) const fn content(mut self, content: Outgoing<'a>) -> Self {
+        self.body = Body::Content(content);
+        self
+    }
 }
 
-/// A request rendered and ready to leave.
+/// A request rendered and ready to leave. Small, since it lives as long as the request.
 pub(crate) struct Prepared<'a> {
     head: Buffer,
-    frames: Option<Buffer>,
-    layout: Layout,
-    body: Body<'a>,
+    body: Sending<'a>,
+    pub(crate) to_head: bool,
+}
+
+/// What follows the head.
+enum Sending<'a> {
+    Bytes(&'a [u8]),
+    Content(Span<'a>),
+    Chunks {
+        span: Span<'a>,
+        frames: Buffer,
+        layout: Layout,
+    },
 }
 
 impl<'a> Prepared<'a> {
-    /// Hashes, renders and signs. This is the last step before the timed start.
+    /// Renders, signs and frames.
     pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &Call<'a>) -> Self {
         let anonymous = config.credentials.is_none();
         let mut headers = call.headers;
         let digest;
         let mut decimal = [0; 20];
-        let mut sum = None;
-        let mut frames = None;
-        let mut layout = Layout::new(PayloadMode::Unsigned, None, 0);
+        let mut layout = None;
         let mut content_length = None;
         let mut payload: &[u8] = match (config.payload, anonymous) {
             (_, true) => b"",
@@ -132,15 +165,17 @@ impl<'a> Prepared<'a> {
                     payload = &digest;
                 }
             }
-            Body::Content(Outgoing { span, hashes, .. }) => {
+            Body::Content(Outgoing {
+                span, ref hashes, ..
+            }) => {
                 if config.payload.is_chunked() {
                     payload = chunked::marker(config.payload);
-                    layout = Layout::new(config.payload, config.checksum, span.len);
-                    content_length = Some(layout.wire_len());
+                    let cut = Layout::new(config.payload, config.checksum, span.len);
+                    content_length = Some(cut.wire_len());
+                    layout = Some(cut);
                     headers.push("content-encoding", b"aws-chunked");
                     let decoded = decimal_of(&mut decimal, span.len);
                     headers.push("x-amz-decoded-content-length", decoded);
-                    frames = Some(Buffer::take());
                 } else {
                     content_length = Some(span.len);
                     if let Some(hex) = hashes.payload {
@@ -148,8 +183,7 @@ impl<'a> Prepared<'a> {
                         payload = &digest;
                     }
                 }
-                sum = hashes.sum;
-                if let (Some(algorithm), Some(sum)) = (config.checksum, &sum) {
+                if let (Some(algorithm), Some(sum)) = (config.checksum, &hashes.sum) {
                     if config.payload.has_trailer() {
                         headers.push("x-amz-trailer", algorithm.header().as_bytes());
                     } else {
@@ -172,36 +206,51 @@ impl<'a> Prepared<'a> {
         };
         let mut head = Buffer::take();
         let seed = writer.render(&mut head, &parts, unsigned);
-        if let (Some(frames), Body::Content(outgoing)) = (&mut frames, call.body) {
-            let signing = writer.signer().zip(seed);
-            layout.render(frames, outgoing.digests, sum.as_ref(), signing);
-        }
+        let body = match (call.body, layout) {
+            (Body::None, _) => Sending::Bytes(b""),
+            (Body::Document(bytes), _) => Sending::Bytes(bytes),
+            (Body::Content(outgoing), None) => Sending::Content(outgoing.span),
+            (Body::Content(outgoing), Some(layout)) => {
+                let mut frames = Buffer::take();
+                let signing = writer.signer().zip(seed);
+                let sum = outgoing.hashes.sum.as_ref();
+                layout.render(&mut frames, outgoing.digests, sum, signing);
+                Sending::Chunks {
+                    span: outgoing.span,
+                    frames,
+                    layout,
+                }
+            }
+        };
         Self {
             head,
-            frames,
-            layout,
-            body: call.body,
+            body,
+            to_head: call.method == "HEAD",
         }
     }
 
     /// Sends the request: the head and the first bytes of the body in one write.
     pub(crate) async fn send(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
-        match (self.body, &self.frames) {
-            (Body::None, _) => conn.send(&self.head, b"").await,
-            (Body::Document(bytes), _) => conn.send(&self.head, bytes).await,
-            (Body::Content(Outgoing { span, .. }), None) => {
-                let piece = |at| Piece::Content(span.content.segment(span.offset + at, SLICE));
-                return conn.send_request(&self.head, span.len, piece).await;
+        match &self.body {
+            Sending::Bytes(bytes) => {
+                let sent = conn.send(&self.head, bytes).await;
+                sent.map(|()| SendEnd::Complete)
             }
-            (Body::Content(Outgoing { span, .. }), Some(frames)) => {
-                let mut pieces = Pieces::new(&self.layout, span, frames);
-                let len = self.layout.wire_len();
-                return conn
-                    .send_request(&self.head, len, |_| pieces.next(SLICE))
-                    .await;
+            Sending::Content(span) => {
+                let piece = |at| Piece::Content(span.content.segment(span.offset + at, SLICE));
+                conn.send_request(&self.head, span.len, piece).await
+            }
+            Sending::Chunks {
+                span,
+                frames,
+                layout,
+            } => {
+                let mut pieces = Pieces::new(layout, *span, frames);
+                let piece = |_| pieces.next(SLICE);
+                conn.send_request(&self.head, layout.wire_len(), piece)
+                    .await
             }
         }
-        .map(|()| SendEnd::Complete)
     }
 }
 

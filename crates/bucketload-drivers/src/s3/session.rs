@@ -70,23 +70,26 @@ impl S3Session {
             }
             self.conn = None;
         }
-        let conn = connect::connect(&self.shared, self.source, probe).await?;
-        self.conn = Some(conn);
+        // On the heap: a handshake's state would otherwise be part of every session's task.
+        let connecting = Box::pin(connect::connect(&self.shared, self.source, probe));
+        self.conn = Some(connecting.await?);
         Ok(())
     }
 
+    /// Hashes nothing, sends nothing: renders and signs.
+    pub(crate) fn prepare<'a>(&self, call: &Call<'a>) -> Prepared<'a> {
+        let writer = &mut self.shared.writer.borrow_mut();
+        Prepared::new(self.shared.config(), writer, call)
+    }
+
     /// Performs one request. The answer is a success (status below 300).
-    pub(crate) async fn call(
+    pub(crate) async fn perform(
         &mut self,
-        call: &Call<'_>,
+        prepared: Prepared<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         self.connect(probe).await?;
-        let prepared = {
-            let writer = &mut self.shared.writer.borrow_mut();
-            Prepared::new(self.shared.config(), writer, call)
-        };
         // The connection belongs to this future until the answer is complete: an abandoned
         // operation closes it, and the next one opens another.
         let Some(mut conn) = self.conn.take() else {
@@ -95,9 +98,8 @@ impl S3Session {
                 "the connection is gone",
             ));
         };
-        let to_head = call.method == "HEAD";
         let decoder = &mut self.decoder;
-        let reply = exchange::exchange(&mut conn, &prepared, to_head, decoder, sink, probe).await?;
+        let reply = exchange::exchange(&mut conn, &prepared, decoder, sink, probe).await?;
         if reply.reusable {
             self.conn = Some(conn);
         }

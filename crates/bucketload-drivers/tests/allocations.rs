@@ -1,0 +1,243 @@
+//! Steady-state operations allocate nothing, and an idle session is small.
+//!
+//! The responder runs on another thread; allocations are counted on the client's thread only.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use bucketload_core::driver::Session;
+use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
+use bucketload_core::payload::{Arena, PayloadKind};
+use bucketload_drivers::s3::{
+    ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
+};
+use support::{Answer, open, probe, request, run};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on to the system allocator unchanged; counting touches only a
+// constant-initialised thread-local without destructor, which never allocates.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: as promised by our caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: as promised by our caller.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: as promised by our caller.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers requests on a thread of its own: `answer` gives the bytes for method and target.
+fn serve(answer: fn(&str, &str) -> Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            std::thread::spawn(move || talk(stream, answer));
+        }
+    });
+    addr
+}
+
+fn talk(mut stream: TcpStream, answer: fn(&str, &str) -> Vec<u8>) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut held = Vec::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        let end = loop {
+            if let Some(at) = held.windows(4).position(|w| w == b"\r\n\r\n") {
+                break at + 4;
+            }
+            let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
+            held.extend_from_slice(&buffer[..n]);
+        };
+        let head = String::from_utf8(held[..end].to_vec()).ok()?;
+        let mut words = head.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        let length = head
+            .lines()
+            .find_map(|l| l.strip_prefix("Content-Length: "));
+        let length: usize = length.map_or(0, |l| l.parse().unwrap());
+        while held.len() < end + length {
+            let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
+            held.extend_from_slice(&buffer[..n]);
+        }
+        let bytes = answer(method, target);
+        held.drain(..end + length);
+        stream.write_all(&bytes).ok()?;
+    }
+}
+
+const LARGE: usize = 2_000_000;
+
+fn answer(method: &str, target: &str) -> Vec<u8> {
+    let document = |text: &str| Answer::ok(text).bytes;
+    match (method, target) {
+        ("GET", t) if t.contains("prefix=") => {
+            let keys: String = (0..50)
+                .map(|i| format!("<Contents><Key>k&amp;{i}</Key></Contents>"))
+                .collect();
+            let (more, token) = match t.contains("continuation-token") || t.contains("marker=") {
+                false => (
+                    "true",
+                    "<NextContinuationToken>a&amp;b</NextContinuationToken>\
+                     <NextKeyMarker>k</NextKeyMarker>",
+                ),
+                true => ("false", ""),
+            };
+            let text = format!("<L><IsTruncated>{more}</IsTruncated>{token}{keys}</L>");
+            document(&text)
+        }
+        ("GET", t) if t.ends_with("/large") => Answer::ok(vec![0; LARGE]).bytes,
+        ("GET", t) if t.ends_with("/range") => Answer::status(206, [0; 100]).bytes,
+        ("GET", _) => Answer::ok([0; 4096]).bytes,
+        ("HEAD", _) => b"HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n".to_vec(),
+        ("DELETE", _) => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        ("POST", t) if t.contains("uploads") => document(
+            "<InitiateMultipartUploadResult><UploadId>u/1</UploadId></InitiateMultipartUploadResult>",
+        ),
+        ("POST", t) if t.contains("delete") => document("<DeleteResult></DeleteResult>"),
+        ("POST", _) => document("<CompleteMultipartUploadResult></CompleteMultipartUploadResult>"),
+        ("PUT", t) if t.contains("copy") => {
+            document("<CopyObjectResult><ETag>e</ETag></CopyObjectResult>")
+        }
+        _ => Answer::with_fields(200, "ETag: \"0123456789abcdef0123456789abcdef\"\r\n", "").bytes,
+    }
+}
+
+fn config(addr: SocketAddr) -> S3Config {
+    let endpoint = Endpoint::parse(&format!("http://{addr}"), "t").unwrap();
+    S3Config::new(
+        vec![endpoint],
+        "us-east-1",
+        Some(Credentials::new("AKID", "secret")),
+    )
+}
+
+/// Allocations of `request` after two warm-up rounds, over ten repetitions.
+async fn allocations(session: &mut S3Session, request: &Request<'_>) -> u64 {
+    let mut before = 0;
+    for round in 0..12 {
+        if round == 2 {
+            before = COUNT.get();
+        }
+        let mut probe = probe();
+        session.execute(request, &mut probe).await.unwrap();
+    }
+    COUNT.get() - before
+}
+
+struct Numbered;
+
+impl KeySource for Numbered {
+    fn render(&self, i: u64, out: &mut String) {
+        out.clear();
+        out.push_str("some/key/");
+        out.push(char::from(b'0' + (i % 10) as u8));
+    }
+}
+
+#[test]
+fn steady_state_operations_allocate_nothing() {
+    let addr = serve(answer);
+    let arena = Arena::new(PayloadKind::Zeros, 1);
+    run(async {
+        let mut session = open(config(addr)).await;
+        for class in OpClass::ALL {
+            let mut request = request(class, 4096);
+            request.content = Some(arena.content(0, 1, 0, 4096));
+            request.keys = Some(&Numbered);
+            request.source = "source";
+            request.op.count = 50;
+            match class {
+                OpClass::RangeGet => {
+                    request.key = "range";
+                    request.op.range = Some(ByteRange {
+                        offset: 0,
+                        len: 100,
+                    });
+                }
+                OpClass::Copy => request.key = "copy",
+                OpClass::MultipartPut => request.op.count = 1000,
+                OpClass::MultipartCopy => {
+                    request.key = "copy";
+                    request.op.count = 1000;
+                }
+                // The list answers with tags and buckets are other documents.
+                OpClass::GetTagging | OpClass::ListBuckets => continue,
+                _ => {}
+            }
+            assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+            request.verify = true;
+            if class.reads_body() {
+                assert_eq!(
+                    allocations(&mut session, &request).await,
+                    0,
+                    "{class} verified"
+                );
+            }
+        }
+        let mut large = request(OpClass::Get, LARGE as u64);
+        large.key = "large";
+        assert_eq!(allocations(&mut session, &large).await, 0, "large");
+        large.content = Some(arena.content(0, 1, 0, LARGE as u64));
+        large.verify = true;
+        assert_eq!(allocations(&mut session, &large).await, 0, "large verified");
+    });
+}
+
+#[test]
+fn every_payload_mode_allocates_nothing() {
+    let addr = serve(answer);
+    let arena = Arena::new(PayloadKind::Random, 1);
+    run(async {
+        for mode in PayloadMode::ALL {
+            for algorithm in ChecksumAlgorithm::ALL {
+                let mut config = config(addr);
+                config.payload = *mode;
+                config.checksum = Some(*algorithm);
+                let mut session = open(config).await;
+                let mut put = request(OpClass::Put, 200_000);
+                put.content = Some(arena.content(0, 1, 0, 200_000));
+                assert_eq!(
+                    allocations(&mut session, &put).await,
+                    0,
+                    "{mode} {algorithm}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn an_idle_session_is_small() {
+    assert!(size_of::<S3Session>() <= 512, "{}", size_of::<S3Session>());
+    run(async {
+        let mut session = open(config(serve(answer))).await;
+        let request = request(OpClass::Get, Op::UNKNOWN_SIZE);
+        let mut probe = probe();
+        let future = session.execute(&request, &mut probe);
+        let size = size_of_val(&future);
+        assert!(size <= 1700, "{size}");
+    });
+}

@@ -1,0 +1,311 @@
+//! Calibration: what this client could do if the store cost nothing (statistics.md section 2, V5).
+//!
+//! The phase's own schedule is driven at twice its rate or more, and then its operations as fast as
+//! possible, both against a driver that does nothing. The first tells the lateness that the client
+//! itself would add, the second how much faster than offered it could go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucketload_core::driver::Driver;
+use bucketload_core::generate::arrivals::Schedule;
+use bucketload_core::plan::{ArrivalLaw, GapLaw, Limits, ModelPlan, PhaseKind, PhasePlan, Plan};
+use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::tally::{Interval, Tally};
+
+use crate::affinity;
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::phase::{RunContext, run_phase};
+use crate::run::check_plan;
+use crate::stop::StopHandle;
+
+/// Duration of the schedule against the null driver, nanoseconds.
+const SCHEDULE_NS: u64 = 750_000_000;
+/// Duration of the saturating loop, nanoseconds.
+const CEILING_NS: u64 = 500_000_000;
+/// Interval of the readings.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Fewest arrivals per second that give a 99th percentile within `SCHEDULE_NS`.
+const LEAST_RATE: f64 = 1_000.0;
+/// Workers per load thread of the saturating loop.
+const WORKERS_PER_THREAD: u32 = 8;
+
+/// Drives phase `phase` of `plan` against `null`, a driver whose operations end at once, for about
+/// a second and a half, with the threads and the pacing of `options`. Figures are those of this
+/// process's share of the load; the 99th percentile is that at twice the offered rate (or at 1 000
+/// arrivals per second, if that is more), which bounds that at the offered rate.
+///
+/// # Errors
+/// When the plan or the options cannot be carried out, or a load thread fails. A run that is
+/// stopped meanwhile gives the figures of what was done.
+pub fn calibrate<N: Driver>(
+    null: &Arc<N>,
+    plan: &Plan,
+    phase: usize,
+    options: &RunOptions,
+    stop: &StopHandle,
+) -> Result<Calibration, RunError> {
+    let is_load = |p: &PhasePlan| matches!(p.kind, PhaseKind::Prepare | PhaseKind::Run);
+    if !plan.phases.get(phase).is_some_and(is_load) {
+        let text = format!("phase {phase} of the plan offers no load to calibrate");
+        return Err(RunError::Options(text));
+    }
+    options.check()?;
+    check_plan(plan, options)?;
+    let offered_ops_per_s = offered(plan, phase)? / f64::from(options.share.of);
+    let is_open = offered_ops_per_s > 0.0;
+    let paced = match is_open {
+        true => Some(drive(
+            null,
+            plan,
+            phase,
+            options,
+            stop,
+            faster,
+            SCHEDULE_NS,
+        )?),
+        false => None,
+    };
+    let threads = affinity::layout(options)?.len();
+    let workers = WORKERS_PER_THREAD * u32::try_from(threads).unwrap_or(1) * options.share.of;
+    let saturate = |model: &ModelPlan| ModelPlan::Closed {
+        workers: match model {
+            ModelPlan::Closed { workers: own, .. } => workers.min(*own),
+            ModelPlan::Open { .. } => workers,
+        },
+        think: GapLaw::None,
+    };
+    let ceiling = drive(null, plan, phase, options, stop, saturate, CEILING_NS)?;
+    let mut null_ops_per_s = ceiling.ops_per_s();
+    if let Some(paced) = &paced
+        && paced.total.ended() * 100 < paced.total.offered * 99
+    {
+        null_ops_per_s = null_ops_per_s.min(paced.ops_per_s());
+    }
+    let response = paced.as_ref().unwrap_or(&ceiling).response_p99_ns();
+    Ok(Calibration {
+        offered_ops_per_s,
+        null_ops_per_s,
+        null_p99_ns: response,
+        null_cpu_ns_per_op: ceiling.cpu_ns_per_op(),
+    })
+}
+
+/// Mean arrivals per second of the phase's open works, over all agents.
+fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
+    let phase_plan = &plan.phases[phase];
+    let duration_ns = match phase_plan.limits.duration_ns {
+        0 => 60_000_000_000,
+        duration => duration,
+    };
+    let mut rate = 0.0;
+    for (work, work_plan) in phase_plan.works.iter().enumerate() {
+        if let ModelPlan::Open { arrival, .. } = &work_plan.model {
+            let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+            let schedule = Schedule::new(plan.seed, number(phase), number(work), arrival)
+                .map_err(|error| RunError::Options(format!("the plan's {error}")))?;
+            rate += schedule.mean_rate(duration_ns);
+        }
+    }
+    Ok(rate)
+}
+
+/// The work's model at twice its rate or more; closed loops as they are, without think times.
+fn faster(model: &ModelPlan) -> ModelPlan {
+    match model {
+        ModelPlan::Closed { workers, .. } => ModelPlan::Closed {
+            workers: *workers,
+            think: GapLaw::None,
+        },
+        ModelPlan::Open {
+            arrival,
+            max_in_flight,
+        } => ModelPlan::Open {
+            arrival: faster_arrivals(arrival),
+            max_in_flight: *max_in_flight,
+        },
+    }
+}
+
+fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
+    let twice = |rate: f64| (2.0 * rate).max(LEAST_RATE);
+    match law {
+        ArrivalLaw::Constant { rate } => ArrivalLaw::Constant { rate: twice(*rate) },
+        ArrivalLaw::Poisson { rate } => ArrivalLaw::Poisson { rate: twice(*rate) },
+        ArrivalLaw::LognormalGaps { rate, cv } => ArrivalLaw::LognormalGaps {
+            rate: twice(*rate),
+            cv: *cv,
+        },
+        ArrivalLaw::LognormalRate { rate, cv, slot_ns } => ArrivalLaw::LognormalRate {
+            rate: twice(*rate),
+            cv: *cv,
+            // Several slots have to fall into the short window.
+            slot_ns: (*slot_ns).min(SCHEDULE_NS / 8),
+        },
+        ArrivalLaw::PeriodicBatch {
+            clients,
+            period_ns,
+            min,
+            max,
+            spread_ns,
+        } => {
+            // Likewise several batches, of the size that they have.
+            let period_ns = (period_ns / 2).clamp(1, SCHEDULE_NS / 4);
+            ArrivalLaw::PeriodicBatch {
+                clients: *clients,
+                period_ns,
+                min: *min,
+                max: *max,
+                spread_ns: (spread_ns / 2).min(period_ns),
+            }
+        }
+        ArrivalLaw::Ramp { from, to, .. } => ArrivalLaw::Poisson {
+            rate: twice(from.max(*to)),
+        },
+        ArrivalLaw::Steps { rates, .. } => ArrivalLaw::Poisson {
+            rate: twice(rates.iter().copied().fold(0.0, f64::max)),
+        },
+    }
+}
+
+/// Runs the phase with other models for `duration_ns`.
+fn drive<N: Driver>(
+    null: &Arc<N>,
+    plan: &Plan,
+    phase: usize,
+    options: &RunOptions,
+    stop: &StopHandle,
+    model: impl Fn(&ModelPlan) -> ModelPlan,
+    duration_ns: u64,
+) -> Result<Readings, RunError> {
+    let mut plan = plan.clone();
+    plan.verify = false;
+    let phase_plan = &mut plan.phases[phase];
+    phase_plan.stop = None;
+    phase_plan.limits = Limits {
+        duration_ns,
+        drain_ns: duration_ns / 4,
+        ..Limits::default()
+    };
+    for work in &mut phase_plan.works {
+        work.model = model(&work.model);
+    }
+    let options = RunOptions {
+        interval: INTERVAL,
+        converged: None,
+        run_id: String::new(),
+        bucket: options.bucket.clone(),
+        prefix: options.prefix.clone(),
+        cores: options.cores.clone(),
+        ..*options
+    };
+    let mut context = RunContext::new(&plan, &options, stop, affinity::layout(&options)?);
+    let mut readings = Readings::default();
+    run_phase(null, &mut context, phase, &mut readings)?;
+    Ok(readings)
+}
+
+/// What a drive against the null driver showed.
+#[derive(Default)]
+struct Readings {
+    total: Tally,
+    /// End of the first interval and the load threads' CPU time then.
+    first: Option<(u64, u64)>,
+    /// The same of the last complete interval, and the operations that ended in between.
+    last: Option<(u64, u64, u64)>,
+}
+
+impl RunSink for Readings {
+    fn event(&mut self, _: &Event) {}
+
+    fn interval(&mut self, interval: &Interval) {
+        self.total.merge(&interval.tally);
+        let (end, cpu) = (interval.end_ns, interval.gauges.load_cpu_ns);
+        if self.first.is_none() {
+            self.first = Some((end, cpu));
+        } else if end - interval.start_ns == INTERVAL.as_nanos() as u64 {
+            let before = self.last.map_or(0, |(_, _, ops)| ops);
+            self.last = Some((end, cpu, before + interval.tally.ended()));
+        }
+    }
+}
+
+impl Readings {
+    /// Operations per second, without the first interval, in which threads warm up.
+    fn ops_per_s(&self) -> f64 {
+        match (self.first, self.last) {
+            (Some((from, _)), Some((to, _, ops))) if to > from => {
+                ops as f64 * 1e9 / (to - from) as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn cpu_ns_per_op(&self) -> f64 {
+        match (self.first, self.last) {
+            (Some((_, from)), Some((_, to, ops))) if ops > 0 => {
+                to.saturating_sub(from) as f64 / ops as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn response_p99_ns(&self) -> u64 {
+        let mut all = bucketload_core::histogram::Histogram::new();
+        for cell in &self.total.cells {
+            all.merge(&cell.response);
+        }
+        all.quantile_ns(0.99)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::generate::arrivals::Schedule;
+    use bucketload_core::plan::ArrivalLaw;
+
+    use super::{SCHEDULE_NS, faster_arrivals};
+
+    #[test]
+    fn every_law_becomes_at_least_twice_as_fast_within_the_window() {
+        let laws = [
+            ArrivalLaw::Constant { rate: 3.0 },
+            ArrivalLaw::Poisson { rate: 5_000.0 },
+            ArrivalLaw::LognormalGaps {
+                rate: 700.0,
+                cv: 2.0,
+            },
+            ArrivalLaw::LognormalRate {
+                rate: 800.0,
+                cv: 0.5,
+                slot_ns: 1_000_000_000,
+            },
+            ArrivalLaw::PeriodicBatch {
+                clients: 1,
+                period_ns: 5_000_000_000,
+                min: 10,
+                max: 100,
+                spread_ns: 1_000_000_000,
+            },
+            ArrivalLaw::Ramp {
+                from: 10.0,
+                to: 2_000.0,
+                over_ns: 1_000_000_000,
+            },
+            ArrivalLaw::Steps {
+                rates: vec![1.0, 900.0],
+                step_ns: 1_000_000_000,
+            },
+        ];
+        for law in laws {
+            let rate = |law: &ArrivalLaw| {
+                let schedule = Schedule::new(1, 0, 0, law).unwrap();
+                schedule.expected_between(0, SCHEDULE_NS)
+            };
+            let faster = faster_arrivals(&law);
+            assert!(rate(&faster) >= 1.99 * rate(&law), "{law:?} {faster:?}");
+            assert!(rate(&faster) >= 100.0, "{law:?} {faster:?}");
+        }
+    }
+}

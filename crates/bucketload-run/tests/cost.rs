@@ -1,0 +1,226 @@
+//! What the runner itself costs: allocations, punctuality, calibration.
+//!
+//! The bounds here hold on a loaded machine; the example `pacing` prints the figures.
+
+mod common;
+#[path = "common/null.rs"]
+mod null;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bucketload_core::driver::{Capabilities, Completion, Driver, DriverFacts, Session, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::plan::{ArrivalLaw, KeyLaw, MixEntry};
+use bucketload_core::record::Probe;
+use bucketload_run::{Pacing, RunOptions, StopHandle, calibrate, run};
+use common::*;
+use null::{Null, NullSession};
+
+/// Counts allocations per thread, where switched on.
+struct Counting;
+
+thread_local! {
+    static COUNTED: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+// SAFETY: everything is passed on to the system allocator; counting touches only a const-initialised
+// thread-local without destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = COUNTED.try_with(|c| c.set(c.get().map(|n| n + 1)));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let _ = COUNTED.try_with(|c| c.set(c.get().map(|n| n + 1)));
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let _ = COUNTED.try_with(|c| c.set(c.get().map(|n| n + 1)));
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(p, layout, size) }
+    }
+    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(p, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A null driver that counts the allocations of its load thread between two of its operations.
+struct Watching {
+    from: u64,
+    to: u64,
+    /// Lets every operation wait for one turn of the runtime.
+    wait: bool,
+    calls: AtomicU64,
+    allocations: AtomicU64,
+}
+
+struct WatchingSession(Arc<Watching>, NullSession);
+
+impl Driver for Arcs {
+    type Session = WatchingSession;
+    fn capabilities(&self) -> Capabilities {
+        Null.capabilities()
+    }
+    fn facts(&self) -> DriverFacts {
+        DriverFacts::default()
+    }
+    async fn open(&self, _: WorkerId, _: &mut Probe) -> Result<WatchingSession, OpError> {
+        Ok(WatchingSession(Arc::clone(&self.0), NullSession))
+    }
+}
+
+struct Arcs(Arc<Watching>);
+
+impl Session for WatchingSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let nth = self.0.calls.fetch_add(1, Ordering::Relaxed);
+        if nth == self.0.from {
+            COUNTED.set(Some(0));
+        }
+        if nth == self.0.to {
+            let counted = COUNTED.replace(None).expect("the same thread");
+            self.0.allocations.store(counted, Ordering::Relaxed);
+        }
+        if self.0.wait {
+            tokio::task::yield_now().await;
+        }
+        self.1.execute(request, probe).await
+    }
+}
+
+impl bucketload_core::driver::Admin for WatchingSession {
+    async fn ensure_bucket(&mut self, b: &str) -> Result<bool, OpError> {
+        self.1.ensure_bucket(b).await
+    }
+    async fn head_bucket(&mut self, b: &str) -> Result<(), OpError> {
+        self.1.head_bucket(b).await
+    }
+    async fn delete_bucket(&mut self, b: &str) -> Result<(), OpError> {
+        self.1.delete_bucket(b).await
+    }
+    async fn list_keys(
+        &mut self,
+        b: &str,
+        p: &str,
+        a: Option<&str>,
+    ) -> Result<bucketload_core::driver::KeyPage, OpError> {
+        self.1.list_keys(b, p, a).await
+    }
+    async fn delete_keys(&mut self, b: &str, k: &[String]) -> Result<(), OpError> {
+        self.1.delete_keys(b, k).await
+    }
+    async fn abort_uploads(&mut self, b: &str, p: &str) -> Result<u64, OpError> {
+        self.1.abort_uploads(b, p).await
+    }
+    async fn put_small(&mut self, b: &str, k: &str, v: &[u8]) -> Result<(), OpError> {
+        self.1.put_small(b, k, v).await
+    }
+    async fn get_small(&mut self, b: &str, k: &str) -> Result<Vec<u8>, OpError> {
+        self.1.get_small(b, k).await
+    }
+}
+
+fn online() -> Vec<MixEntry> {
+    let zipf = KeyLaw::Zipf {
+        theta: 0.99,
+        scramble: true,
+    };
+    vec![
+        entry(OpClass::Get, 0.7, 0, zipf),
+        entry(OpClass::Put, 0.3, 1, KeyLaw::Fresh),
+    ]
+}
+
+#[test]
+fn nothing_is_allocated_per_operation_or_interval() {
+    // The counted stretch of 40 000 operations spans many intervals of 100 ms in the open loops.
+    let think = bucketload_core::plan::ModelPlan::Closed {
+        workers: 8,
+        think: bucketload_core::plan::GapLaw::Exponential { mean_ns: 50_000 },
+    };
+    let models = [
+        (closed(8), false),
+        (closed(8), true),
+        (think, true),
+        (open(ArrivalLaw::Poisson { rate: 50_000.0 }, 64), false),
+        (open(ArrivalLaw::Poisson { rate: 50_000.0 }, 64), true),
+    ];
+    for (model, wait) in models {
+        let name = format!("{model:?}, waiting: {wait}");
+        let watching = Arc::new(Watching {
+            from: 20_000,
+            to: 60_000,
+            wait,
+            calls: AtomicU64::new(0),
+            allocations: AtomicU64::new(u64::MAX),
+        });
+        let plan = one(model, online(), for_ops(70_000));
+        let driver = Arc::new(Arcs(Arc::clone(&watching)));
+        let stop = StopHandle::new();
+        run(driver, &plan, &options(1), &mut Kept::default(), &stop).unwrap();
+        let counted = watching.allocations.load(Ordering::Relaxed);
+        // Sessions that a busy machine makes the open loop hire cost a few allocations each, and
+        // a slow collector one tally; 40 000 operations would show as 40 000.
+        let bound = if name.contains("Open") { 500 } else { 40 };
+        assert!(counted <= bound, "{name}: {counted}");
+    }
+}
+
+#[test]
+fn arrivals_are_taken_punctually() {
+    for pacing in [Pacing::Timer, Pacing::Precise, Pacing::BusyPoll] {
+        let plan = one(
+            open(ArrivalLaw::Poisson { rate: 2_000.0 }, 64),
+            online(),
+            for_ms(700),
+        );
+        let options = RunOptions {
+            pacing,
+            ..options(1)
+        };
+        let mut kept = Kept::default();
+        let driver = Arc::new(Null);
+        run(driver, &plan, &options, &mut kept, &StopHandle::new()).unwrap();
+        let late = kept.total(0).late;
+        // Quiet machine: 25 µs. A timer of the runtime itself would have a median of 600 µs.
+        assert!(late.quantile_ns(0.25) < 400_000, "{pacing:?} {late:?}");
+    }
+}
+
+#[test]
+fn calibration_tells_rate_ceiling_and_cost() {
+    let options = options(1);
+    let stop = StopHandle::new();
+    let plan = one(
+        open(ArrivalLaw::Poisson { rate: 3_000.0 }, 64),
+        online(),
+        for_ms(60_000),
+    );
+    let open = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
+    assert!((open.offered_ops_per_s - 3_000.0).abs() < 1e-6);
+    assert!(open.null_ops_per_s > 10_000.0, "{open:?}");
+    assert!(open.null_p99_ns > 1_000, "{open:?}");
+    assert!(
+        (50.0..100_000.0).contains(&open.null_cpu_ns_per_op),
+        "{open:?}"
+    );
+    let plan = one(closed(4), online(), for_ops(10));
+    let closed = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
+    assert_eq!(closed.offered_ops_per_s, 0.0);
+    assert!(closed.null_ops_per_s > 10_000.0, "{closed:?}");
+    assert!(calibrate(&Arc::new(Null), &plan, 1, &options, &stop).is_err());
+}

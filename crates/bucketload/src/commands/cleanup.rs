@@ -1,0 +1,107 @@
+//! `bucketload cleanup`: deletes what earlier runs left in a target.
+//!
+//! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker. Without
+//! `--yes-delete-foreign` only such places are emptied.
+
+use std::collections::BTreeSet;
+
+use bucketload_core::driver::{Admin, Driver, WorkerId};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
+use bucketload_drivers::S3Driver;
+use bucketload_run::{now_ns, read_marker};
+use tokio::task::LocalSet;
+
+use crate::cli::manage::CleanupArgs;
+use crate::commands::run::target_of;
+use crate::exit::{Exit, Failure};
+use crate::s3;
+use crate::target::Target;
+
+/// Lists, and deletes unless it is a dry run.
+pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
+    let Target::S3 { bucket, prefix } = target_of(&args.target, None)? else {
+        return Err(Failure::usage(
+            "cleanup: only an s3:// target outlives a run; name one: --target s3://BUCKET/PREFIX",
+        ));
+    };
+    let driver = S3Driver::new(s3::config(&args.target)?).map_err(|e| Failure::usage(e.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::aborted(e.to_string()))?;
+    let base = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+    LocalSet::new()
+        .block_on(&runtime, clean(&driver, &bucket, &base, args))
+        .map(|()| Exit::Ok)
+        .map_err(|e| Failure::target(format!("cleanup of s3://{bucket}/{base}: {e}")))
+}
+
+async fn clean(driver: &S3Driver, bucket: &str, base: &str, args: &CleanupArgs) -> Result<(), OpError> {
+    let worker = WorkerId { thread: 0, worker: 0 };
+    let mut session = driver.open(worker, &mut Probe::new(now_ns)).await?;
+    let places = if args.yes_delete_foreign {
+        vec![base.to_owned()]
+    } else {
+        marked_places(&mut session, bucket, base).await?
+    };
+    if places.is_empty() {
+        println!("no run left anything below s3://{bucket}/{base}");
+    }
+    for place in places {
+        let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
+        let word = if args.dry_run { "would be deleted" } else { "deleted" };
+        println!("s3://{bucket}/{place}: {deleted} objects {word}");
+    }
+    Ok(())
+}
+
+/// The places below `base` that carry a run's marker.
+async fn marked_places<A: Admin>(session: &mut A, bucket: &str, base: &str) -> Result<Vec<String>, OpError> {
+    let start = format!("{base}bucketload-");
+    let (mut names, mut after) = (BTreeSet::new(), None);
+    loop {
+        let page = session.list_keys(bucket, &start, after.as_deref()).await?;
+        names.extend(page.keys.iter().filter_map(|key| {
+            let name = key[base.len()..].split_once('/')?.0;
+            Some(format!("{base}{name}/"))
+        }));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut places = Vec::new();
+    for name in names {
+        if read_marker(session, bucket, &name).await?.is_some() {
+            places.push(name);
+        }
+    }
+    Ok(places)
+}
+
+/// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.
+async fn empty<A: Admin>(session: &mut A, bucket: &str, prefix: &str, dry: bool) -> Result<u64, OpError> {
+    let marker = format!("{prefix}{}", bucketload_run::MARKER);
+    let (mut deleted, mut after) = (0, None);
+    loop {
+        let page = session.list_keys(bucket, prefix, after.as_deref()).await?;
+        let keys: Vec<String> = page.keys.into_iter().filter(|key| *key != marker).collect();
+        deleted += keys.len() as u64;
+        if !dry && !keys.is_empty() {
+            session.delete_keys(bucket, &keys).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if !dry {
+        match session.abort_uploads(bucket, prefix).await {
+            Err(error) if error.kind != ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+        session.delete_keys(bucket, &[marker]).await?;
+    }
+    Ok(deleted)
+}

@@ -1,0 +1,41 @@
+//! `bucketload config show`: every effective setting and where it comes from.
+
+use crate::cli::target::TargetArgs;
+use crate::cli::workload::WorkloadArgs;
+use crate::commands::run;
+use crate::exit::{Exit, Failure};
+use crate::s3;
+use crate::target::Target;
+
+/// Prints settings as `NAME = VALUE  (PLACE)`.
+pub(crate) fn show(
+    workload: Option<&str>,
+    target_args: &TargetArgs,
+    workload_args: &WorkloadArgs,
+) -> Result<Exit, Failure> {
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    let target = match workload {
+        Some(name) => {
+            let (resolved, _, target) = run::resolve_workload(name, target_args, workload_args)?;
+            for setting in resolved.settings {
+                rows.push([setting.path, setting.value, setting.location.to_string()]);
+            }
+            target
+        }
+        None => run::target_of(target_args, None)?,
+    };
+    if let Target::S3 { .. } = target {
+        for origin in s3::config(target_args)?.origins {
+            rows.push([origin.name.to_owned(), origin.value, origin.source.to_string()]);
+        }
+    }
+    if rows.is_empty() {
+        println!("nothing is set; name a workload or an s3:// target");
+    }
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let (names, values) = (width(0), width(1).min(60));
+    for [name, value, place] in &rows {
+        println!("{name:names$} = {value:values$}  ({place})");
+    }
+    Ok(Exit::Ok)
+}

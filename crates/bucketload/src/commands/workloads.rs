@@ -1,0 +1,42 @@
+//! `bucketload workloads`, `bucketload show` and `bucketload schema`.
+
+use bucketload_core::spec::{BUILTIN_WORKLOADS, WorkloadFile};
+
+use crate::exit::{Exit, Failure};
+
+/// Lists the built-in workloads with what they are.
+pub(crate) fn list() -> Result<Exit, Failure> {
+    let width = BUILTIN_WORKLOADS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, _) in BUILTIN_WORKLOADS {
+        let file = WorkloadFile::builtin(name).map_err(|e| Failure::aborted(e.to_string()))?;
+        println!("{name:width$}  {}", file.spec().description.as_deref().unwrap_or_default());
+        for (profile, spec) in &file.spec().profiles {
+            let text = spec.description.as_deref().unwrap_or_default();
+            println!("{:width$}    --profile-name {profile}: {text}", "");
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Prints one of them.
+pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
+    let file = WorkloadFile::builtin(name).map_err(|e| Failure::usage(e.to_string()))?;
+    print!("{}", file.text());
+    Ok(Exit::Ok)
+}
+
+/// Prints the JSON Schema of workload files.
+pub(crate) fn schema() -> Result<Exit, Failure> {
+    println!("{}", bucketload_core::spec::json_schema());
+    Ok(Exit::Ok)
+}
+
+/// The workload `name`: a file when it looks like one or there is one, else a built-in one.
+pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
+    let is_file = name.ends_with(".toml") || name.contains('/') || std::path::Path::new(name).is_file();
+    if !is_file {
+        return WorkloadFile::builtin(name).map_err(|e| Failure::usage(e.to_string()));
+    }
+    let text = std::fs::read_to_string(name).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+    WorkloadFile::parse(name, &text).map_err(|e| Failure::usage(e.to_string()))
+}
