@@ -11,8 +11,8 @@
 
 mod analyze;
 pub mod error;
-pub mod report;
 pub mod output;
+pub mod report;
 pub mod result;
 pub mod rundir;
 
