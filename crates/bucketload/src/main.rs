@@ -1,2 +1,8 @@
 //! Bucketload, the benchmark for object storage.
-fn main() {}
+
+#[allow(dead_code)]
+mod cli;
+
+fn main() {
+    let _ = <cli::Cli as clap::Parser>::parse();
+}

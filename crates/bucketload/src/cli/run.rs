@@ -1,0 +1,212 @@
+//! `bucketload run`.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::target::TargetArgs;
+use super::values::{CoreList, listen_address};
+use super::workload::WorkloadArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  bucketload run online-service
+  bucketload run online-service --dry-run
+      What would happen: objects, bytes, operations, duration
+  bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --rate 500/s
+  bucketload run mixed --mix get=9,put=1 --size \"4k/70:1m/30\" --workers 64 --verify
+  bucketload run get --target null:
+      What the client alone can do
+
+Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the
+files of the AWS command line; never from flags.";
+
+/// Run a workload, print the result with a verdict, and write a run directory with a report
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Name of a built-in workload (see `bucketload workloads`) or a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub(crate) workload: String,
+
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+
+    #[command(flatten)]
+    pub(crate) workload_args: WorkloadArgs,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// How the load is made, and what the run may do to the target.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct LoadArgs {
+    /// Print what would happen and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Load threads; unless given one per core, or half of them when the target is on this machine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Cores to pin load threads to, such as 0-3,8; `none` does not pin
+    #[arg(long, value_name = "LIST", value_parser = CoreList::parse)]
+    pub(crate) cores: Option<CoreList>,
+
+    /// How an open loop waits for the next arrival
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub(crate) pacing: Pacing,
+
+    /// Never sleep: poll sockets and clock all the time; for latency studies at low concurrency
+    #[arg(long, conflicts_with = "pacing")]
+    pub(crate) busy_poll: bool,
+
+    /// Create the bucket if it does not exist
+    #[arg(long)]
+    pub(crate) create_bucket: bool,
+
+    /// Delete everything below the target's prefix afterwards, also what the run did not create
+    #[arg(long)]
+    pub(crate) yes_delete_foreign: bool,
+}
+
+/// How an open loop waits for the next arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pacing {
+    /// A kernel timer: about 20 µs late at the median, the core may sleep
+    #[default]
+    Timer,
+    /// A kernel timer, then spinning for the last 20 µs
+    Precise,
+}
+
+/// Where results go.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output options")]
+pub(crate) struct OutputArgs {
+    /// Form of the result on standard output
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: OutputFormat,
+
+    /// Run directory; unless given bucketload-runs/WORKLOAD-TIME
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Serve live metrics for Prometheus at this address; PORT alone means loopback
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
+    pub(crate) prometheus: Option<SocketAddr>,
+}
+
+/// Forms of results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Tables for people
+    #[default]
+    Text,
+    /// One JSON document at the end
+    Json,
+    /// One JSON document per line and interval, then the result
+    Jsonl,
+    /// The table per operation class as comma-separated values
+    Csv,
+}
+
+impl OutputArgs {
+    /// The run directory: as given, or below `bucketload-runs` with the workload's name and the
+    /// time of the start in UTC, such as `online-service-20260131T235959Z`.
+    pub(crate) fn run_directory(&self, workload: &str, started: time::OffsetDateTime) -> PathBuf {
+        if let Some(out) = &self.out {
+            return out.clone();
+        }
+        let utc = started.to_offset(time::UtcOffset::UTC);
+        let (year, month, day) = utc.to_calendar_date();
+        let (hour, minute, second) = utc.to_hms();
+        let month = u8::from(month);
+        let name: String = workload
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                    c
+                } else {
+                    '-'
+                }
+            })
+            .collect();
+        Path::new("bucketload-runs").join(format!(
+            "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use clap::Parser;
+
+    use super::{OutputArgs, OutputFormat, Pacing, RunArgs};
+    use crate::cli::{Cli, Command};
+
+    fn parse(line: &str) -> Result<RunArgs, String> {
+        match Cli::try_parse_from(line.split_whitespace()) {
+            Ok(Cli {
+                command: Command::Run(args),
+                ..
+            }) => Ok(*args),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn defaults_need_no_flags() {
+        let args = parse("bucketload run online-service").unwrap();
+        assert_eq!(args.workload, "online-service");
+        assert_eq!(args.target.target, None);
+        assert_eq!(args.load.pacing, Pacing::Timer);
+        assert_eq!(args.output.output, OutputFormat::Text);
+        assert!(!args.load.dry_run && !args.load.busy_poll && !args.load.yes_delete_foreign);
+    }
+
+    #[test]
+    fn flags_of_all_groups_mix() {
+        let args = parse(
+            "bucketload run get --rate 5 --target mem: --threads 2 --cores 0-1 --pacing precise \
+             --output jsonl --out /tmp/x --prometheus 9464 --dry-run",
+        )
+        .unwrap();
+        assert_eq!(args.load.threads, Some(2));
+        assert_eq!(args.load.pacing, Pacing::Precise);
+        assert_eq!(
+            args.output.prometheus.unwrap().to_string(),
+            "127.0.0.1:9464"
+        );
+        for wrong in [
+            "bucketload run",
+            "bucketload run get --threads 0",
+            "bucketload run get --pacing precise --busy-poll",
+            "bucketload run get --output xml",
+            "bucketload run get --secret-key x",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn run_directories_are_named_after_workload_and_start() {
+        let start = time::OffsetDateTime::from_unix_timestamp(1_769_903_999).unwrap();
+        let mut output = OutputArgs::default();
+        assert_eq!(
+            output.run_directory("my work/load", start),
+            Path::new("bucketload-runs/my-work-load-20260131T235959Z")
+        );
+        output.out = Some(PathBuf::from("here"));
+        assert_eq!(output.run_directory("x", start), Path::new("here"));
+    }
+}

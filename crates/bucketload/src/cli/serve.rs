@@ -1,0 +1,164 @@
+//! `bucketload serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::values::{listen_address, size};
+
+const EXAMPLES: &str = "\
+Examples:
+  BUCKETLOAD_SERVE_ACCESS_KEY=id BUCKETLOAD_SERVE_SECRET_KEY=secret bucketload serve
+  bucketload serve --store posix:/srv/objects --fsync --listen 0.0.0.0:9000
+  bucketload serve --store null --fault delay,dist=lognormal(mean=5ms,cv=1) --fault status=503,prob=0.01
+
+Fault rules are KIND,NAME=VALUE,...; kinds are delay, stall, slow, status, reset, full, truncate,
+corrupt and stale; every=N, prob=P, op=NAME, prefix=KEY and count=N say when they strike.
+
+The key pair that clients sign with comes from BUCKETLOAD_SERVE_ACCESS_KEY and
+BUCKETLOAD_SERVE_SECRET_KEY; without them a random one is made and printed.";
+
+/// Serve an S3 store: memory, a directory, or nothing at all
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Where objects are kept: memory, posix:DIR, or null (writes are dropped, reads are made up)
+    #[arg(long, value_name = "STORE", default_value = "memory", value_parser = StoreKind::parse)]
+    pub(crate) store: StoreKind,
+
+    /// Address to listen on; PORT alone means loopback, port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9000", value_parser = listen_address)]
+    pub(crate) listen: SocketAddr,
+
+    /// Serving threads
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+
+    /// Certificate chain, PEM; the server then speaks TLS only
+    #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Make something go wrong on purpose (may be repeated)
+    #[arg(long, value_name = "RULE")]
+    pub(crate) fault: Vec<String>,
+
+    /// Memory store: most bytes of objects; further uploads are refused
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory_limit: Option<u64>,
+
+    /// Directory store: answer a write when it is on the medium
+    #[arg(long)]
+    pub(crate) fsync: bool,
+
+    /// Print the address as one line of JSON when the server listens
+    #[arg(long, hide = true)]
+    pub(crate) announce: bool,
+
+    /// End when standard input is closed
+    #[arg(long, hide = true)]
+    pub(crate) exit_with_stdin: bool,
+}
+
+/// What a server keeps objects in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    /// Memory.
+    Memory,
+    /// A directory.
+    Posix(PathBuf),
+    /// Nothing.
+    Null,
+}
+
+impl StoreKind {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "memory" => Ok(Self::Memory),
+            None if text == "null" => Ok(Self::Null),
+            Some(("posix", directory)) if !directory.is_empty() => {
+                Ok(Self::Posix(PathBuf::from(directory)))
+            }
+            _ => Err(format!(
+                "`{text}` is not a store; write memory, posix:DIR or null"
+            )),
+        }
+    }
+}
+
+impl ServeArgs {
+    /// Refuses flags that mean nothing for the store.
+    ///
+    /// # Errors
+    /// The flag and what it is for.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.memory_limit.is_some() && self.store != StoreKind::Memory {
+            return Err("--memory-limit is for --store memory; remove it".to_owned());
+        }
+        if self.fsync && !matches!(self.store, StoreKind::Posix(_)) {
+            return Err("--fsync is for --store posix:DIR; remove it".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use clap::Parser;
+
+    use super::{ServeArgs, StoreKind};
+    use crate::cli::{Cli, Command};
+
+    fn parse(line: &str) -> Result<ServeArgs, String> {
+        let words = ["bucketload", "serve"]
+            .into_iter()
+            .chain(line.split_whitespace());
+        match Cli::try_parse_from(words)
+            .map_err(|error| error.to_string())?
+            .command
+        {
+            Command::Serve(args) => args.check().map(|()| args),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn a_server_listens_on_loopback_unless_told() {
+        let args = parse("").unwrap();
+        assert_eq!(args.store, StoreKind::Memory);
+        assert_eq!(args.listen.to_string(), "127.0.0.1:9000");
+        assert_eq!(
+            parse("--listen 0.0.0.0:1").unwrap().listen.to_string(),
+            "0.0.0.0:1"
+        );
+    }
+
+    #[test]
+    fn stores_and_their_flags() {
+        let posix = parse("--store posix:/srv/a:b --fsync").unwrap();
+        assert_eq!(posix.store, StoreKind::Posix(PathBuf::from("/srv/a:b")));
+        assert_eq!(
+            parse("--memory-limit 1GiB").unwrap().memory_limit,
+            Some(1 << 30)
+        );
+        let faults = parse("--store null --fault status=503,prob=0.1 --fault delay,ms=3").unwrap();
+        assert_eq!(faults.fault, ["status=503,prob=0.1", "delay,ms=3"]);
+        for wrong in [
+            "--store disk",
+            "--store posix:",
+            "--fsync",
+            "--store null --memory-limit 1k",
+            "--tls-cert a.pem",
+            "--memory-limit lots",
+            "--secret-key x",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Flags that say where the load goes and how it gets there.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+/// Where the load goes. Flags come before environment variables, these before the AWS
+/// configuration files, these before defaults.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Target options")]
+pub(crate) struct TargetArgs {
+    /// s3://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
+    /// or null: (no server at all)
+    ///
+    /// Unless given, the target of the workload, or the embedded server over memory.
+    #[arg(long, short, value_name = "URL")]
+    pub(crate) target: Option<String>,
+
+    /// URL of the S3 service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
+    ///
+    /// Unless given: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, `endpoint_url` of the AWS profile, or
+    /// Amazon's endpoint of the region.
+    #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
+    pub(crate) endpoint_url: Vec<String>,
+
+    /// Profile of the AWS configuration files; unless given AWS_PROFILE or `default`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Region; unless given AWS_REGION, AWS_DEFAULT_REGION or that of the AWS profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+
+    /// Send requests without a signature
+    #[arg(long)]
+    pub(crate) no_sign_request: bool,
+
+    /// Accept any TLS certificate; the connection is then encrypted, but to whom is unknown
+    #[arg(long, visible_alias = "insecure")]
+    pub(crate) no_verify_ssl: bool,
+
+    /// Certificates to trust instead of the system's, PEM; unless given AWS_CA_BUNDLE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca_bundle: Option<PathBuf>,
+
+    /// Certificate chain to show to the server, PEM
+    #[arg(long, value_name = "FILE", requires = "client_key", value_hint = ValueHint::FilePath)]
+    pub(crate) client_cert: Option<PathBuf>,
+
+    /// Private key of the client certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "client_cert", value_hint = ValueHint::FilePath)]
+    pub(crate) client_key: Option<PathBuf>,
+
+    /// Local addresses to connect from, in turn
+    #[arg(long, value_name = "IP,...", value_delimiter = ',')]
+    pub(crate) source_address: Vec<IpAddr>,
+
+    /// Where the bucket's name stands in requests; unless given `path` with an endpoint URL
+    #[arg(long, value_enum, value_name = "STYLE")]
+    pub(crate) addressing: Option<Addressing>,
+
+    /// What signatures say about the bytes of objects
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) payload_signing: Option<PayloadSigning>,
+
+    /// Checksum sent with the bytes of objects
+    #[arg(long, value_enum, value_name = "ALGORITHM")]
+    pub(crate) checksum: Option<Checksum>,
+
+    /// Client engine
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) engine: Option<Engine>,
+}
+
+/// Declares an enumeration of flag values whose names are those of the S3 driver.
+macro_rules! names {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+        pub(crate) enum $name {
+            $($(#[$doc])* #[value(name = $text)] $variant,)*
+        }
+
+        impl $name {
+            /// The name, as the driver spells it.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+names! {
+    /// Where the bucket's name stands.
+    Addressing {
+        /// In the path: http://host/bucket/key
+        Path => "path",
+        /// In the host name: http://bucket.host/key
+        Virtual => "virtual",
+    }
+}
+
+names! {
+    /// What signatures say about the bytes of objects.
+    PayloadSigning {
+        /// Nothing
+        Unsigned => "unsigned",
+        /// Their SHA-256, computed before the timed start
+        Signed => "signed",
+        /// A chain of signed chunks
+        Streaming => "streaming",
+        /// Signed chunks and a signed checksum after them
+        StreamingTrailer => "streaming-trailer",
+        /// Unsigned chunks and a checksum after them
+        UnsignedTrailer => "unsigned-trailer",
+    }
+}
+
+names! {
+    /// Checksum algorithms.
+    Checksum {
+        /// CRC-32
+        Crc32 => "crc32",
+        /// CRC-32C
+        Crc32c => "crc32c",
+        /// CRC-64/NVME
+        Crc64Nvme => "crc64nvme",
+        /// SHA-1
+        Sha1 => "sha1",
+        /// SHA-256
+        Sha256 => "sha256",
+    }
+}
+
+names! {
+    /// Client engines.
+    Engine {
+        /// Bucketload's own client
+        Native => "native",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Parser, ValueEnum};
+
+    use super::{Addressing, Checksum, PayloadSigning, TargetArgs};
+
+    #[derive(Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        target: TargetArgs,
+    }
+
+    fn parse(line: &str) -> Result<TargetArgs, String> {
+        let words = std::iter::once("test").chain(line.split_whitespace());
+        match Wrapper::try_parse_from(words) {
+            Ok(wrapper) => Ok(wrapper.target),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn names_are_those_on_the_command_line() {
+        for value in PayloadSigning::value_variants() {
+            assert_eq!(value.to_possible_value().unwrap().get_name(), value.name());
+        }
+        for value in Checksum::value_variants() {
+            assert_eq!(value.to_possible_value().unwrap().get_name(), value.name());
+        }
+    }
+
+    #[test]
+    fn lists_and_pairs() {
+        let target = parse(
+            "--target s3://b/p --endpoint-url http://a:1,http://b:2 --endpoint-url http://c{1...4}:3 \
+             --source-address 10.0.0.1,::1 --addressing virtual --insecure",
+        )
+        .unwrap();
+        assert_eq!(
+            target.endpoint_url,
+            ["http://a:1", "http://b:2", "http://c{1...4}:3"]
+        );
+        assert_eq!(target.source_address.len(), 2);
+        assert_eq!(target.addressing, Some(Addressing::Virtual));
+        assert!(target.no_verify_ssl);
+        assert!(
+            parse("--client-cert a.pem")
+                .unwrap_err()
+                .contains("--client-key")
+        );
+        assert!(parse("--source-address host").is_err());
+        let wrong = parse("--checksum md5").unwrap_err();
+        assert!(wrong.contains("crc64nvme"), "{wrong}");
+    }
+}

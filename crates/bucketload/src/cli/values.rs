@@ -1,0 +1,112 @@
+//! Values of flags that are not part of a workload.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use bucketload_core::spec::units;
+
+/// Reads a size such as `512MiB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    units::parse_size(text).map_err(|invalid| invalid.to_string())
+}
+
+/// Reads an address to listen on: `HOST:PORT`, or `PORT` or `:PORT` on loopback. The host is an IP
+/// address or `localhost`.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || {
+        format!(
+            "`{text}` is not an address; write PORT for loopback, or ADDRESS:PORT such as 0.0.0.0:9000"
+        )
+    };
+    let port = |text: &str| text.parse::<u16>().map_err(|_| wrong());
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    match text.rsplit_once(':') {
+        None => Ok(SocketAddr::new(loopback, port(text)?)),
+        Some(("" | "localhost", number)) => Ok(SocketAddr::new(loopback, port(number)?)),
+        Some(_) => text.parse().map_err(|_| wrong()),
+    }
+}
+
+/// Cores that load threads are pinned to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CoreList {
+    /// Not pinned.
+    None,
+    /// These cores, in this order.
+    These(Vec<usize>),
+}
+
+/// Highest core number that is believed.
+const MAX_CORE: usize = 65_535;
+
+impl CoreList {
+    /// Reads `none` or a list such as `0-3,8`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        let wrong = || format!("`{text}` is not a list of cores; write it such as 0-3,8, or none");
+        let core = |text: &str| {
+            let number = text.trim().parse().map_err(|_| wrong())?;
+            if number > MAX_CORE {
+                return Err(wrong());
+            }
+            Ok(number)
+        };
+        let mut cores = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (usize, usize) = (core(first)?, core(last)?);
+            if first > last {
+                return Err(wrong());
+            }
+            cores.extend(first..=last);
+        }
+        for (i, core) in cores.iter().enumerate() {
+            if cores[..i].contains(core) {
+                return Err(format!("core {core} is named twice in `{text}`"));
+            }
+        }
+        Ok(Self::These(cores))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CoreList, listen_address, size};
+
+    #[test]
+    fn addresses_are_on_loopback_unless_told() {
+        for (text, address) in [
+            ("9000", "127.0.0.1:9000"),
+            (":9000", "127.0.0.1:9000"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(listen_address(text).unwrap().to_string(), address);
+        }
+        for text in ["", "host:80", "70000", "1.2.3.4", "::1", "1.2.3.4:x"] {
+            assert!(
+                listen_address(text).unwrap_err().contains("ADDRESS:PORT"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn core_lists() {
+        let these = |list: &[usize]| Ok(CoreList::These(list.to_vec()));
+        assert_eq!(CoreList::parse("none"), Ok(CoreList::None));
+        assert_eq!(CoreList::parse("0"), these(&[0]));
+        assert_eq!(CoreList::parse("0-2,5"), these(&[0, 1, 2, 5]));
+        for text in ["", "x", "3-1", "0,,1", "0-", "0,0", "1-3,2", "99999999"] {
+            assert!(CoreList::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("512MiB"), Ok(512 << 20));
+        assert!(size("many").unwrap_err().contains("4KiB"));
+    }
+}
