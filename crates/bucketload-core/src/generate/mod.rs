@@ -17,6 +17,7 @@
 
 mod alias;
 pub mod arrivals;
+pub mod elementary;
 pub mod math;
 pub mod names;
 pub mod objects;

@@ -5,6 +5,7 @@
 //! theoretical shares come from closed sums (power laws: Euler-Maclaurin, accurate to about 1e-13
 //! relative), so they can be compared with realised shares at any n.
 
+use super::elementary::{exp_m1, ln, ln_1p};
 use super::power::PowerLaw;
 use super::rng::Draws;
 use super::{LawError, positive};
@@ -115,7 +116,7 @@ impl Popularity {
                 let total = exponential_rate(percentile, fraction);
                 Law::Exponential {
                     gamma: total / n as f64,
-                    mass: -(-total).exp_m1(),
+                    mass: -exp_m1(-total),
                 }
             }
         };
@@ -142,7 +143,7 @@ impl Popularity {
                 }
             }
             Law::Exponential { gamma, mass } => {
-                let x = -(-draws.next_unit() * mass).ln_1p() / gamma;
+                let x = -ln_1p(-draws.next_unit() * mass) / gamma;
                 (x as u64).min(self.n - 1)
             }
         }
@@ -170,7 +171,7 @@ impl Popularity {
                     per_cold * m.min(cold) as f64 + per_hot * m.saturating_sub(cold) as f64
                 }
             }
-            Law::Exponential { gamma, mass } => -(-gamma * m as f64).exp_m1() / mass,
+            Law::Exponential { gamma, mass } => -exp_m1(-gamma * m as f64) / mass,
         }
     }
 
@@ -231,9 +232,9 @@ impl Popularity {
 /// which puts more than the stated share (0.98 for its defaults) below the fraction; here the stated
 /// share is exact.
 fn exponential_rate(percentile: f64, fraction: f64) -> f64 {
-    let share = |g: f64| (-g * fraction).exp_m1() / (-g).exp_m1();
+    let share = |g: f64| exp_m1(-g * fraction) / exp_m1(-g);
     // The share grows from `fraction` (g → 0) to 1; YCSB's rate is an upper bound.
-    let (mut low, mut high) = (0.0, -(1.0 - percentile).ln() / fraction);
+    let (mut low, mut high) = (0.0, -ln(1.0 - percentile) / fraction);
     for _ in 0..200 {
         let mid = 0.5 * (low + high);
         if share(mid) < percentile {

@@ -19,6 +19,7 @@ mod intensity;
 
 use self::batch::Batches;
 use self::intensity::{Intensity, Modulated};
+use super::elementary::{exp, ln};
 use super::math::normal_quantile;
 use super::rng::{Draws, Purpose, Stream, open_unit};
 use super::{LawError, not_negative, positive};
@@ -148,7 +149,7 @@ impl Arrivals {
                 now,
             } => {
                 let z = normal_quantile(words.next_open(seq));
-                now.advance((*mu + *sigma * z).exp());
+                now.advance(exp(*mu + *sigma * z));
                 Some(now.whole_ns)
             }
             Process::Modulated(process) => process.step(seq),
@@ -240,9 +241,9 @@ impl Schedule {
         let process = match &self.law {
             ArrivalLaw::Constant { rate } => Process::Constant { rate: *rate },
             ArrivalLaw::LognormalGaps { rate, cv } => {
-                let sigma = cv.mul_add(*cv, 1.0).ln().sqrt();
+                let sigma = ln(1.0 + cv * cv).sqrt();
                 Process::Lognormal {
-                    mu: (NS / rate).ln() - 0.5 * sigma * sigma,
+                    mu: ln(NS / rate) - 0.5 * sigma * sigma,
                     sigma,
                     words: self.words(Purpose::Arrival),
                     now: Instant::default(),

@@ -9,6 +9,7 @@
 //!   u ──logit──> y ──cell, Hermite──> x ──(only where the table is too coarse) Newton──> x
 //! ```
 
+use crate::generate::elementary::{exp, ln, ln_1p};
 use crate::generate::math::{erfcx, normal_cdf, normal_quantile};
 use crate::generate::rng::Draws;
 use crate::generate::{LawError, positive};
@@ -59,7 +60,7 @@ impl Emg {
         };
         let width = 2.0 * Y_MAX / CELLS as f64;
         // Below every quantile: the exponential part is positive.
-        let mut x = mu + sigma * normal_quantile(1.0 / (1.0 + Y_MAX.exp()));
+        let mut x = mu + sigma * normal_quantile(1.0 / (1.0 + exp(Y_MAX)));
         let mut nodes = Vec::with_capacity(CELLS + 1);
         for i in 0..=CELLS {
             let y = width * i as f64 - Y_MAX;
@@ -82,9 +83,9 @@ impl Emg {
         // exp(-z·ratio + ratio²/2)·Φ(b); for b < 0 rewritten with erfcx, as the exponential
         // overflows where Φ underflows.
         let product = if b < 0.0 {
-            0.5 * (-0.5 * z * z).exp() * erfcx(-b * std::f64::consts::FRAC_1_SQRT_2)
+            0.5 * exp(-0.5 * z * z) * erfcx(-b * std::f64::consts::FRAC_1_SQRT_2)
         } else {
-            (ratio * (0.5 * ratio - z)).exp() * normal_cdf(b)
+            exp(ratio * (0.5 * ratio - z)) * normal_cdf(b)
         };
         At {
             survival: normal_cdf(-z) + product,
@@ -109,7 +110,7 @@ impl Emg {
     #[inline]
     pub fn sample(&self, draws: &mut Draws) -> f64 {
         let gaussian = normal_quantile(draws.next_open());
-        self.mu + self.sigma * gaussian - self.tau * draws.next_open().ln()
+        self.mu + self.sigma * gaussian - self.tau * ln(draws.next_open())
     }
 
     /// The x with F(x) = u, to 1e-9 relative to max(|x|, sigma/1000). The ends of the unit interval
@@ -117,7 +118,7 @@ impl Emg {
     #[inline]
     #[must_use]
     pub fn quantile(&self, u: f64) -> f64 {
-        let y = (u / (1.0 - u)).ln().clamp(-Y_MAX, Y_MAX);
+        let y = ln(u / (1.0 - u)).clamp(-Y_MAX, Y_MAX);
         let x = self.interpolate(y);
         if self.refine { self.solve(y, x) } else { x }
     }
@@ -139,9 +140,9 @@ impl Emg {
         let (log_u, log_rest) = log_shares(y);
         // In the far tails u(1-u)/f is a ratio of tiny numbers; take the tail that is accurate.
         if y < 0.0 {
-            at.cdf / at.density * log_rest.exp()
+            at.cdf / at.density * exp(log_rest)
         } else {
-            at.survival / at.density * log_u.exp()
+            at.survival / at.density * exp(log_u)
         }
     }
 
@@ -150,9 +151,9 @@ impl Emg {
         let at = self.at(x);
         let (log_u, log_rest) = log_shares(y);
         if y < 0.0 {
-            x + (log_u - at.cdf.max(f64::MIN_POSITIVE).ln()) * at.cdf / at.density
+            x + (log_u - ln(at.cdf.max(f64::MIN_POSITIVE))) * at.cdf / at.density
         } else {
-            x - (log_rest - at.survival.ln()) * at.survival / at.density
+            x - (log_rest - ln(at.survival)) * at.survival / at.density
         }
     }
 
@@ -173,7 +174,7 @@ impl Emg {
 
 /// ln u and ln(1-u) for u = 1/(1 + e^-y).
 fn log_shares(y: f64) -> (f64, f64) {
-    (-(-y).exp().ln_1p(), -y.exp().ln_1p())
+    (-ln_1p(exp(-y)), -ln_1p(exp(y)))
 }
 
 #[cfg(test)]

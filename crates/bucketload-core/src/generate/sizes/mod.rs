@@ -21,6 +21,7 @@ use self::emg::Emg;
 use self::mixture::{Histogram, Mixture};
 use self::ranked::Ranked;
 use super::LawError;
+use super::elementary::{exp, ln};
 use super::rng::Draws;
 use crate::plan::{SizeKind, SizeLaw};
 
@@ -163,11 +164,11 @@ fn mean_of_survival(
     let linear = super::math::integrate(&survival, from, bend, 1);
     let decades = super::math::integrate(
         |t| {
-            let x = t.exp();
+            let x = exp(t);
             x * survival(x)
         },
-        bend.max(f64::MIN_POSITIVE).ln(),
-        to.max(f64::MIN_POSITIVE).ln(),
+        ln(bend.max(f64::MIN_POSITIVE)),
+        ln(to.max(f64::MIN_POSITIVE)),
         PANELS,
     );
     from + linear + decades
