@@ -43,6 +43,27 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// Where a workload comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WorkloadSource {
+    /// It ships inside the program.
+    Builtin(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl WorkloadSource {
+    /// What the argument WORKLOAD means: a file when it looks like a path (it ends with `.toml` or
+    /// has a slash), else the name of a built-in workload.
+    pub(crate) fn of(argument: &str) -> Self {
+        if argument.ends_with(".toml") || argument.contains('/') {
+            Self::File(PathBuf::from(argument))
+        } else {
+            Self::Builtin(argument.to_owned())
+        }
+    }
+}
+
 /// How the load is made, and what the run may do to the target.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Run options")]
@@ -150,7 +171,7 @@ mod tests {
 
     use clap::Parser;
 
-    use super::{OutputArgs, OutputFormat, Pacing, RunArgs};
+    use super::{OutputArgs, OutputFormat, Pacing, RunArgs, WorkloadSource};
     use crate::cli::{Cli, Command};
 
     fn parse(line: &str) -> Result<RunArgs, String> {
@@ -172,6 +193,15 @@ mod tests {
         assert_eq!(args.load.pacing, Pacing::Timer);
         assert_eq!(args.output.output, OutputFormat::Text);
         assert!(!args.load.dry_run && !args.load.busy_poll && !args.load.yes_delete_foreign);
+    }
+
+    #[test]
+    fn paths_are_files_and_names_are_built_in() {
+        let builtin = WorkloadSource::Builtin("online-service".to_owned());
+        assert_eq!(WorkloadSource::of("online-service"), builtin);
+        for path in ["my.toml", "./get", "/srv/w"] {
+            assert_eq!(WorkloadSource::of(path), WorkloadSource::File(path.into()));
+        }
     }
 
     #[test]
