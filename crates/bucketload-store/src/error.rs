@@ -152,3 +152,34 @@ impl StoreError {
         }
     }
 }
+
+impl StoreError {
+    /// The error for a failed system call.
+    pub(crate) fn system(context: &'static str, error: impl Into<io::Error>) -> Self {
+        let source = error.into();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::InsufficientStorage,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::AccessDenied(source)
+            }
+            _ => Self::Io { context, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_quota_are_insufficient_storage() {
+        let error = |number| StoreError::system("x", io::Error::from_raw_os_error(number));
+        for number in [libc::ENOSPC, libc::EDQUOT] {
+            assert_eq!(error(number).code(), "InsufficientStorage");
+        }
+        for number in [libc::EACCES, libc::EPERM, libc::EROFS] {
+            assert_eq!(error(number).code(), "AccessDenied");
+        }
+        assert_eq!(error(libc::EIO).code(), "InternalError");
+    }
+}

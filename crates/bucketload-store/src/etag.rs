@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use md5::{Digest, Md5};
 
-/// An entity tag. Equality of tags means equality of object versions.
+/// An entity tag. Equal tags of one key mean equal content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ETag {
     digest: [u8; 16],
@@ -56,6 +56,15 @@ impl ETag {
         } else {
             None
         }
+    }
+
+    /// Digest and part count, for storage.
+    pub(crate) const fn to_raw(self) -> ([u8; 16], u32) {
+        (self.digest, self.parts)
+    }
+
+    pub(crate) const fn from_raw(digest: [u8; 16], parts: u32) -> Self {
+        Self { digest, parts }
     }
 
     /// The text without quotes, in a buffer on the stack; for a hot path that must not allocate.

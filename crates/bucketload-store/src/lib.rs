@@ -1,7 +1,7 @@
 //! S3 semantics over memory, a POSIX directory or nothing, for an HTTP server and a C library.
 //!
-//! [`Store`] is the interface; [`MemoryStore`] holds objects in memory. Everything is synchronous
-//! and starts no thread. [`names`] states the rules for buckets and keys, [`StoreError`] the
+//! [`Store`] is the interface; [`MemoryStore`], [`PosixStore`] and [`NullStore`] implement it.
+//! Everything is synchronous and starts no thread. [`names`] states the rules for buckets and keys, [`StoreError`] the
 //! errors, [`Object`] how an opened object gives its bytes without a copy.
 
 mod api;
@@ -14,7 +14,9 @@ mod listing;
 pub mod memory;
 mod multipart;
 pub mod names;
+mod null;
 mod object;
+pub mod posix;
 #[cfg(feature = "server")]
 pub mod server;
 mod types;
@@ -27,7 +29,9 @@ pub use error::{Result, StoreError};
 pub use etag::{ETag, ETagText, ParseETagError};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use multipart::MIN_PART_BYTES;
+pub use null::{NullOptions, NullStore};
 pub use object::Object;
+pub use posix::{Durability, MetadataPlace, PosixOptions, PosixStore};
 pub use types::{
     BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, CompletedPart, Condition,
     Headers, ListEntry, ListRequest, ListUploadsRequest, Listing, MultipartOptions, ObjectInfo,

@@ -86,6 +86,10 @@ impl PartSizes {
         self.0.iter().map(|(count, _)| count).sum()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The bytes of the object that part `number` (from 1) covers.
     #[must_use]
     pub fn range(&self, number: u32) -> Option<Range<u64>> {

@@ -1,0 +1,334 @@
+//! A store that keeps nothing: the floor under every measurement. It accepts all writes and
+//! discards them, and serves every key with a constant content, at the cost of the interface alone.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::api::{ObjectUpload, PartUpload, Store, Write};
+use crate::content::{Buffer, Chunk};
+use crate::digest::{BodyCheck, EtagMode, Tagger};
+use crate::error::Result;
+use crate::etag::ETag;
+use crate::multipart::{check_part_number, new_upload_id};
+use crate::names::{check_bucket_name, check_key};
+use crate::object::Object;
+use crate::types::{
+    BucketInfo, Checksum, Commit, CompletedPart, Condition, Headers, ListRequest,
+    ListUploadsRequest, Listing, MultipartOptions, ObjectInfo, PartListing, PartSizes, PutOptions,
+    Tags, UploadInfo, UploadListing, Usage, Written,
+};
+
+/// Length of the buffer that is served again and again.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// How a [`NullStore`] behaves.
+#[derive(Debug, Clone, Default)]
+pub struct NullOptions {
+    /// Size in bytes of every object that does not name its own.
+    pub object_bytes: u64,
+    /// How entity tags of writes are made; MD5 costs what it costs in the other stores.
+    pub etag: EtagMode,
+}
+
+/// A store that keeps nothing. Every bucket with a valid name exists and lists as empty; every key
+/// can be read. The size of an object is the number in the first component of its key that
+/// consists of decimal digits and a final `B` (`data/4096B/x` has 4096 bytes), else
+/// [`NullOptions::object_bytes`]. The content is zeros.
+pub struct NullStore {
+    object_bytes: u64,
+    tagger: Tagger,
+    block: Chunk,
+    modified: SystemTime,
+}
+
+impl NullStore {
+    /// A null store.
+    #[must_use]
+    pub fn new(options: &NullOptions) -> Self {
+        Self {
+            object_bytes: options.object_bytes,
+            tagger: Tagger::new(options.etag),
+            block: Chunk::new(Arc::new(Buffer {
+                bytes: vec![0; BLOCK_BYTES],
+                _charge: None,
+            })),
+            modified: SystemTime::now(),
+        }
+    }
+
+    fn check(bucket: &str, key: &str) -> Result<()> {
+        check_bucket_name(bucket)?;
+        check_key(key)
+    }
+
+    fn size(&self, key: &str) -> u64 {
+        key.split('/')
+            .filter_map(|component| component.strip_suffix('B'))
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+            .find_map(|digits| digits.parse().ok())
+            .unwrap_or(self.object_bytes)
+    }
+
+    fn info(&self, key: &str) -> ObjectInfo {
+        let size = self.size(key);
+        let mut digest = [0; 16];
+        digest[8..].copy_from_slice(&size.to_be_bytes());
+        ObjectInfo {
+            size,
+            etag: ETag::opaque(digest),
+            modified: self.modified,
+            headers: Headers::default(),
+            checksums: Vec::new(),
+            tags: Vec::new(),
+            parts: PartSizes::default(),
+        }
+    }
+
+    fn written(&self, size: u64, etag: ETag) -> Written {
+        Written {
+            etag,
+            size,
+            modified: self.modified,
+        }
+    }
+
+    fn upload(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<NullUpload> {
+        Self::check(bucket, key)?;
+        Ok(NullUpload {
+            check: self.tagger.body(options),
+            modified: self.modified,
+        })
+    }
+}
+
+struct NullUpload {
+    check: BodyCheck,
+    modified: SystemTime,
+}
+
+impl NullUpload {
+    fn finish(self) -> Result<Written> {
+        let (size, etag) = self.check.finish()?;
+        Ok(Written {
+            etag,
+            size,
+            modified: self.modified,
+        })
+    }
+}
+
+impl Write for NullUpload {
+    fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.check.update(data)
+    }
+
+    fn written(&self) -> u64 {
+        self.check.written()
+    }
+}
+
+impl ObjectUpload for NullUpload {
+    fn commit(self: Box<Self>, _commit: Commit) -> Result<Written> {
+        self.finish()
+    }
+}
+
+impl PartUpload for NullUpload {
+    fn commit(self: Box<Self>, _checksums: Vec<Checksum>) -> Result<Written> {
+        self.finish()
+    }
+}
+
+impl Store for NullStore {
+    fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
+        Ok(Vec::new())
+    }
+
+    fn create_bucket(&self, bucket: &str) -> Result<()> {
+        check_bucket_name(bucket)
+    }
+
+    fn head_bucket(&self, bucket: &str) -> Result<BucketInfo> {
+        check_bucket_name(bucket)?;
+        Ok(BucketInfo {
+            name: bucket.to_owned(),
+            created: self.modified,
+        })
+    }
+
+    fn delete_bucket(&self, bucket: &str) -> Result<()> {
+        check_bucket_name(bucket)
+    }
+
+    fn open(&self, bucket: &str, key: &str) -> Result<Object> {
+        Self::check(bucket, key)?;
+        Ok(Object::constant(self.info(key), self.block.clone()))
+    }
+
+    fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
+        Ok(Box::new(self.upload(bucket, key, options)?))
+    }
+
+    fn delete(&self, bucket: &str, key: &str, _condition: &Condition) -> Result<bool> {
+        Self::check(bucket, key)?;
+        Ok(true)
+    }
+
+    fn list(&self, bucket: &str, _request: &ListRequest<'_>) -> Result<Listing> {
+        check_bucket_name(bucket)?;
+        Ok(Listing::default())
+    }
+
+    fn copy(&self, source: &Object, bucket: &str, key: &str, _commit: Commit) -> Result<Written> {
+        Self::check(bucket, key)?;
+        let info = source.info();
+        Ok(self.written(info.size, info.etag))
+    }
+
+    fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
+        Self::check(bucket, key)?;
+        Ok(Vec::new())
+    }
+
+    fn set_tags(&self, bucket: &str, key: &str, _tags: Tags) -> Result<()> {
+        Self::check(bucket, key)
+    }
+
+    fn create_multipart(&self, bucket: &str, key: &str, _: MultipartOptions) -> Result<String> {
+        Self::check(bucket, key)?;
+        Ok(new_upload_id())
+    }
+
+    fn upload_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        _upload_id: &str,
+        number: u32,
+        options: &PutOptions,
+    ) -> Result<Box<dyn PartUpload>> {
+        check_part_number(number)?;
+        Ok(Box::new(self.upload(bucket, key, options)?))
+    }
+
+    fn copy_part(
+        &self,
+        source: &Object,
+        range: Range<u64>,
+        bucket: &str,
+        key: &str,
+        _upload_id: &str,
+        number: u32,
+    ) -> Result<Written> {
+        check_part_number(number)?;
+        crate::multipart::check_range(&range, source.info().size)?;
+        Self::check(bucket, key)?;
+        Ok(self.written(range.end - range.start, source.info().etag))
+    }
+
+    fn complete_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        _upload_id: &str,
+        _parts: &[CompletedPart],
+        _checksums: Vec<Checksum>,
+        _condition: &Condition,
+    ) -> Result<Written> {
+        Self::check(bucket, key)?;
+        let info = self.info(key);
+        Ok(self.written(info.size, info.etag))
+    }
+
+    fn abort_multipart(&self, bucket: &str, key: &str, _upload_id: &str) -> Result<()> {
+        Self::check(bucket, key)
+    }
+
+    fn list_parts(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        _part_number_marker: u32,
+        _max_parts: usize,
+    ) -> Result<PartListing> {
+        Self::check(bucket, key)?;
+        let upload = UploadInfo {
+            key: key.to_owned(),
+            upload_id: upload_id.to_owned(),
+            initiated: UNIX_EPOCH,
+            checksum: None,
+        };
+        Ok(PartListing {
+            upload,
+            parts: Vec::new(),
+            next: None,
+        })
+    }
+
+    fn list_uploads(&self, bucket: &str, _: &ListUploadsRequest<'_>) -> Result<UploadListing> {
+        check_bucket_name(bucket)?;
+        Ok(UploadListing::default())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_may_name_the_size() {
+        let store = NullStore::new(&NullOptions {
+            object_bytes: 7,
+            ..NullOptions::default()
+        });
+        for (key, size) in [
+            ("x", 7),
+            ("B", 7),
+            ("12B", 12),
+            ("a/0B/c", 0),
+            ("a/-1B/+2B/3B", 3),
+            ("a/99999999999999999999999B/c", 7),
+        ] {
+            assert_eq!(
+                store.open("bucket", key).unwrap().info().size,
+                size,
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_object_is_the_block_again_and_again() {
+        let store = NullStore::new(&NullOptions::default());
+        let size = 2 * BLOCK_BYTES as u64 + 5;
+        let object = store.open("bucket", &format!("{size}B")).unwrap();
+        let mut offset = 0;
+        let mut lens = Vec::new();
+        while let Some(chunk) = object.chunk(offset) {
+            offset += chunk.len() as u64;
+            lens.push(chunk.len());
+        }
+        assert_eq!(lens, [BLOCK_BYTES, BLOCK_BYTES, 5]);
+        assert_eq!(object.read_at(size - 2, &mut [1; 9]).unwrap(), 2);
+    }
+
+    #[test]
+    fn writes_are_counted_and_checked() {
+        let store = NullStore::new(&NullOptions::default());
+        let mut upload = store.put("bucket", "k", &PutOptions::sized(3)).unwrap();
+        upload.write(b"abc").unwrap();
+        let written = upload.commit(Commit::default()).unwrap();
+        assert_eq!(written.etag.to_string(), "900150983cd24fb0d6963f7d28e17f72");
+        let short = store.put("bucket", "k", &PutOptions::sized(3)).unwrap();
+        assert_eq!(
+            short.commit(Commit::default()).unwrap_err().code(),
+            "IncompleteBody"
+        );
+    }
+}

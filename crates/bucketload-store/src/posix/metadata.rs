@@ -1,0 +1,315 @@
+//! Where metadata records live: in an extended attribute of the file, or in a sidecar file.
+//!
+//! A sidecar belongs to a version, not to a key: it is named after the inode and modification time
+//! of the file, and is written before the file gets its key. So a reader that has opened a file
+//! finds the record of just this version, and the change of both is one `rename`. The attribute of
+//! a record that does not fit says [`SPILLED`] and the record is in a sidecar.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{self, AtFlags, Stat, XattrFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::session::{Session, Temporary};
+use super::{beneath, entries, record};
+use crate::error::{Result, StoreError};
+use crate::types::ObjectInfo;
+
+const ATTRIBUTE: &str = "user.bucketload";
+const SPILLED: &[u8] = b"@";
+
+/// Where a POSIX store keeps metadata records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetadataPlace {
+    /// What the directory was created with; when it is new, extended attributes if the file system
+    /// has them, else sidecar files.
+    #[default]
+    Auto,
+    /// Extended attributes (`user.bucketload`).
+    Xattr,
+    /// Files in the hidden area.
+    Sidecar,
+}
+
+/// Whether a file can carry a user attribute.
+pub(super) fn probe_xattr(file: &OwnedFd) -> bool {
+    let name = "user.bucketload.probe";
+    fs::fsetxattr(file, name, b"1", XattrFlags::empty()).is_ok()
+        && fs::fremovexattr(file, name).is_ok()
+}
+
+/// To whom a sidecar belongs, so that one whose file is gone can be found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Owner {
+    pub(super) bucket: String,
+    pub(super) key: String,
+    pub(super) session: String,
+}
+
+/// Identity of a version: inode and modification time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Version {
+    inode: u64,
+    modified: i64,
+}
+
+impl Version {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino,
+            modified: record::modified_nanos(stat),
+        }
+    }
+
+    /// Subdirectory and name of its sidecar.
+    fn sidecar(self) -> (String, String) {
+        let directory = format!("{:02x}", self.inode & 0xff);
+        (directory, format!("{:x}-{:x}", self.inode, self.modified))
+    }
+}
+
+/// Reads and writes records.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    session: Arc<Session>,
+    in_attributes: bool,
+    /// Whether there may be sidecars although attributes are used.
+    spilled: AtomicBool,
+}
+
+impl Metadata {
+    pub(super) fn new(session: Arc<Session>, place: MetadataPlace) -> Self {
+        Self {
+            session,
+            in_attributes: place == MetadataPlace::Xattr,
+            spilled: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a version that goes may have a sidecar that must go too.
+    pub(super) fn has_sidecars(&self) -> bool {
+        !self.in_attributes || self.spilled.load(Ordering::Relaxed)
+    }
+
+    /// Gives `file`, whose modification time is set, the record of `info`.
+    pub(super) fn attach(
+        &self,
+        file: &File,
+        info: &ObjectInfo,
+        bucket: &str,
+        key: &str,
+    ) -> Result<()> {
+        let Some(record) = record::encode(info) else {
+            return Ok(());
+        };
+        if self.in_attributes {
+            match fs::fsetxattr(file, ATTRIBUTE, &record, XattrFlags::empty()) {
+                Ok(()) => return Ok(()),
+                // File systems differ in how they say that it is too long.
+                Err(Errno::TOOBIG | Errno::RANGE | Errno::NOSPC | Errno::DQUOT) => {}
+                Err(error) => return Err(StoreError::system("writing metadata", error)),
+            }
+            self.spilled.store(true, Ordering::Relaxed);
+        }
+        self.write_sidecar(file, &record, bucket, key)?;
+        if self.in_attributes {
+            fs::fsetxattr(file, ATTRIBUTE, SPILLED, XattrFlags::empty())
+                .map_err(|e| StoreError::system("writing metadata", e))?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the record of a file that has a key (its tags have changed).
+    pub(super) fn replace(
+        &self,
+        file: &File,
+        info: &ObjectInfo,
+        bucket: &str,
+        key: &str,
+    ) -> Result<()> {
+        if record::encode(info).is_some() {
+            self.attach(file, info, bucket, key)?;
+        } else if self.in_attributes {
+            match fs::fremovexattr(file, ATTRIBUTE) {
+                Ok(()) | Err(Errno::NODATA) => {}
+                Err(error) => return Err(StoreError::system("writing metadata", error)),
+            }
+        }
+        let fits = self.in_attributes && self.attribute(file)?.is_none_or(|r| r != SPILLED);
+        if fits || record::encode(info).is_none() {
+            self.discard(Version::of(&stat(file)?));
+        }
+        Ok(())
+    }
+
+    fn write_sidecar(&self, file: &File, record: &[u8], bucket: &str, key: &str) -> Result<()> {
+        let owner = Owner {
+            bucket: bucket.to_owned(),
+            key: key.to_owned(),
+            session: self.session.name().to_owned(),
+        };
+        let mut content = serde_json::to_vec(&owner).expect("strings always serialise");
+        content.push(b'\n');
+        content.extend_from_slice(record);
+        let mut temporary = Temporary::create(&self.session)?;
+        let failed = |e| StoreError::system("writing a metadata file", e);
+        temporary.file.write_all(&content).map_err(failed)?;
+        let (directory, name) = Version::of(&stat(file)?).sidecar();
+        loop {
+            let result =
+                beneath::anchor_entry(&self.session.meta, directory.as_bytes()).and_then(|at| {
+                    fs::renameat(self.session.scratch(), temporary.name(), at, name.as_str())
+                });
+            match result {
+                Ok(()) => break,
+                Err(Errno::NOENT) => {
+                    beneath::ensure_directory(&self.session.meta, directory.as_bytes())
+                        .map_err(|e| failed(e.into()))?;
+                }
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+        temporary.published();
+        Ok(())
+    }
+
+    /// Makes the sidecar of `file`, if it has one, durable.
+    pub(super) fn sync(&self, file: &File) -> Result<()> {
+        if !self.has_sidecars() {
+            return Ok(());
+        }
+        let (directory, name) = Version::of(&stat(file)?).sidecar();
+        let sync = || {
+            let at = beneath::anchor_entry(&self.session.meta, directory.as_bytes())?;
+            fs::fsync(beneath::open_entry(&at, name.as_bytes())?)?;
+            beneath::sync_directory(at)
+        };
+        match sync() {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(StoreError::system("writing a metadata file", error)),
+        }
+    }
+
+    fn attribute(&self, file: impl AsFd) -> Result<Option<Vec<u8>>> {
+        let file = file.as_fd();
+        let mut short = [0; 512];
+        match fs::fgetxattr(file, ATTRIBUTE, &mut short) {
+            Ok(len) => return Ok(Some(short[..len].to_vec())),
+            Err(Errno::RANGE) => {}
+            Err(Errno::NODATA) => return Ok(None),
+            Err(error) => return Err(StoreError::system("reading metadata", error)),
+        }
+        let mut long = vec![0; 1 << 16];
+        match fs::fgetxattr(file, ATTRIBUTE, &mut long) {
+            Ok(len) => {
+                long.truncate(len);
+                Ok(Some(long))
+            }
+            Err(Errno::NODATA) => Ok(None),
+            Err(error) => Err(StoreError::system("reading metadata", error)),
+        }
+    }
+
+    /// Information about an opened file. `None` if the version was replaced just now, so that its
+    /// record is gone: open the key again.
+    pub(super) fn load(&self, file: impl AsFd, stat_before: &Stat) -> Result<Option<ObjectInfo>> {
+        let file = file.as_fd();
+        let spilled = if self.in_attributes {
+            match self.attribute(file)? {
+                None => return Ok(Some(record::plain(stat_before))),
+                Some(record) if record == SPILLED => true,
+                Some(record) => return record::decode(&record, stat_before).map(Some),
+            }
+        } else {
+            false
+        };
+        if let Some((_, record)) = self.read_sidecar(Version::of(stat_before))? {
+            return record::decode(&record, stat_before).map(Some);
+        }
+        if spilled || stat(file)?.st_nlink == 0 {
+            return Ok(None);
+        }
+        Ok(Some(record::plain(stat_before)))
+    }
+
+    fn read_sidecar(&self, version: Version) -> Result<Option<(Owner, Vec<u8>)>> {
+        let (directory, name) = version.sidecar();
+        let open = beneath::anchor_entry(&self.session.meta, directory.as_bytes())
+            .and_then(|at| beneath::open_entry(at, name.as_bytes()));
+        match open {
+            Ok(fd) => read_owned(fd).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(StoreError::system("opening a metadata file", error)),
+        }
+    }
+
+    /// Removes the sidecar of a version that is gone. What cannot be removed is found by
+    /// [`sweep`](Self::sweep).
+    pub(super) fn discard(&self, version: Version) {
+        if self.has_sidecars() {
+            let (directory, name) = version.sidecar();
+            if let Ok(at) = beneath::anchor_entry(&self.session.meta, directory.as_bytes()) {
+                let _ = fs::unlinkat(at, name.as_str(), AtFlags::empty());
+            }
+        }
+    }
+
+    /// Removes sidecars whose file is gone, after a crash. `current` finds the version of a key.
+    /// With attributes there are few sidecars, and they are swept at every opening.
+    pub(super) fn sweep(
+        &self,
+        unclean: bool,
+        alive: &HashSet<String>,
+        current: impl Fn(&Owner) -> Result<Option<Version>>,
+    ) -> Result<()> {
+        if !self.in_attributes && !unclean {
+            return Ok(());
+        }
+        let failed = |e: Errno| StoreError::system("reading metadata files", e);
+        let top = beneath::open_entry(&self.session.meta, b".").map_err(failed)?;
+        for directory in entries::read_all(&top).map_err(failed)? {
+            let at = beneath::open_entry(&self.session.meta, &directory.name).map_err(failed)?;
+            for entry in entries::read_all(&at).map_err(failed)? {
+                let Ok(fd) = beneath::open_entry(&at, &entry.name) else {
+                    continue;
+                };
+                let (owner, _) = read_owned(fd)?;
+                let keep = alive.contains(&owner.session)
+                    || current(&owner)?
+                        .is_some_and(|version| version.sidecar().1.as_bytes() == entry.name);
+                if keep {
+                    self.spilled.store(true, Ordering::Relaxed);
+                } else {
+                    let _ = fs::unlinkat(&at, &entry.name[..], AtFlags::empty());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn stat(file: impl AsFd) -> Result<Stat> {
+    fs::fstat(file).map_err(|e| StoreError::system("reading the status of a file", e))
+}
+
+fn read_owned(fd: OwnedFd) -> Result<(Owner, Vec<u8>)> {
+    let mut content = Vec::new();
+    File::from(fd)
+        .read_to_end(&mut content)
+        .map_err(|e| StoreError::system("reading a metadata file", e))?;
+    let damaged = |what: &str| StoreError::Corrupt(format!("metadata file: {what}"));
+    let end = content
+        .iter()
+        .position(|b| *b == b'\n')
+        .ok_or_else(|| damaged("it has no owner"))?;
+    let owner = serde_json::from_slice(&content[..end]).map_err(|e| damaged(&e.to_string()))?;
+    content.drain(..=end);
+    Ok((owner, content))
+}

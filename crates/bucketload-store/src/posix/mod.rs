@@ -1,0 +1,326 @@
+//! Objects as files of a directory.
+//!
+//! A bucket is a directory of the root, an object a file in it; `escape` maps keys to paths that
+//! stay readable. A write goes to a temporary file of the session (`session`) and becomes the
+//! object by one `rename` (`tree`); metadata travel with the file (`metadata`, `record`). A crash
+//! leaves the old or the new object, and litter only in places where the next opening removes it.
+//! No path leads out of the root and no symbolic link is followed (`beneath`). `list` walks in key
+//! order; `multipart` keeps uploads in the hidden area.
+//!
+//! Several processes may use one root at the same time. Conditions of one process are atomic, and
+//! between processes `Condition::Absent` is; `Condition::Match` then is as good as the window
+//! between its test and the rename.
+
+mod beneath;
+mod buckets;
+mod entries;
+mod escape;
+mod gather;
+mod index;
+mod intake;
+mod list;
+mod metadata;
+mod multipart;
+mod record;
+mod session;
+mod tree;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::api::{ObjectUpload, PartUpload, Store};
+use crate::digest::{EtagMode, Tagger};
+use crate::error::{Result, StoreError};
+use crate::multipart::{check_part_number, check_range};
+use crate::names::{check_bucket_name, check_key};
+use crate::object::Object;
+use crate::types::{
+    BucketInfo, Checksum, Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest,
+    Listing, MultipartOptions, PartListing, PartSizes, PutOptions, Tags, UploadListing, Usage,
+    Written,
+};
+use escape::Place;
+use index::Indexes;
+use intake::{Intake, PosixUpload};
+pub use metadata::MetadataPlace;
+use metadata::{Metadata, Version};
+use session::Session;
+use tree::Tree;
+
+/// What a write waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Nothing: a crash of the process loses nothing, a crash of the machine may.
+    #[default]
+    None,
+    /// The content and metadata of the file are on the medium (`fsync`).
+    File,
+    /// The entries of the directories are too, also after a delete.
+    FileAndDirectory,
+}
+
+/// How a [`PosixStore`] behaves.
+#[derive(Debug, Clone)]
+pub struct PosixOptions {
+    /// The root directory; created if absent. Symbolic links in this path are followed.
+    pub root: PathBuf,
+    /// What a write waits for.
+    pub durability: Durability,
+    /// How entity tags are made. An opaque tag of an object without further metadata needs no
+    /// record: it is derived from the modification time and the size.
+    pub etag: EtagMode,
+    /// Where metadata live.
+    pub metadata: MetadataPlace,
+    /// Smallest size of a part but the last, in bytes (S3: 5 MiB).
+    pub min_part_bytes: u64,
+    /// Most entries in the indexes of large directories, which make listings of them fast and cost
+    /// about 100 bytes per entry; 0 for none. A directory with more entries has no index.
+    pub index_entries: usize,
+}
+
+impl PosixOptions {
+    /// The defaults for a root directory.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            durability: Durability::default(),
+            etag: EtagMode::default(),
+            metadata: MetadataPlace::default(),
+            min_part_bytes: crate::MIN_PART_BYTES,
+            index_entries: 2_000_000,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: PosixOptions,
+    tagger: Tagger,
+    tree: Tree,
+    indexes: Indexes,
+}
+
+/// A store in a directory. Cheap to clone: clones share the session.
+#[derive(Debug, Clone)]
+pub struct PosixStore {
+    inner: Arc<Inner>,
+}
+
+impl PosixStore {
+    /// Opens a root directory, creates it if absent, and removes what dead processes left.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] or [`StoreError::AccessDenied`] when the directory cannot be used,
+    /// [`StoreError::InvalidArgument`] when the place of metadata is not possible or not the one
+    /// that the directory was created with, [`StoreError::Corrupt`].
+    pub fn open(options: PosixOptions) -> Result<Self> {
+        let opened = Session::open(&options.root, options.metadata)?;
+        let session = Arc::new(opened.session);
+        let metadata = Metadata::new(Arc::clone(&session), opened.metadata);
+        let sync_directories = options.durability == Durability::FileAndDirectory;
+        let tree = Tree::new(session, metadata, sync_directories);
+        tree.metadata
+            .sweep(opened.unclean, &opened.alive, |owner| {
+                let found = tree.open(&Place::of(&owner.bucket, &owner.key))?;
+                Ok(found.map(|(_, stat)| Version::of(&stat)))
+            })?;
+        buckets::sweep_uploads(&tree)?;
+        let tagger = Tagger::new(options.etag);
+        let indexes = Indexes::new(options.index_entries);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                options,
+                tagger,
+                tree,
+                indexes,
+            }),
+        })
+    }
+
+    fn check(&self, bucket: &str, key: &str) -> Result<()> {
+        check_bucket_name(bucket)?;
+        check_key(key)
+    }
+
+    /// The error for a key that was not found.
+    fn missing(&self, bucket: &str) -> StoreError {
+        match buckets::check(&self.inner.tree, bucket) {
+            Ok(()) => StoreError::NoSuchKey,
+            Err(error) => error,
+        }
+    }
+}
+
+impl Store for PosixStore {
+    fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
+        buckets::list(&self.inner.tree)
+    }
+
+    fn create_bucket(&self, bucket: &str) -> Result<()> {
+        check_bucket_name(bucket)?;
+        buckets::create(&self.inner.tree, bucket)
+    }
+
+    fn head_bucket(&self, bucket: &str) -> Result<BucketInfo> {
+        check_bucket_name(bucket)?;
+        buckets::info(&self.inner.tree, bucket)
+    }
+
+    fn delete_bucket(&self, bucket: &str) -> Result<()> {
+        check_bucket_name(bucket)?;
+        buckets::delete(&self.inner.tree, bucket)
+    }
+
+    fn open(&self, bucket: &str, key: &str) -> Result<Object> {
+        self.check(bucket, key)?;
+        match self.inner.tree.open_with_info(&Place::of(bucket, key))? {
+            Some((fd, info)) => Ok(Object::file(info, fd.into())),
+            None => Err(self.missing(bucket)),
+        }
+    }
+
+    fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
+        self.check(bucket, key)?;
+        buckets::check(&self.inner.tree, bucket)?;
+        let intake = Intake::new(&self.inner, options)?;
+        Ok(Box::new(PosixUpload::new(
+            intake,
+            bucket.to_owned(),
+            key.to_owned(),
+        )))
+    }
+
+    fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
+        self.check(bucket, key)?;
+        match self.inner.tree.remove(&Place::of(bucket, key), condition) {
+            Ok(true) => Ok(true),
+            Ok(false) => buckets::check(&self.inner.tree, bucket).map(|()| false),
+            Err(StoreError::NoSuchKey) => Err(self.missing(bucket)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
+        check_bucket_name(bucket)?;
+        buckets::check(&self.inner.tree, bucket)?;
+        list::list(&self.inner.tree, &self.inner.indexes, bucket, request)
+    }
+
+    fn copy(&self, source: &Object, bucket: &str, key: &str, commit: Commit) -> Result<Written> {
+        self.check(bucket, key)?;
+        buckets::check(&self.inner.tree, bucket)?;
+        let range = 0..source.info().size;
+        let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
+        intake
+            .finish(known)?
+            .publish(bucket, key, commit, PartSizes::default())
+    }
+
+    fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
+        self.head(bucket, key).map(|info| info.tags)
+    }
+
+    fn set_tags(&self, bucket: &str, key: &str, tags: Tags) -> Result<()> {
+        self.check(bucket, key)?;
+        let place = Place::of(bucket, key);
+        let tree = &self.inner.tree;
+        let _guard = tree.lock(place.path());
+        let Some((fd, mut info)) = tree.open_with_info(&place)? else {
+            return Err(self.missing(bucket));
+        };
+        info.tags = tags;
+        tree.metadata.replace(&fd.into(), &info, bucket, key)
+    }
+
+    fn create_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        options: MultipartOptions,
+    ) -> Result<String> {
+        self.check(bucket, key)?;
+        buckets::check(&self.inner.tree, bucket)?;
+        multipart::create(&self.inner, bucket, key, options)
+    }
+
+    fn upload_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+        options: &PutOptions,
+    ) -> Result<Box<dyn PartUpload>> {
+        self.check(bucket, key)?;
+        check_part_number(number)?;
+        let upload = multipart::Upload::open(&self.inner, bucket, key, upload_id)?;
+        let intake = Intake::new(&self.inner, options)?;
+        Ok(Box::new(multipart::PosixPart::new(upload, intake, number)))
+    }
+
+    fn copy_part(
+        &self,
+        source: &Object,
+        range: Range<u64>,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+    ) -> Result<Written> {
+        self.check(bucket, key)?;
+        check_part_number(number)?;
+        check_range(&range, source.info().size)?;
+        let upload = multipart::Upload::open(&self.inner, bucket, key, upload_id)?;
+        let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
+        upload.put_part(number, intake.finish(known)?, Vec::new())
+    }
+
+    fn complete_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        parts: &[CompletedPart],
+        checksums: Vec<Checksum>,
+        condition: &Condition,
+    ) -> Result<Written> {
+        self.check(bucket, key)?;
+        multipart::Upload::open(&self.inner, bucket, key, upload_id)?
+            .complete(bucket, parts, checksums, condition)
+    }
+
+    fn abort_multipart(&self, bucket: &str, key: &str, upload_id: &str) -> Result<()> {
+        self.check(bucket, key)?;
+        multipart::Upload::open(&self.inner, bucket, key, upload_id)?.remove()
+    }
+
+    fn list_parts(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        part_number_marker: u32,
+        max_parts: usize,
+    ) -> Result<PartListing> {
+        self.check(bucket, key)?;
+        multipart::Upload::open(&self.inner, bucket, key, upload_id)?
+            .list(part_number_marker, max_parts)
+    }
+
+    fn list_uploads(
+        &self,
+        bucket: &str,
+        request: &ListUploadsRequest<'_>,
+    ) -> Result<UploadListing> {
+        check_bucket_name(bucket)?;
+        buckets::check(&self.inner.tree, bucket)?;
+        let uploads = multipart::all(&self.inner, bucket)?;
+        Ok(crate::multipart::page_uploads(&uploads, request))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+}

@@ -1,0 +1,418 @@
+//! Multipart uploads: directories of the hidden area.
+//!
+//! ```text
+//! uploads/BUCKET/UPLOAD-ID/upload.json   key, headers, tags
+//! uploads/BUCKET/UPLOAD-ID/dNNN          content of a part
+//! uploads/BUCKET/UPLOAD-ID/00007.json    part 7: which content, its tag and checksums
+//! ```
+//!
+//! A part becomes visible by the rename of its description, so that replacing a part is atomic
+//! too. The completion copies the parts into one file inside the kernel (sharing blocks where the
+//! file system can); a single part becomes the object by a hard link.
+
+use std::fs::File;
+use std::io::{Read, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustix::fs::{self, AtFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::Inner;
+use super::beneath;
+use super::entries::{self, Kind};
+use super::intake::{Finished, Intake, copy_in_kernel};
+use super::record::{from_nanos, to_nanos};
+use super::session::Temporary;
+use crate::api::{PartUpload, Write};
+use crate::error::{Result, StoreError};
+use crate::multipart::{check_completion, new_upload_id, page_parts};
+use crate::types::{
+    Checksum, Commit, CompletedPart, Condition, MultipartOptions, PartInfo, PartListing,
+    UploadInfo, Written,
+};
+
+const DESCRIPTION: &str = "upload.json";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct UploadFile {
+    key: String,
+    initiated: i64,
+    options: MultipartOptions,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PartFile {
+    content: String,
+    size: u64,
+    etag: String,
+    modified: i64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    checksums: Vec<Checksum>,
+}
+
+fn failed(context: &'static str) -> impl Fn(Errno) -> StoreError {
+    move |error| match error {
+        // The directory of the upload is gone: completed or aborted.
+        Errno::NOENT => StoreError::NoSuchUpload,
+        error => StoreError::system(context, error),
+    }
+}
+
+fn read_json<T: for<'de> Deserialize<'de>>(fd: OwnedFd) -> Result<T> {
+    let mut text = Vec::new();
+    File::from(fd)
+        .read_to_end(&mut text)
+        .map_err(|e| StoreError::system("reading a multipart upload", e))?;
+    serde_json::from_slice(&text)
+        .map_err(|e| StoreError::Corrupt(format!("description of a multipart upload: {e}")))
+}
+
+fn write_json(inner: &Inner, value: &impl Serialize) -> Result<Temporary> {
+    let text = serde_json::to_vec(value).expect("descriptions always serialise");
+    let mut temporary = Temporary::create(&inner.tree.session)?;
+    temporary
+        .file
+        .write_all(&text)
+        .map_err(|e| StoreError::system("writing a multipart upload", e))?;
+    Ok(temporary)
+}
+
+/// Begins an upload in a bucket that exists.
+pub(super) fn create(
+    inner: &Inner,
+    bucket: &str,
+    key: &str,
+    options: MultipartOptions,
+) -> Result<String> {
+    let context = "creating a multipart upload";
+    let session = &inner.tree.session;
+    let id = new_upload_id();
+    let upload = UploadFile {
+        key: key.to_owned(),
+        initiated: to_nanos(SystemTime::now()),
+        options,
+    };
+    let mut description = write_json(inner, &upload)?;
+    let scratch = session.scratch_name();
+    let mut attempt = || -> rustix::io::Result<()> {
+        beneath::create_directory(session.scratch(), scratch.as_bytes())?;
+        let directory = beneath::anchor_entry(session.scratch(), scratch.as_bytes())?;
+        fs::renameat(
+            session.scratch(),
+            description.name(),
+            &directory,
+            DESCRIPTION,
+        )?;
+        description.published();
+        loop {
+            beneath::ensure_directory(&session.uploads, bucket.as_bytes())?;
+            let bucket = beneath::anchor_entry(&session.uploads, bucket.as_bytes())?;
+            match fs::renameat(session.scratch(), &scratch[..], bucket, &id[..]) {
+                // The bucket's directory was removed with the bucket, which may exist again.
+                Err(Errno::NOENT) => {}
+                result => return result,
+            }
+        }
+    };
+    attempt().map_err(|e| StoreError::system(context, e))?;
+    // A bucket that was deleted meanwhile takes its uploads along.
+    super::buckets::check(&inner.tree, bucket)?;
+    Ok(id)
+}
+
+/// All uploads of a bucket in order of key and creation.
+pub(super) fn all(inner: &Inner, bucket: &str) -> Result<Vec<UploadInfo>> {
+    let context = "listing the uploads";
+    let directory = match beneath::open_entry(&inner.tree.session.uploads, bucket.as_bytes()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT) => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::system(context, error)),
+    };
+    let mut uploads = Vec::new();
+    let entries = entries::read_all(&directory).map_err(|e| StoreError::system(context, e))?;
+    for entry in entries
+        .into_iter()
+        .filter(|entry| entry.kind == Kind::Directory)
+    {
+        let upload_id = String::from_utf8_lossy(&entry.name).into_owned();
+        let description = beneath::anchor_entry(&directory, &entry.name)
+            .and_then(|at| beneath::open_entry(at, DESCRIPTION.as_bytes()));
+        match description {
+            Ok(fd) => uploads.push(read_json::<UploadFile>(fd)?.info(&upload_id)),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(StoreError::system(context, error)),
+        }
+    }
+    uploads.sort_unstable_by(|a, b| (&a.key, &a.upload_id).cmp(&(&b.key, &b.upload_id)));
+    Ok(uploads)
+}
+
+impl UploadFile {
+    fn info(&self, upload_id: &str) -> UploadInfo {
+        UploadInfo {
+            key: self.key.clone(),
+            upload_id: upload_id.to_owned(),
+            initiated: from_nanos(self.initiated),
+            checksum: self.options.checksum,
+        }
+    }
+}
+
+/// An upload in progress.
+pub(super) struct Upload {
+    inner: Arc<Inner>,
+    directory: OwnedFd,
+    /// Directory of the bucket's uploads.
+    above: OwnedFd,
+    id: String,
+    description: UploadFile,
+}
+
+impl Upload {
+    pub(super) fn open(inner: &Arc<Inner>, bucket: &str, key: &str, id: &str) -> Result<Self> {
+        super::buckets::check(&inner.tree, bucket)?;
+        // The identity becomes part of a path.
+        if id.len() != 32 || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(StoreError::NoSuchUpload);
+        }
+        let open = || -> rustix::io::Result<_> {
+            let above = beneath::anchor_entry(&inner.tree.session.uploads, bucket.as_bytes())?;
+            let directory = beneath::anchor_entry(&above, id.as_bytes())?;
+            let description = beneath::open_entry(&directory, DESCRIPTION.as_bytes())?;
+            Ok((above, directory, description))
+        };
+        let (above, directory, fd) = open().map_err(failed("opening a multipart upload"))?;
+        let description: UploadFile = read_json(fd)?;
+        if description.key != key {
+            return Err(StoreError::NoSuchUpload);
+        }
+        let (inner, id) = (Arc::clone(inner), id.to_owned());
+        Ok(Self {
+            inner,
+            directory,
+            above,
+            id,
+            description,
+        })
+    }
+
+    fn part_name(number: u32) -> String {
+        format!("{number:05}.json")
+    }
+
+    fn read_part(&self, number: u32) -> Result<Option<PartFile>> {
+        match beneath::open_entry(&self.directory, Self::part_name(number).as_bytes()) {
+            Ok(fd) => read_json(fd).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(StoreError::system("reading a part", error)),
+        }
+    }
+
+    /// Serialises changes of the upload within this process.
+    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.inner.tree.uploads.lock(self.id.as_bytes())
+    }
+
+    /// Makes a complete file a part, replacing an earlier one.
+    pub(super) fn put_part(
+        &self,
+        number: u32,
+        mut finished: Finished,
+        checksums: Vec<Checksum>,
+    ) -> Result<Written> {
+        finished.sync()?;
+        let written = finished.written();
+        let content = format!("d{}", new_upload_id());
+        let part = PartFile {
+            content: content.clone(),
+            size: written.size,
+            etag: written.etag.to_string(),
+            modified: to_nanos(written.modified),
+            checksums,
+        };
+        let mut description = write_json(&self.inner, &part)?;
+        let scratch = self.inner.tree.session.scratch();
+        let _guard = self.lock();
+        let replaced = self.read_part(number)?;
+        let failed = failed("writing a part");
+        fs::renameat(
+            scratch,
+            finished.temporary.name(),
+            &self.directory,
+            &content[..],
+        )
+        .map_err(&failed)?;
+        finished.temporary.published();
+        let name = Self::part_name(number);
+        fs::renameat(scratch, description.name(), &self.directory, &name[..]).map_err(&failed)?;
+        description.published();
+        self.inner.tree.sync_if_wanted(&self.directory)?;
+        if let Some(replaced) = replaced {
+            // What cannot be removed goes with the upload.
+            let _ = fs::unlinkat(&self.directory, &replaced.content[..], AtFlags::empty());
+        }
+        Ok(written)
+    }
+
+    /// The parts in order of their numbers, with the names of their contents.
+    fn parts(&self) -> Result<Vec<(PartInfo, String)>> {
+        let readable =
+            beneath::open_entry(&self.directory, b".").map_err(failed("reading the parts"))?;
+        let mut numbers = Vec::new();
+        entries::for_each(&readable, |name, _| {
+            let number = std::str::from_utf8(name)
+                .ok()
+                .and_then(|n| n.strip_suffix(".json"));
+            numbers.extend(number.and_then(|n| n.parse::<u32>().ok()));
+            true
+        })
+        .map_err(failed("reading the parts"))?;
+        numbers.sort_unstable();
+        let mut parts = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let Some(part) = self.read_part(number)? else {
+                continue;
+            };
+            let etag = part
+                .etag
+                .parse()
+                .map_err(|_| StoreError::Corrupt(format!("entity tag of part {number}")))?;
+            let info = PartInfo {
+                number,
+                size: part.size,
+                etag,
+                modified: from_nanos(part.modified),
+                checksums: part.checksums,
+            };
+            parts.push((info, part.content));
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn list(&self, marker: u32, max_parts: usize) -> Result<PartListing> {
+        let parts = self.parts()?;
+        let after = parts
+            .iter()
+            .map(|(info, _)| info)
+            .filter(|info| info.number > marker);
+        Ok(page_parts(
+            self.description.info(&self.id),
+            after,
+            max_parts,
+        ))
+    }
+
+    pub(super) fn complete(
+        self,
+        bucket: &str,
+        named: &[CompletedPart],
+        checksums: Vec<Checksum>,
+        condition: &Condition,
+    ) -> Result<Written> {
+        let guard = self.lock();
+        let parts = self.parts()?;
+        let find = |number| {
+            let at = parts
+                .binary_search_by_key(&number, |(info, _)| info.number)
+                .ok()?;
+            Some(&parts[at])
+        };
+        let minimum = self.inner.options.min_part_bytes;
+        let assembly = check_completion(named, minimum, |number| {
+            find(number).map(|(info, _)| info.clone())
+        })?;
+        let contents: Vec<_> = named.iter().filter_map(|part| find(part.number)).collect();
+        let temporary = self.assemble(&contents)?;
+        let finished = Finished::assembled(&self.inner, temporary, assembly.size, assembly.etag)?;
+        let commit = Commit {
+            headers: self.description.options.headers.clone(),
+            checksums,
+            tags: self.description.options.tags.clone(),
+            condition: condition.clone(),
+        };
+        let written = finished.publish(bucket, &self.description.key, commit, assembly.parts)?;
+        drop(guard);
+        // The object is there: the upload being removed by another is no failure.
+        match self.remove() {
+            Ok(()) | Err(StoreError::NoSuchUpload) => Ok(written),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn assemble(&self, contents: &[&(PartInfo, String)]) -> Result<Temporary> {
+        let session = &self.inner.tree.session;
+        if let [(_, content)] = contents
+            && let Some(linked) = Temporary::link(session, &self.directory, content)?
+        {
+            return Ok(linked);
+        }
+        let mut temporary = Temporary::create(session)?;
+        for (info, content) in contents {
+            let fd = beneath::open_entry(&self.directory, content.as_bytes())
+                .map_err(failed("reading a part"))?;
+            let done = copy_in_kernel(&fd, &(0..info.size), &temporary.file)?;
+            if done < info.size {
+                let mut rest = File::from(fd);
+                let copied = std::io::Seek::seek(&mut rest, std::io::SeekFrom::Start(done))
+                    .and_then(|_| std::io::copy(&mut rest, &mut temporary.file))
+                    .map_err(|e| StoreError::system("assembling an object", e))?;
+                if done + copied != info.size {
+                    return Err(StoreError::Corrupt(format!("part {} is cut", info.number)));
+                }
+            }
+        }
+        Ok(temporary)
+    }
+
+    /// Discards the upload: it vanishes by one rename, then its files are removed.
+    pub(super) fn remove(self) -> Result<()> {
+        let session = &self.inner.tree.session;
+        let scratch = session.scratch_name();
+        let _guard = self.lock();
+        fs::renameat(&self.above, &self.id[..], session.scratch(), &scratch[..])
+            .map_err(failed("removing an upload"))?;
+        beneath::remove_tree(session.scratch().as_fd(), scratch.as_bytes())
+            .map_err(failed("removing an upload"))
+    }
+}
+
+/// A part being written.
+pub(super) struct PosixPart {
+    upload: Upload,
+    intake: Intake,
+    number: u32,
+}
+
+impl PosixPart {
+    pub(super) const fn new(upload: Upload, intake: Intake, number: u32) -> Self {
+        Self {
+            upload,
+            intake,
+            number,
+        }
+    }
+}
+
+impl Write for PosixPart {
+    fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.intake.write(data)
+    }
+
+    fn written(&self) -> u64 {
+        self.intake.written()
+    }
+}
+
+impl PartUpload for PosixPart {
+    fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written> {
+        let Self {
+            upload,
+            intake,
+            number,
+        } = *self;
+        upload.put_part(number, intake.finish(None)?, checksums)
+    }
+}

@@ -1,0 +1,374 @@
+//! The files of objects: finding, publishing and removing them in a tree that others change at the
+//! same time, threads of this process and other processes.
+//!
+//! A file and a directory cannot have the same name, but `a` and `a/b` are both keys. The
+//! directory has the name then, and object `a` is the file `%self` in it. When `a/b` arrives while
+//! `a` is a file, a directory that holds a hard link to it as `%self` takes its place by an atomic
+//! exchange: there is no moment without object `a`. Directories that become empty are removed, and
+//! a writer whose directory was removed under it makes it again.
+
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{self, AtFlags, FileType, RenameFlags, Stat};
+use rustix::io::Errno;
+
+use super::beneath;
+use super::escape::{Place, SELF};
+use super::metadata::{Metadata, Version};
+use super::session::{Session, Temporary};
+use crate::error::{Result, StoreError};
+use crate::etag::ETag;
+use crate::types::{Condition, ObjectInfo};
+
+/// Number of locks of one kind.
+const STRIPES: usize = 256;
+/// How often a write starts again because directories vanish under it.
+const ATTEMPTS: u32 = 1000;
+
+/// Locks by name; two names that share one wait for each other, no more. A thread must not hold two
+/// of one set.
+#[derive(Debug)]
+pub(super) struct Stripes {
+    hasher: RandomState,
+    locks: Box<[Mutex<()>]>,
+}
+
+impl Stripes {
+    fn new() -> Self {
+        let locks = (0..STRIPES).map(|_| Mutex::default()).collect();
+        Self {
+            hasher: RandomState::new(),
+            locks,
+        }
+    }
+
+    pub(super) fn lock(&self, name: &[u8]) -> MutexGuard<'_, ()> {
+        let stripe = self.hasher.hash_one(name) as usize % STRIPES;
+        self.locks[stripe]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) session: Arc<Session>,
+    pub(super) metadata: Metadata,
+    keys: Stripes,
+    /// Locks for uploads. A completion holds one while it takes that of its key.
+    pub(super) uploads: Stripes,
+    /// Write directory changes to the medium before returning.
+    sync_directories: bool,
+}
+
+fn is_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+fn is_directory(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+impl Tree {
+    pub(super) fn new(session: Arc<Session>, metadata: Metadata, sync_directories: bool) -> Self {
+        Self {
+            session,
+            metadata,
+            keys: Stripes::new(),
+            uploads: Stripes::new(),
+            sync_directories,
+        }
+    }
+
+    /// Keeps other threads from changing the file at `path`.
+    pub(super) fn lock(&self, path: &[u8]) -> MutexGuard<'_, ()> {
+        self.keys.lock(path)
+    }
+
+    /// Writes the entries of a directory to the medium, if that is wanted.
+    pub(super) fn sync_if_wanted(&self, directory: impl AsFd) -> Result<()> {
+        if !self.sync_directories {
+            return Ok(());
+        }
+        beneath::sync_directory(directory)
+            .map_err(|e| StoreError::system("writing a directory to the medium", e))
+    }
+
+    /// Opens the file of a key, if there is one.
+    pub(super) fn open(&self, place: &Place) -> Result<Option<(OwnedFd, Stat)>> {
+        let failed = |e| StoreError::system("opening an object", e);
+        let absent = |e| match e {
+            // A component is missing, a file, a symbolic link, or a socket.
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO => Ok(None),
+            error => Err(failed(error)),
+        };
+        let fd = match self.session.root.open_for_reading(place.path()) {
+            Ok(fd) => fd,
+            Err(error) => return absent(error),
+        };
+        let stat = fs::fstat(&fd).map_err(failed)?;
+        if is_file(&stat) {
+            return Ok(Some((fd, stat)));
+        }
+        if !is_directory(&stat) {
+            return Ok(None);
+        }
+        let fd = match beneath::open_entry(&fd, SELF.as_bytes()) {
+            Ok(fd) => fd,
+            Err(error) => return absent(error),
+        };
+        let stat = fs::fstat(&fd).map_err(failed)?;
+        Ok(is_file(&stat).then_some((fd, stat)))
+    }
+
+    /// Opens a key with its information.
+    pub(super) fn open_with_info(&self, place: &Place) -> Result<Option<(OwnedFd, ObjectInfo)>> {
+        for _ in 0..ATTEMPTS {
+            let Some((fd, stat)) = self.open(place)? else {
+                return Ok(None);
+            };
+            if let Some(info) = self.metadata.load(&fd, &stat)? {
+                return Ok(Some((fd, info)));
+            }
+        }
+        Err(StoreError::Corrupt(
+            "an object names a metadata file that does not exist".to_owned(),
+        ))
+    }
+
+    fn current_tag(&self, place: &Place) -> Result<Option<ETag>> {
+        Ok(self.open_with_info(place)?.map(|(_, info)| info.etag))
+    }
+
+    /// The version whose sidecar goes when the key is written or deleted.
+    fn version_to_discard(&self, place: &Place) -> Result<Option<Version>> {
+        if !self.metadata.has_sidecars() {
+            return Ok(None);
+        }
+        Ok(self.open(place)?.map(|(_, stat)| Version::of(&stat)))
+    }
+
+    /// Gives a finished temporary file its key, if the condition holds.
+    pub(super) fn publish(
+        &self,
+        place: &Place,
+        mut file: Temporary,
+        condition: &Condition,
+    ) -> Result<()> {
+        let failed = |e| StoreError::system("publishing an object", e);
+        for _ in 0..ATTEMPTS {
+            let parent = match self.session.root.anchor(place.parent()) {
+                Ok(parent) => parent,
+                Err(Errno::NOENT | Errno::NOTDIR) => self.make_directories(place)?,
+                Err(error) => return Err(failed(error)),
+            };
+            let guard = self.lock(place.path());
+            if *condition != Condition::None {
+                condition.check(self.current_tag(place)?)?;
+            }
+            let replaced = self.version_to_discard(place)?;
+            // The kernel sees to it that no other process creates the object first.
+            let exclusive = *condition == Condition::Absent;
+            match self.rename_into(&file, &parent, place.name(), exclusive) {
+                Ok(()) => {}
+                // The directory was removed, or another process changed what has the name.
+                Err(Errno::NOENT | Errno::NOTDIR) => continue,
+                Err(Errno::EXIST) => return Err(StoreError::PreconditionFailed),
+                Err(error) => return Err(failed(error)),
+            }
+            file.published();
+            if let Some(version) = replaced {
+                self.metadata.discard(version);
+            }
+            drop(guard);
+            return self.sync_if_wanted(&parent);
+        }
+        Err(failed(Errno::BUSY))
+    }
+
+    fn rename_into(
+        &self,
+        file: &Temporary,
+        parent: &OwnedFd,
+        name: &[u8],
+        exclusive: bool,
+    ) -> rustix::io::Result<()> {
+        let scratch = self.session.scratch();
+        let rename = |to: BorrowedFd<'_>, name: &[u8]| {
+            if exclusive {
+                match fs::renameat_with(scratch, file.name(), to, name, RenameFlags::NOREPLACE) {
+                    // The file system cannot; the lock serves within this process.
+                    Err(Errno::INVAL | Errno::NOSYS) => {}
+                    result => return result,
+                }
+            }
+            fs::renameat(scratch, file.name(), to, name)
+        };
+        match rename(parent.as_fd(), name) {
+            Err(Errno::ISDIR) => {}
+            Err(Errno::EXIST) => {
+                if !is_directory(&beneath::stat_entry(parent, name)?) {
+                    return Err(Errno::EXIST);
+                }
+            }
+            result => return result,
+        }
+        let directory = beneath::anchor_entry(parent, name)?;
+        rename(directory.as_fd(), SELF.as_bytes())?;
+        if self.sync_directories {
+            beneath::sync_directory(&directory)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the directories above a key; objects in their way move into them.
+    fn make_directories(&self, place: &Place) -> Result<OwnedFd> {
+        let failed = |e| StoreError::system("creating the directories of a key", e);
+        let mut names = place.parent().split(|b| *b == b'/');
+        let bucket = names.next().unwrap_or_default();
+        'again: for _ in 0..ATTEMPTS {
+            let mut at = self.session.root.anchor(bucket).map_err(|e| match e {
+                Errno::NOENT | Errno::NOTDIR => StoreError::NoSuchBucket,
+                error => failed(error),
+            })?;
+            let mut end = bucket.len();
+            for name in names.clone() {
+                end += 1 + name.len();
+                let created = match beneath::ensure_directory(&at, name) {
+                    Ok(created) => created,
+                    // The directory was removed because it was empty.
+                    Err(Errno::NOENT) => continue 'again,
+                    Err(error) => return Err(failed(error)),
+                };
+                if created {
+                    self.sync_if_wanted(&at)?;
+                }
+                at = match beneath::anchor_entry(&at, name) {
+                    Ok(next) => next,
+                    Err(Errno::NOENT) => continue 'again,
+                    Err(Errno::NOTDIR) => {
+                        self.turn_into_directory(&at, name, &place.path()[..end])?;
+                        continue 'again;
+                    }
+                    Err(error) => return Err(failed(error)),
+                };
+            }
+            return Ok(at);
+        }
+        Err(failed(Errno::BUSY))
+    }
+
+    /// Puts a directory in the place of the file of an object, which becomes `%self` in it. Fine
+    /// if another thread or process was faster.
+    fn turn_into_directory(&self, parent: &OwnedFd, name: &[u8], path: &[u8]) -> Result<()> {
+        let failed = |e| StoreError::system("making room for keys below an object", e);
+        let _guard = self.lock(path);
+        let linked = match beneath::stat_entry(parent, name) {
+            Ok(stat) if is_file(&stat) => stat.st_ino,
+            Ok(stat) if is_directory(&stat) => return Ok(()),
+            Err(Errno::NOENT) => return Ok(()),
+            Ok(_) => return Err(failed(Errno::NOTDIR)),
+            Err(error) => return Err(failed(error)),
+        };
+        let scratch = self.session.scratch();
+        let temporary = self.session.scratch_name();
+        let attempt = || -> rustix::io::Result<()> {
+            beneath::create_directory(scratch, temporary.as_bytes())?;
+            let directory = beneath::anchor_entry(scratch, temporary.as_bytes())?;
+            fs::linkat(parent, name, &directory, SELF, AtFlags::empty())?;
+            if self.sync_directories {
+                beneath::sync_directory(&directory)?;
+            }
+            fs::renameat_with(scratch, &temporary[..], parent, name, RenameFlags::EXCHANGE)?;
+            if beneath::stat_entry(scratch, temporary.as_bytes())?.st_ino == linked {
+                return Ok(());
+            }
+            // Another process has overwritten the object meanwhile: what was exchanged is newer.
+            fs::renameat(scratch, &temporary[..], &directory, SELF)
+        };
+        let result = match attempt() {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(Errno::INVAL | Errno::NOSYS) => Err(StoreError::NotImplemented(
+                "keys below an object on a file system without an atomic exchange of names",
+            )),
+            Err(error) => Err(failed(error)),
+        };
+        beneath::remove_tree(scratch, temporary.as_bytes()).map_err(failed)?;
+        result
+    }
+
+    /// Removes a key, if the condition holds; returns whether it was there.
+    pub(super) fn remove(&self, place: &Place, condition: &Condition) -> Result<bool> {
+        let failed = |e| StoreError::system("deleting an object", e);
+        let guard = self.lock(place.path());
+        if *condition != Condition::None {
+            condition.check(self.current_tag(place)?)?;
+        }
+        let parent = match self.session.root.anchor(place.parent()) {
+            Ok(parent) => parent,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        let stat = match beneath::stat_entry(&parent, place.name()) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        let (directory, name, stat) = if is_directory(&stat) {
+            let directory = match beneath::anchor_entry(&parent, place.name()) {
+                Ok(directory) => directory,
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+                Err(error) => return Err(failed(error)),
+            };
+            match beneath::stat_entry(&directory, SELF.as_bytes()) {
+                Ok(stat) => (directory, SELF.as_bytes(), stat),
+                Err(Errno::NOENT) => return Ok(false),
+                Err(error) => return Err(failed(error)),
+            }
+        } else {
+            (parent, place.name(), stat)
+        };
+        if !is_file(&stat) {
+            return Ok(false);
+        }
+        match fs::unlinkat(&directory, name, AtFlags::empty()) {
+            Ok(()) => {}
+            Err(Errno::ISDIR) => {
+                // Another process has just made room below the object.
+                drop(guard);
+                return self.remove(place, condition);
+            }
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        }
+        self.metadata.discard(Version::of(&stat));
+        drop(guard);
+        self.sync_if_wanted(&directory)?;
+        let emptied = if name == SELF.as_bytes() {
+            place.path()
+        } else {
+            place.parent()
+        };
+        self.prune(emptied);
+        Ok(true)
+    }
+
+    /// Removes the directory `path` and those above it as long as they are empty; never a bucket.
+    pub(super) fn prune(&self, path: &[u8]) {
+        let mut path = path;
+        while let Some(slash) = path.iter().rposition(|b| *b == b'/') {
+            let (above, name) = (&path[..slash], &path[slash + 1..]);
+            let removed = self
+                .session
+                .root
+                .anchor(above)
+                .and_then(|at| fs::unlinkat(at, name, AtFlags::REMOVEDIR));
+            if removed.is_err() {
+                return;
+            }
+            path = above;
+        }
+    }
+}

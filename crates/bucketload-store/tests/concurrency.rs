@@ -1,0 +1,224 @@
+//! Threads that write, read, list and delete at the same time see whole versions only.
+
+mod common;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use bucketload_store::{Commit, Condition, EtagMode, Headers, MetadataPlace, Object, Store};
+use common::model::md5;
+
+/// A version that says in every byte and in its metadata which one it is.
+fn write(store: &dyn Store, key: &str, version: u8) {
+    let content = vec![version; 1000 + 100 * usize::from(version)];
+    let headers = Headers {
+        content_type: Some(version.to_string()),
+        // Some metadata do not fit into an attribute.
+        user: vec![(
+            "v".to_owned(),
+            "x".repeat(if version.is_multiple_of(7) { 70_000 } else { 1 }),
+        )],
+        ..Headers::default()
+    };
+    common::put_as(
+        store,
+        key,
+        &content,
+        Commit {
+            headers,
+            ..Commit::default()
+        },
+    )
+    .unwrap();
+}
+
+fn check(object: &Object) {
+    let content = common::content(object);
+    let version = content[0];
+    assert_eq!(content, vec![version; 1000 + 100 * usize::from(version)]);
+    assert_eq!(
+        object.info().headers.content_type.as_deref(),
+        Some(&*version.to_string())
+    );
+    assert_eq!(object.info().etag, md5(&content));
+}
+
+#[test]
+fn readers_see_one_whole_version_while_writers_overwrite() {
+    for subject in common::subjects() {
+        let store = &*subject.store;
+        store.create_bucket("bucket").unwrap();
+        write(store, "k", 1);
+        let done = AtomicBool::new(false);
+        let reads = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..2_u8)
+                .map(|writer| {
+                    scope.spawn(move || {
+                        for round in 0..100_u8 {
+                            write(store, "k", 1 + (writer + 2 * round) % 200);
+                        }
+                    })
+                })
+                .collect();
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let object = store.open("bucket", "k").unwrap();
+                        let head = store.head("bucket", "k").unwrap();
+                        assert!(head.size >= 1000);
+                        check(&object);
+                        reads.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(reads.load(Ordering::Relaxed) > 0, "{}", subject.name);
+        check(&store.open("bucket", "k").unwrap());
+    }
+}
+
+#[test]
+fn an_opened_object_outlives_its_key() {
+    for subject in common::subjects() {
+        let store = &*subject.store;
+        store.create_bucket("bucket").unwrap();
+        write(store, "k", 3);
+        let overwritten = store.open("bucket", "k").unwrap();
+        write(store, "k", 4);
+        let deleted = store.open("bucket", "k").unwrap();
+        store.delete("bucket", "k", &Condition::None).unwrap();
+        check(&overwritten);
+        check(&deleted);
+        assert_eq!(
+            (
+                common::content(&overwritten)[0],
+                common::content(&deleted)[0]
+            ),
+            (3, 4)
+        );
+    }
+}
+
+#[test]
+fn a_key_and_keys_below_it_come_and_go_at_the_same_time() {
+    for subject in common::subjects() {
+        let store = &*subject.store;
+        store.create_bucket("bucket").unwrap();
+        let start = Barrier::new(3);
+        std::thread::scope(|scope| {
+            for key in ["a", "a/b", "a/b/c"] {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    for version in 1..150 {
+                        write(store, key, version);
+                        check(&store.open("bucket", key).unwrap());
+                        assert!(common::keys(store).iter().any(|listed| listed == key));
+                        assert!(store.delete("bucket", key, &Condition::None).unwrap());
+                        assert_eq!(common::get(store, key), None);
+                    }
+                });
+            }
+        });
+        assert!(common::keys(store).is_empty());
+        store.delete_bucket("bucket").unwrap();
+    }
+}
+
+#[test]
+fn one_of_many_creators_wins() {
+    for subject in common::subjects() {
+        let store = &*subject.store;
+        store.create_bucket("bucket").unwrap();
+        for round in 0..50 {
+            let key = format!("dir{}/k{round}", round % 2);
+            let winners = AtomicUsize::new(0);
+            let start = Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        start.wait();
+                        let commit = Commit {
+                            condition: Condition::Absent,
+                            ..Commit::default()
+                        };
+                        match common::put_as(store, &key, b"x", commit) {
+                            Ok(_) => {
+                                winners.fetch_add(1, Ordering::Relaxed);
+                            }
+                            Err(error) => assert_eq!(error.code(), "PreconditionFailed"),
+                        }
+                    });
+                }
+            });
+            assert_eq!(winners.into_inner(), 1, "{}", subject.name);
+        }
+    }
+}
+
+#[test]
+fn compare_and_swap_loses_no_update() {
+    for subject in common::subjects() {
+        let store = &*subject.store;
+        store.create_bucket("bucket").unwrap();
+        common::put(store, "counter", b"0");
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut successes = 0;
+                    while successes < 30 {
+                        let object = store.open("bucket", "counter").unwrap();
+                        let text = String::from_utf8(common::content(&object)).unwrap();
+                        let next = text.parse::<u32>().unwrap() + 1;
+                        let condition = Condition::Match(vec![object.info().etag]);
+                        let commit = Commit {
+                            condition,
+                            ..Commit::default()
+                        };
+                        match common::put_as(store, "counter", next.to_string().as_bytes(), commit)
+                        {
+                            Ok(_) => successes += 1,
+                            Err(error) => assert_eq!(error.code(), "PreconditionFailed"),
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(
+            common::get(store, "counter").unwrap(),
+            b"90",
+            "{}",
+            subject.name
+        );
+    }
+}
+
+#[test]
+fn two_sessions_of_one_directory_share_its_objects() {
+    let directory = common::directory();
+    let stores = [(); 2].map(|()| common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto));
+    stores[0].create_bucket("bucket").unwrap();
+    std::thread::scope(|scope| {
+        for (store, mine) in stores.iter().zip(0..) {
+            scope.spawn(move || {
+                for i in 0..100 {
+                    // The sessions lock only within themselves; the kernel keeps them apart.
+                    common::put(store, "a", b"shared");
+                    let key = format!("a/{mine}/{i}");
+                    common::put(store, &key, b"own");
+                    assert_eq!(common::get(store, &key).unwrap(), b"own");
+                    if i % 2 == 0 {
+                        assert!(store.delete("bucket", &key, &Condition::None).unwrap());
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(common::keys(&stores[0]).len(), 101);
+    assert_eq!(common::keys(&stores[0]), common::keys(&stores[1]));
+}
