@@ -1,7 +1,7 @@
 //! Prints what the runner itself costs and how punctual it is, against a driver that does nothing:
 //! CPU time per operation of a closed loop, and the lateness of an open loop at 10 000 arrivals/s.
 //!
-//! `cargo run --release -p bucketload-run --example pacing [seconds] [rate]`. The figures mean
+//! `cargo run --release -p bucketload-run --example pacing [seconds] [rate] [which]`. The figures mean
 //! something on an idle machine; the goals are 1.0 µs per operation, and a median lateness of 50 µs
 //! and 200 µs at the 99th percentile.
 
@@ -24,21 +24,21 @@ fn main() {
         .next()
         .and_then(|a| a.parse().ok())
         .unwrap_or(10_000.0);
+    let which = arguments.next().unwrap_or_default();
+    let wanted = |name: &str| name.contains(&which);
     let loops = [
         ("closed, 1 worker", closed(1)),
         ("closed, 64 workers", closed(64)),
     ];
-    for (name, model) in loops {
+    for (name, model) in loops.into_iter().filter(|l| wanted(l.0)) {
         measure(name, model, seconds, Pacing::Timer);
     }
     for pacing in [Pacing::Timer, Pacing::Precise, Pacing::BusyPoll] {
         let model = open(ArrivalLaw::Poisson { rate }, 256);
-        measure(
-            &format!("open, {rate}/s, {pacing:?}"),
-            model,
-            seconds,
-            pacing,
-        );
+        let name = format!("open, {rate}/s, {pacing:?}");
+        if wanted(&name) {
+            measure(&name, model, seconds, pacing);
+        }
     }
 }
 
