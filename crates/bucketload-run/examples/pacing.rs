@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeyLaw, ModelPlan};
+use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_run::{Cores, Pacing, StopHandle, run};
-use common::{Kept, closed, entry, for_ms, one, open, options};
+use common::{closed, entry, for_ms, one, open, options};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -57,20 +59,36 @@ fn measure(name: &str, model: ModelPlan, seconds: u64, pacing: Pacing) {
     options.pacing = pacing;
     options.cores = Cores::First;
     options.interval = std::time::Duration::from_secs(1);
-    let mut kept = Kept::default();
+    let mut sums = Sums::default();
     let driver = Arc::new(null::Null);
-    let end = run(driver, &plan, &options, &mut kept, &StopHandle::new()).expect("the run works");
-    let total = kept.total(0);
-    let gauges = kept.intervals.last().expect("an interval").gauges;
+    let end = run(driver, &plan, &options, &mut sums, &StopHandle::new()).expect("the run works");
+    let (total, gauges) = (sums.total, sums.last);
     let ok = end.phases[0].totals.ok;
     println!(
         "{name:28} {ok:9} ops  {:7.3} µs CPU/op  late p50 {:7.1} p90 {:7.1} p99 {:7.1} p99.9 {:8.1} \
-         max {:8.1} µs",
+         max {:8.1} µs  RSS {:4.1} MiB",
         gauges.load_cpu_ns as f64 / 1e3 / ok as f64,
         total.late.quantile_ns(0.5) as f64 / 1e3,
         total.late.quantile_ns(0.9) as f64 / 1e3,
         total.late.quantile_ns(0.99) as f64 / 1e3,
         total.late.quantile_ns(0.999) as f64 / 1e3,
         total.late.max_ns() as f64 / 1e3,
+        gauges.rss_bytes as f64 / f64::from(1 << 20),
     );
+}
+
+/// Keeps the sum of all intervals and the last readings.
+#[derive(Default)]
+struct Sums {
+    total: Tally,
+    last: Gauges,
+}
+
+impl RunSink for Sums {
+    fn event(&mut self, _: &Event) {}
+
+    fn interval(&mut self, interval: &Interval) {
+        self.total.merge(&interval.tally);
+        self.last = interval.gauges;
+    }
 }

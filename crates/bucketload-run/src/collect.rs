@@ -89,6 +89,11 @@ impl Intervals {
         self.start_ns = start_ns;
     }
 
+    /// Whether the phase has begun.
+    pub(crate) fn is_started(&self) -> bool {
+        self.start_ns > 0
+    }
+
     /// Takes a thread's tally of interval `index` (and of earlier ones that it did not deliver) and
     /// gives the memory back.
     pub(crate) fn add(
@@ -145,7 +150,8 @@ impl Intervals {
                 Some(drained) if is_last => drained.clamp(start_ns, start_ns + self.interval_ns),
                 _ => start_ns + self.interval_ns,
             };
-            if !(is_last && index > 0 && is_empty(&pending.tally)) {
+            let empty_rest = is_last && index > 0 && is_empty(&pending.tally);
+            if self.is_started() && !empty_rest {
                 let mut interval = Interval {
                     phase: self.phase,
                     index,
