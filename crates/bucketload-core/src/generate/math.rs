@@ -2,6 +2,8 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use super::elementary::{exp, ln};
+
 /// Φ(x), the standard normal distribution function, to about 1e-15 relative in the lower tail
 /// (growing as x² far out, as that of the exponential does).
 #[inline]
@@ -26,7 +28,7 @@ pub fn erfc(x: f64) -> f64 {
     // exp(-y²) with the square split into an exact part and a small rest.
     let coarse = (y * 16.0).trunc() / 16.0;
     let rest = (y - coarse) * (y + coarse);
-    let tail = (-coarse * coarse).exp() * (-rest).exp() * erfcx_far(y);
+    let tail = exp(-coarse * coarse) * exp(-rest) * erfcx_far(y);
     if x < 0.0 { 2.0 - tail } else { tail }
 }
 
@@ -35,7 +37,7 @@ pub fn erfc(x: f64) -> f64 {
 #[must_use]
 pub fn erfcx(x: f64) -> f64 {
     if x <= NEAR {
-        (x * x).exp() * (1.0 - erf_near(x))
+        exp(x * x) * (1.0 - erf_near(x))
     } else {
         erfcx_far(x)
     }
@@ -83,7 +85,9 @@ fn erfcx_far(y: f64) -> f64 {
             117.693_950_891_312_5,
             15.744_926_110_709_835,
         ];
-        let eighth = y.powi(8);
+        let squared = y * y;
+        let fourth = squared * squared;
+        let eighth = fourth * fourth;
         let num = horner(y, &NUM) + 2.153_115_354_744_038_3e-8 * eighth;
         return num / (horner(y, &DEN) + eighth);
     }
@@ -131,7 +135,7 @@ fn normal_quantile_tail(p: f64, q: f64) -> f64 {
     if tail <= 0.0 {
         return f64::INFINITY.copysign(q);
     }
-    let r = (-tail.ln()).sqrt();
+    let r = (-ln(tail)).sqrt();
     let x = if r <= 5.0 {
         horner(r - 1.6, &MIDDLE_NUM) / horner(r - 1.6, &MIDDLE_DEN)
     } else {

@@ -59,19 +59,30 @@ impl KeyNames {
     /// Writes the name of object `key` into `out`, replacing its contents.
     #[inline]
     pub fn render(&self, key: u64, out: &mut String) {
-        self.render_prefix(key, out);
-        push_padded(out, key, INDEX_DIGITS);
+        let mut text = Digits::new();
+        text.push_front(key, INDEX_DIGITS);
+        self.push_shard_front(key, &mut text);
+        out.clear();
+        out.push_str(&self.prefix);
+        out.push_str(text.as_str());
     }
 
     /// Writes the prefix that the names of object `key` and of all objects of its shard have in
     /// common into `out`, replacing its contents: what a list operation lists.
     #[inline]
     pub fn render_prefix(&self, key: u64, out: &mut String) {
+        let mut text = Digits::new();
+        self.push_shard_front(key, &mut text);
         out.clear();
         out.push_str(&self.prefix);
+        out.push_str(text.as_str());
+    }
+
+    #[inline]
+    fn push_shard_front(&self, key: u64, text: &mut Digits) {
         if self.shards > 1 {
-            push_padded(out, key % self.shards, self.shard_digits);
-            out.push('/');
+            text.push_slash_front();
+            text.push_front(key % self.shards, self.shard_digits);
         }
     }
 
@@ -108,23 +119,52 @@ const PAIRS: &[u8; 200] = b"\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Appends `value` in decimal, zero-padded to `digits`.
-#[inline]
-fn push_padded(out: &mut String, mut value: u64, digits: usize) {
-    let mut text = [b'0'; 24];
-    let mut at = text.len();
-    while value > 0 {
-        let pair = (value % 100) as usize * 2;
-        value /= 100;
-        at -= 2;
-        text[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+/// Digits and slashes, written from the end to the front.
+struct Digits {
+    /// Two numbers of up to 20 digits, a slash, and one digit of slack.
+    text: [u8; 48],
+    start: usize,
+}
+
+impl Digits {
+    #[inline]
+    fn new() -> Self {
+        let text = [b'0'; 48];
+        Self {
+            start: text.len(),
+            text,
+        }
     }
-    // An odd number of digits leaves a leading zero, which may be one too many.
-    if at < text.len() && text[at] == b'0' {
-        at += 1;
+
+    /// Puts `value` in decimal, zero-padded to `digits`, before what is there.
+    #[inline]
+    fn push_front(&mut self, mut value: u64, digits: usize) {
+        // The buffer is full of zeros: padding is a matter of where the number begins.
+        let padded = self.start - digits;
+        while value >= 10 {
+            let pair = (value % 100) as usize * 2;
+            value /= 100;
+            self.start -= 2;
+            self.text[self.start..self.start + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+        }
+        if value > 0 {
+            self.start -= 1;
+            self.text[self.start] = b'0' + value as u8;
+        }
+        self.start = self.start.min(padded);
     }
-    let text = &text[at.min(text.len() - digits)..];
-    out.push_str(std::str::from_utf8(text).unwrap_or_default());
+
+    #[inline]
+    fn push_slash_front(&mut self) {
+        self.start -= 1;
+        self.text[self.start] = b'/';
+    }
+
+    #[inline]
+    fn as_str(&self) -> &str {
+        // ASCII by construction.
+        std::str::from_utf8(&self.text[self.start..]).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Think time of closed loops, as a function of worker and iteration.
 
 use super::LawError;
+use super::elementary::ln;
 use super::rng::{Draws, Purpose, Stream};
 use crate::plan::GapLaw;
 
@@ -46,7 +47,7 @@ impl ThinkTime {
             GapLaw::None => 0,
             GapLaw::Constant { ns } => ns,
             GapLaw::Exponential { mean_ns } => {
-                (-draws.next_open().ln() * mean_ns as f64).round() as u64
+                (-ln(draws.next_open()) * mean_ns as f64).round() as u64
             }
             GapLaw::Uniform { min_ns, max_ns } => match (max_ns - min_ns).checked_add(1) {
                 Some(n) => min_ns + draws.below(n),

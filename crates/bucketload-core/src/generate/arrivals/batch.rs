@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use crate::generate::elementary::{exp_m1, ln};
 use crate::generate::rng::{Draws, Purpose, Stream};
 
 /// A batch that still has operations to give.
@@ -36,7 +37,7 @@ impl Active {
     #[inline]
     fn place(&mut self, spread_ns: u64) {
         if spread_ns > 0 {
-            let share = -(self.draws.next_open().ln() / f64::from(self.left)).exp_m1();
+            let share = -exp_m1(ln(self.draws.next_open()) / f64::from(self.left));
             self.position += (1.0 - self.position) * share;
             let offset = (self.position * spread_ns as f64) as u64;
             self.due_ns = self.start_ns.saturating_add(offset);

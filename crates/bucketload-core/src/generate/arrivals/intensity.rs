@@ -15,6 +15,7 @@
 //! instants", without holding or sorting them.
 
 use super::{Instant, NS, Words};
+use crate::generate::elementary::{exp, ln};
 use crate::generate::math::normal_quantile;
 use crate::plan::ArrivalLaw;
 
@@ -71,10 +72,10 @@ impl Intensity {
                 step_ns,
             },
             ArrivalLaw::LognormalRate { rate, cv, slot_ns } => {
-                let variance = cv.mul_add(cv, 1.0).ln();
+                let variance = ln(1.0 + cv * cv);
                 Self::Random {
                     mean: rate / NS,
-                    mu: (rate / NS).ln() - 0.5 * variance,
+                    mu: ln(rate / NS) - 0.5 * variance,
                     sigma: variance.sqrt(),
                     slot_ns,
                     words,
@@ -119,7 +120,7 @@ impl Intensity {
                 words,
                 ..
             } => {
-                let rate = (*mu + *sigma * normal_quantile(words.next_open(index))).exp();
+                let rate = exp(*mu + *sigma * normal_quantile(words.next_open(index)));
                 let start = index.saturating_mul(*slot_ns);
                 flat(rate, start, start.saturating_add(*slot_ns))
             }
@@ -180,7 +181,7 @@ impl Modulated {
     /// The due instant of arrival `seq`; `None` when the intensity stays 0.
     #[inline]
     pub(super) fn step(&mut self, seq: u64) -> Option<u64> {
-        let mut area = -self.words.next_open(seq).ln();
+        let mut area = -ln(self.words.next_open(seq));
         loop {
             let left = self.now.until(self.segment.end_ns);
             let Segment { rate, slope, .. } = self.segment;

@@ -1,5 +1,6 @@
 //! Continuous size laws with a closed inverse.
 
+use crate::generate::elementary::{exp, exp_m1, ln, ln_1p};
 use crate::generate::math::{normal_cdf, normal_quantile};
 use crate::generate::{LawError, positive};
 use crate::plan::SizeKind;
@@ -32,8 +33,8 @@ impl Continuous {
                 positive("a", a)?;
                 ordered("b", b, "a", a)?;
                 Ok(Self::Loguniform {
-                    ln_a: a.ln(),
-                    ln_b: b.ln(),
+                    ln_a: ln(a),
+                    ln_b: ln(b),
                 })
             }
             SizeKind::Lognormal { mu, sigma } => Self::lognormal(mu, sigma, f64::INFINITY),
@@ -49,7 +50,7 @@ impl Continuous {
                     low,
                     high,
                     a,
-                    mass: -(a * (low / high).ln()).exp_m1(),
+                    mass: -exp_m1(a * ln(low / high)),
                 })
             }
             _ => Err(LawError::new("kind", "is not a continuous law")),
@@ -61,7 +62,7 @@ impl Continuous {
             return Err(LawError::new("mu", format!("is {mu}, must be a number")));
         }
         positive("sigma", sigma)?;
-        let below_cap = normal_cdf((cap.ln() - mu) / sigma);
+        let below_cap = normal_cdf((ln(cap) - mu) / sigma);
         if below_cap < 1e-12 {
             let reason = format!("is {cap}, but hardly any size of the law is that small");
             return Err(LawError::new("cap", reason));
@@ -77,16 +78,16 @@ impl Continuous {
     #[inline]
     pub(super) fn quantile(&self, u: f64) -> f64 {
         match *self {
-            Self::Loguniform { ln_a, ln_b } => (ln_a + (ln_b - ln_a) * u).exp(),
+            Self::Loguniform { ln_a, ln_b } => exp(ln_a + (ln_b - ln_a) * u),
             Self::Lognormal {
                 mu,
                 sigma,
                 cap,
                 below_cap,
-            } => (mu + sigma * normal_quantile(u * below_cap)).exp().min(cap),
+            } => exp(mu + sigma * normal_quantile(u * below_cap)).min(cap),
             Self::Pareto {
                 low, high, a, mass, ..
-            } => (low * (-(-u * mass).ln_1p() / a).exp()).clamp(low, high),
+            } => (low * exp(-ln_1p(-u * mass) / a)).clamp(low, high),
         }
     }
 
@@ -104,21 +105,21 @@ impl Continuous {
             return 0.0;
         }
         match *self {
-            Self::Loguniform { ln_a, ln_b } => (ln_b - x.ln()) / (ln_b - ln_a),
+            Self::Loguniform { ln_a, ln_b } => (ln_b - ln(x)) / (ln_b - ln_a),
             Self::Lognormal {
                 mu,
                 sigma,
                 below_cap,
                 ..
-            } => 1.0 - normal_cdf((x.ln() - mu) / sigma) / below_cap,
-            Self::Pareto { low, a, mass, .. } => 1.0 + (a * (low / x).ln()).exp_m1() / mass,
+            } => 1.0 - normal_cdf((ln(x) - mu) / sigma) / below_cap,
+            Self::Pareto { low, a, mass, .. } => 1.0 + exp_m1(a * ln(low / x)) / mass,
         }
     }
 
     /// Infimum and supremum.
     pub(super) fn support(&self) -> (f64, f64) {
         match *self {
-            Self::Loguniform { ln_a, ln_b } => (ln_a.exp(), ln_b.exp()),
+            Self::Loguniform { ln_a, ln_b } => (exp(ln_a), exp(ln_b)),
             Self::Lognormal { cap, .. } => (0.0, cap),
             Self::Pareto { low, high, .. } => (low, high),
         }
