@@ -6,6 +6,7 @@
 //! ```
 
 use std::io;
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -14,7 +15,7 @@ use bucketload_core::driver::Driver;
 use bucketload_core::plan::{ArrivalLaw, ModelPlan};
 use bucketload_core::tally::Tally;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_local};
 
 use crate::affinity::settle;
 use crate::baton::Baton;
@@ -56,7 +57,13 @@ pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
             .build()
     });
     let outcome = match runtime {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, serve(setup)),
+        // The main future of a local set is polled at each wake of the thread; a task is not.
+        Ok(runtime) => LocalSet::new().block_on(&runtime, async {
+            match spawn_local(serve(setup)).await {
+                Ok(outcome) => outcome,
+                Err(error) => resume_unwind(error.into_panic()),
+            }
+        }),
         Err(error) => Err(RunError::Thread(error)),
     };
     if let Err(error) = outcome {
