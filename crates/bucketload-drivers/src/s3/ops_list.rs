@@ -238,28 +238,25 @@ impl S3Session {
             return Ok(());
         }
         let mut failed = 0u64;
-        let mut first = None;
+        let mut first = ErrorDocument::default();
         xml::leaves(&body, |path, text| match *path {
             [_, "Error", "Code"] => {
                 failed += 1;
-                first.get_or_insert_with(ErrorDocument::default).code = text.get();
+                if failed == 1 {
+                    first.code = text.get();
+                }
             }
-            [_, "Error", "Message"] if failed <= 1 => {
-                first.get_or_insert_with(ErrorDocument::default).message = text.get();
-            }
+            [_, "Error", "Message"] if failed <= 1 => first.message = text.get(),
             _ => {}
         })
         .map_err(|e| unreadable("answer to the deletion", e))?;
-        match first {
-            None => Ok(()),
-            Some(document) => {
-                // There is no status per key; the code says what it would have been.
-                let mut error = self.refused_as(500, &document);
-                error.detail =
-                    format!("{failed} keys were not deleted; {}", error.detail).into_boxed_str();
-                Err(error)
-            }
+        if failed == 0 {
+            return Ok(());
         }
+        // There is no status per key; the code says what it would have been.
+        let mut error = self.refused_as(500, &first);
+        error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();
+        Err(error)
     }
 }
 
