@@ -10,11 +10,11 @@ use bucketload_core::record::Probe;
 
 use super::encode;
 use super::error_map::ErrorDocument;
-use super::exchange::Collect;
 use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
 use super::pool::Buffer;
 use super::prepare::Call;
 use super::session::S3Session;
+use super::sink::Collect;
 use super::xml::{self, Text};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
@@ -255,6 +255,7 @@ impl S3Session {
         }
         // There is no status per key; the code says what it would have been.
         let mut error = self.refused_as(500, &first);
+        error.status = reply.status;
         error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();
         Err(error)
     }
