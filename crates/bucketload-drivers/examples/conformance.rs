@@ -5,8 +5,9 @@
 //!     cargo run -p bucketload-drivers --features conformance --example conformance -- minio
 //! ```
 //!
-//! The argument names the server, for its documented differences; without one it must behave like
-//! Amazon S3. Exit code 0: every check passed.
+//! The first argument names the server, for its documented differences; without one it must behave
+//! like Amazon S3. A second one is the payload mode, a third one the checksum algorithm. Exit code
+//! 0: every check passed.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -21,14 +22,27 @@ fn clock() -> u64 {
 }
 
 fn main() -> ExitCode {
-    let name = std::env::args().nth(1).unwrap_or_else(|| "aws".to_owned());
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "aws".to_owned());
     let Some(quirks) = Quirks::of(&name) else {
         eprintln!("no server is known as `{name}`");
         return ExitCode::from(2);
     };
     let env = |name: &str| std::env::var(name).ok();
     let home = env("HOME").map(std::path::PathBuf::from);
-    let overrides = S3Overrides::default();
+    let mut overrides = S3Overrides::default();
+    let payload = args.next().map(|mode| mode.parse()).transpose();
+    let checksum = args.next().map(|algorithm| algorithm.parse()).transpose();
+    match (payload, checksum) {
+        (Ok(payload), Ok(checksum)) => {
+            overrides.payload = payload;
+            overrides.checksum = checksum;
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    }
     let config = S3Config::discover(&overrides, &env, home.as_deref());
     let driver = match config.and_then(S3Driver::new) {
         Ok(driver) => driver,

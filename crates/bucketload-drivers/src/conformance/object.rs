@@ -158,16 +158,21 @@ pub(super) async fn doubled_slashes<S: Session>(c: &mut Context<S>) -> Outcome {
 }
 
 pub(super) async fn dot_segments<S: Session>(c: &mut Context<S>) -> Outcome {
-    let expect = c.quirks.dot_segments;
-    for key in ["dots/./a", "dots/../b"] {
-        c.round_trip_as(key, 10, expect).await?;
-    }
-    Ok(())
+    let expect = c.quirks.dot_segment;
+    c.round_trip_as("dots/./a", 10, expect).await?;
+    let expect = c.quirks.dot_dot_segment;
+    c.round_trip_as("dots/../b", 10, expect).await
 }
 
 pub(super) async fn keys_ending_in_a_slash<S: Session>(c: &mut Context<S>) -> Outcome {
+    let key = "folder/";
     let expect = c.quirks.trailing_slash;
-    c.round_trip_as("folder/", 10, expect).await
+    // Some servers take such an object and forget its content.
+    let both = match c.put(key, 0, 10, 0).await {
+        Ok(_) => c.get(key, key, 0, 10, None).await,
+        Err(error) => Err(error),
+    };
+    expect.check("put and get of `folder/`", both).map(drop)
 }
 
 pub(super) async fn objects_below_objects<S: Session>(c: &mut Context<S>) -> Outcome {
@@ -180,15 +185,14 @@ pub(super) async fn objects_below_objects<S: Session>(c: &mut Context<S>) -> Out
 
 /// A key of `len` bytes in segments of at most `segment` bytes.
 fn long_key(len: usize, segment: usize) -> String {
-    let mut key = String::new();
-    while key.len() < len {
-        let part = segment.min(len - key.len());
-        key.extend(std::iter::repeat_n('k', part));
-        if key.len() + 1 < len {
-            key.push('/');
-        }
-    }
-    key
+    // A key must not end in a slash here.
+    let step = if len.is_multiple_of(segment + 1) {
+        segment
+    } else {
+        segment + 1
+    };
+    let at = |i: usize| if i.is_multiple_of(step) { '/' } else { 'k' };
+    (1..=len).map(at).collect()
 }
 
 pub(super) async fn long_keys<S: Session>(c: &mut Context<S>) -> Outcome {
@@ -197,11 +201,8 @@ pub(super) async fn long_keys<S: Session>(c: &mut Context<S>) -> Outcome {
     worked("delete", c.simple(OpClass::Delete, &key).await)?;
     let longer = long_key(1025, c.quirks.max_segment);
     let put = c.put(&longer, 0, 10, 0).await;
-    failed(
-        "put of a key of 1025 bytes",
-        put,
-        &[ErrorKind::Rejected, ErrorKind::Server],
-    )
+    let expect = c.quirks.longer_key;
+    expect.check("put of a key of 1025 bytes", put).map(drop)
 }
 
 pub(super) async fn copies_are_equal<S: Session>(c: &mut Context<S>) -> Outcome {

@@ -6,7 +6,6 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::encode;
-use super::exchange::{Collect, Ignore};
 use super::ops_list::{
     MAX_DELETE, MAX_PAGE, begin_delete, end_delete, no_way_on, push_delete, push_number,
     push_parameter, too_long, uploads_query,
@@ -14,6 +13,7 @@ use super::ops_list::{
 use super::ops_object::unreadable;
 use super::prepare::Call;
 use super::session::S3Session;
+use super::sink::{Collect, Ignore};
 use super::xml;
 
 /// Most bytes of a small object.
@@ -147,11 +147,39 @@ impl Admin for S3Session {
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+        let mut aborted = self.abort_listed(bucket, prefix, prefix).await?;
+        // MinIO lists the uploads of a key, but not those under a prefix. It lists all of them.
+        if aborted == 0 && !prefix.is_empty() {
+            aborted = self.abort_listed(bucket, "", prefix).await?;
+        }
+        Ok(aborted)
+    }
+
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+        let prepared = self.prepare(&Call::new("PUT", bucket, key).document(body));
+        self.perform(prepared, &mut Ignore, &mut untimed())
+            .await
+            .map(drop)
+    }
+
+    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+        self.fetch(&Call::new("GET", bucket, key), MAX_SMALL).await
+    }
+}
+
+impl S3Session {
+    /// Lists uploads under `listed` and aborts those whose key begins with `prefix`.
+    async fn abort_listed(
+        &mut self,
+        bucket: &str,
+        listed: &str,
+        prefix: &str,
+    ) -> Result<u64, OpError> {
         let mut aborted = 0;
         let (mut key_marker, mut upload_marker) = (Vec::new(), Vec::new());
         loop {
             let mut query = Vec::new();
-            uploads_query(&mut query, "", &key_marker, 1000, prefix, &upload_marker);
+            uploads_query(&mut query, "", &key_marker, 1000, listed, &upload_marker);
             let call = Call::new("GET", bucket, "").query(&query);
             let body = match self.fetch(&call, MAX_PAGE).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => return Ok(aborted),
@@ -173,7 +201,7 @@ impl Admin for S3Session {
             })
             .map_err(|e| unreadable("list of uploads", e))?;
             for (key, upload) in uploads {
-                // Servers that ignore `prefix` exist: never abort what is not ours.
+                // Never abort what is not ours.
                 if key.is_empty() || !key.starts_with(prefix) {
                     continue;
                 }
@@ -195,16 +223,5 @@ impl Admin for S3Session {
             }
             (key_marker, upload_marker) = (next_key, next_upload);
         }
-    }
-
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let prepared = self.prepare(&Call::new("PUT", bucket, key).document(body));
-        self.perform(prepared, &mut Ignore, &mut untimed())
-            .await
-            .map(drop)
-    }
-
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        self.fetch(&Call::new("GET", bucket, key), MAX_SMALL).await
     }
 }

@@ -95,20 +95,24 @@ pub(crate) fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
     out
 }
 
-/// Appends `value` in decimal.
+/// The decimal digits of `value`, in `digits`.
 #[inline]
-pub(crate) fn push_decimal(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
+pub(crate) fn decimal(digits: &mut [u8; 20], mut value: u64) -> &[u8] {
     let mut at = digits.len();
     loop {
         at -= 1;
         digits[at] = b'0' + (value % 10) as u8;
         value /= 10;
         if value == 0 {
-            break;
+            return &digits[at..];
         }
     }
-    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends `value` in decimal.
+#[inline]
+pub(crate) fn push_decimal(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(decimal(&mut [0; 20], value));
 }
 
 /// Appends `value` in lowercase hexadecimal.

@@ -10,59 +10,10 @@ use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpEr
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
 use super::prepare::Prepared;
+use super::sink::{Ignore, Sink};
 
 /// Bytes of an error document that are read; what is longer costs the connection.
 const MAX_ERROR: usize = 64 * 1024;
-
-/// Takes a successful answer.
-pub(crate) trait Sink {
-    /// A header field of the answer; also called for answers that turn out to be errors.
-    fn field(&mut self, _name: &str, _value: &[u8]) {}
-
-    /// Whether the body's bytes are looked at. Otherwise they are dropped in the kernel where
-    /// possible.
-    fn looks(&self) -> bool {
-        false
-    }
-
-    /// The next bytes of the body.
-    fn data(&mut self, _bytes: &[u8]) {}
-}
-
-/// Drops bodies.
-pub(crate) struct Ignore;
-
-impl Sink for Ignore {}
-
-/// Keeps a body in memory, up to a limit.
-pub(crate) struct Collect<'a> {
-    pub(crate) into: &'a mut Vec<u8>,
-    pub(crate) limit: usize,
-    pub(crate) overflow: bool,
-}
-
-impl<'a> Collect<'a> {
-    pub(crate) fn new(into: &'a mut Vec<u8>, limit: usize) -> Self {
-        into.clear();
-        Self {
-            into,
-            limit,
-            overflow: false,
-        }
-    }
-}
-
-impl Sink for Collect<'_> {
-    fn looks(&self) -> bool {
-        true
-    }
-
-    fn data(&mut self, bytes: &[u8]) {
-        let room = self.limit - self.into.len();
-        self.overflow |= bytes.len() > room;
-        self.into.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-}
 
 /// What an answer said, besides what went to the sink.
 #[derive(Debug, Default)]

@@ -23,6 +23,7 @@ mod encode;
 mod endpoint;
 mod error_map;
 mod exchange;
+mod lookup;
 mod ops_bucket;
 mod ops_list;
 mod ops_multipart;
@@ -31,8 +32,10 @@ mod pool;
 mod prepare;
 mod profile;
 mod session;
+mod settings;
 mod sha256;
 mod sign;
+mod sink;
 mod template;
 mod xml;
 

@@ -4,11 +4,11 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
-use super::exchange::{Collect, Ignore};
 use super::ops_object::{DONE, unreadable};
 use super::pool::Buffer;
 use super::prepare::Call;
 use super::session::S3Session;
+use super::sink::{Collect, Ignore};
 use super::xml;
 
 /// Most bytes of a list of buckets: 10 000 names with dates take about 2 MiB.

@@ -10,11 +10,11 @@ use bucketload_core::record::Probe;
 
 use super::encode;
 use super::error_map::ErrorDocument;
-use super::exchange::Collect;
 use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
 use super::pool::Buffer;
 use super::prepare::Call;
 use super::session::S3Session;
+use super::sink::Collect;
 use super::xml::{self, Text};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
@@ -238,28 +238,26 @@ impl S3Session {
             return Ok(());
         }
         let mut failed = 0u64;
-        let mut first = None;
+        let mut first = ErrorDocument::default();
         xml::leaves(&body, |path, text| match *path {
             [_, "Error", "Code"] => {
                 failed += 1;
-                first.get_or_insert_with(ErrorDocument::default).code = text.get();
+                if failed == 1 {
+                    first.code = text.get();
+                }
             }
-            [_, "Error", "Message"] if failed <= 1 => {
-                first.get_or_insert_with(ErrorDocument::default).message = text.get();
-            }
+            [_, "Error", "Message"] if failed <= 1 => first.message = text.get(),
             _ => {}
         })
         .map_err(|e| unreadable("answer to the deletion", e))?;
-        match first {
-            None => Ok(()),
-            Some(document) => {
-                // There is no status per key; the code says what it would have been.
-                let mut error = self.refused_as(500, &document);
-                error.detail =
-                    format!("{failed} keys were not deleted; {}", error.detail).into_boxed_str();
-                Err(error)
-            }
+        if failed == 0 {
+            return Ok(());
         }
+        // There is no status per key; the code says what it would have been.
+        let mut error = self.refused_as(500, &first);
+        error.status = reply.status;
+        error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();
+        Err(error)
     }
 }
 

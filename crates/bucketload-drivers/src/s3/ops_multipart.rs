@@ -11,12 +11,12 @@ use bucketload_core::record::Probe;
 use super::checksum::Span;
 use super::config::ChecksumAlgorithm;
 use super::encode;
-use super::exchange::{Collect, Ignore, Sink};
 use super::ops_list::{as_text, push_number, push_parameter};
 use super::ops_object::{DONE, MAX_DOCUMENT, content_of, push_source, unreadable};
 use super::pool::Buffer;
 use super::prepare::{Call, Hashes, Outgoing};
 use super::session::S3Session;
+use super::sink::{Collect, Ignore, Sink};
 use super::xml;
 
 /// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").

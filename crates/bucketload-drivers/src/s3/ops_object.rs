@@ -8,10 +8,10 @@ use bucketload_core::record::Probe;
 
 use super::checksum::Span;
 use super::encode;
-use super::exchange::{Collect, Ignore, Sink};
 use super::pool::Buffer;
 use super::prepare::{Call, Hashes, Outgoing};
 use super::session::S3Session;
+use super::sink::{Collect, Ignore, Sink};
 use super::xml;
 
 /// Most bytes of a control document in an answer.

@@ -141,7 +141,7 @@ impl<'a> Prepared<'a> {
         let anonymous = config.credentials.is_none();
         let mut headers = call.headers;
         let digest;
-        let mut decimal = [0; 20];
+        let mut digits = [0; 20];
         let mut layout = None;
         let mut content_length = None;
         let mut payload: &[u8] = match (config.payload, anonymous) {
@@ -174,7 +174,7 @@ impl<'a> Prepared<'a> {
                     content_length = Some(cut.wire_len());
                     layout = Some(cut);
                     headers.push("content-encoding", b"aws-chunked");
-                    let decoded = decimal_of(&mut decimal, span.len);
+                    let decoded = encode::decimal(&mut digits, span.len);
                     headers.push("x-amz-decoded-content-length", decoded);
                 } else {
                     content_length = Some(span.len);
@@ -250,19 +250,6 @@ impl<'a> Prepared<'a> {
                 conn.send_request(&self.head, layout.wire_len(), piece)
                     .await
             }
-        }
-    }
-}
-
-fn decimal_of(out: &mut [u8; 20], value: u64) -> &[u8] {
-    let mut at = out.len();
-    let mut left = value;
-    loop {
-        at -= 1;
-        out[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            return &out[at..];
         }
     }
 }

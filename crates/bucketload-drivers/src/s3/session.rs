@@ -26,8 +26,9 @@ use bucketload_wire::http::ChunkedDecoder;
 use super::connect;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
-use super::exchange::{self, Refusal, Reply, Sink};
+use super::exchange::{self, Refusal, Reply};
 use super::prepare::{Call, Hashes, Prepared};
+use super::sink::Sink;
 
 /// A session of the native S3 driver.
 #[derive(Debug)]
@@ -135,8 +136,10 @@ impl S3Session {
         match ErrorDocument::find(body) {
             None => Ok(()),
             Some(document) => {
-                let status = if status == 200 { 500 } else { status };
-                Err(self.refused_as(status, &document))
+                // The code says what the status would have been, had it not been sent already.
+                let mut error = self.refused_as(500, &document);
+                error.status = status;
+                Err(error)
             }
         }
     }
