@@ -141,6 +141,7 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
         taken_ns: due_ns + 50,
         dispatch_ns: 0,
         started_ns: due_ns + 150,
+        held_ns: 0,
         first_byte_ns: due_ns + 150 + service / 2,
         done_ns: due_ns + 150 + service,
         bytes: op.size,

@@ -1,10 +1,10 @@
 //! Open loop on one thread: the schedule, the idle workers, and the baton that one of them holds.
 //!
 //! ```text
-//!          holds the baton            executes                     idle (a stack)
+//!          holds the baton            executes                     idle (a queue)
 //!   leader ── waits for due ── takes ── execute … first wait ── … done ─┐
 //!                                              │ passes the baton       │ parked? take it at once
-//!                                              ▼                        ▼ else: lie down on the stack
+//!                                              ▼                        ▼ else: join the queue   
 //!                              idle worker wakes as the new leader
 //!                              nobody idle: the baton is parked
 //! ```
@@ -15,6 +15,7 @@
 //! that fell due meanwhile are executed at once with their original due instants, never skipped.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
 
 use bucketload_core::generate::arrivals::{Arrival, Arrivals};
 use bucketload_core::op::Op;
@@ -54,7 +55,8 @@ pub(crate) struct Baton {
     finished: Cell<bool>,
     /// Worker that holds the baton, or `NONE` while it is parked.
     holder: Cell<usize>,
-    idle: RefCell<Vec<usize>>,
+    /// Free workers, the longest idle first: all sessions, and so all endpoints, get their turn.
+    idle: RefCell<VecDeque<usize>>,
     sessions: Cell<usize>,
     connecting: Cell<usize>,
     /// No new session is tried before this instant, after one failed.
@@ -81,7 +83,7 @@ impl Baton {
             start_ns: Cell::new(0),
             finished: Cell::new(false),
             holder: Cell::new(NONE),
-            idle: RefCell::new(Vec::with_capacity(cap)),
+            idle: RefCell::new(VecDeque::with_capacity(cap)),
             sessions: Cell::new(0),
             connecting: Cell::new(0),
             hire_after_ns: Cell::new(0),
@@ -232,21 +234,21 @@ impl Baton {
         self.holder.get() == slot
     }
 
-    /// A worker is free: it takes a parked baton or lies down. Returns whether it leads now.
+    /// A worker is free: it takes a parked baton or joins the queue. Returns whether it leads now.
     pub(crate) fn free(&self, slot: usize) -> bool {
         if self.holder.get() == NONE && self.start_ns.get() > 0 {
             self.waits.unpark(now_ns());
             self.holder.set(slot);
             true
         } else {
-            self.idle.borrow_mut().push(slot);
+            self.idle.borrow_mut().push_back(slot);
             false
         }
     }
 
     /// The leader gives the baton away, to an idle worker or to nobody.
     pub(crate) fn pass(&self, slots: &Slots) {
-        let next = self.idle.borrow_mut().pop();
+        let next = self.idle.borrow_mut().pop_front();
         match next {
             Some(slot) => {
                 self.holder.set(slot);

@@ -1,4 +1,4 @@
-//! The task of one open-loop worker: connect, then lead, execute and lie down in turn.
+//! The task of one open-loop worker: connect, then lead, execute and queue up in turn.
 
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};

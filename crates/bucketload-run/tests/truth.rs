@@ -237,6 +237,25 @@ fn the_in_flight_cap_holds_and_is_counted() {
 }
 
 #[test]
+fn sessions_of_an_open_loop_take_turns() {
+    // Sessions are spread over endpoints, so a favoured session would be a favoured endpoint.
+    let plan = one(constant(2_000.0, 64), gets(), for_ms(500));
+    let counts = Arc::new(std::sync::Mutex::new(std::collections::BTreeMap::new()));
+    let seen = Arc::clone(&counts);
+    let script = move |call: &Call| {
+        *seen.lock().unwrap().entry(call.session).or_insert(0u32) += 1;
+        // Waiting makes the baton change hands.
+        until(call.now_ns + 1)
+    };
+    go(script, &plan, &options(1));
+    let counts: Vec<u32> = counts.lock().unwrap().values().copied().collect();
+    assert!(counts.len() >= 8, "{counts:?}");
+    let mean = counts.iter().sum::<u32>() / counts.len() as u32;
+    // The first eight were there from the start; none has more than its turns.
+    assert!(counts.iter().all(|&n| n < 2 * mean + 4), "{counts:?}");
+}
+
+#[test]
 fn a_timeout_is_recorded_at_the_timeout_and_the_session_goes_on() {
     let mut plan = one(closed(4), gets(), for_ops(400));
     plan.timeout_ns = ms(60);
