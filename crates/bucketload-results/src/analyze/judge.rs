@@ -55,6 +55,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         let kind = ErrorKind::NotFound as usize;
         e.tally.cells.iter().map(|c| c.failed[kind]).sum()
     };
+    let totals = &e.scan.totals;
     let sent = Sent::of(e.scan.series.bins(), e.bins);
     judge(&Figures {
         completeness: match e.end {
@@ -70,6 +71,9 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         worst_slice: sent.worst.filter(|_| open_loop),
         ok: e.tally.ok(),
         failed: e.tally.failures() - absent,
+        cancelled: e.tally.cells.iter().map(|c| c.cancelled()).sum(),
+        issued_in_phase: totals.issued,
+        ended_in_phase: totals.ok + totals.failed + totals.cancelled,
         retries: e.tally.cells.iter().map(|c| c.retries).sum(),
         capped: e.tally.capped,
         max_in_flight: e.plan.works.iter().map(|w| cap(&w.model)).sum(),
