@@ -6,7 +6,7 @@
 //!        └──output::{live, prometheus}──> terminal, metrics page
 //! ```
 //!
-//! [`rundir`] writes and reads the directory, [`analyze`] turns one into a [`result::RunResult`]
+//! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
 //! in bounded memory, [`converge`] tells during a run when it may stop, [`output`] renders results and live figures by pure functions.
 
 pub mod analyze;

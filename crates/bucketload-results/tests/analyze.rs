@@ -343,6 +343,25 @@ fn a_killed_run_is_analysed_up_to_where_it_came() {
     assert!(phase.classes[0].response.n > 1000);
 }
 
+/// Killed in the clean-up: the measurement stands, and the reader is told.
+#[test]
+fn a_run_killed_after_its_measurement_keeps_it() {
+    let shape = Shape::default();
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut sink = sink(&dir, &shape);
+    end(&mut sink, &shape, PhaseEnd::TimeLimit);
+    drop(sink);
+    let result = analyze(&dir).unwrap();
+    assert_eq!(result.verdict.word, Word::Valid);
+    assert!(result.verdict.notes[0].contains("may still be in the target"));
+    // Histograms that are gone void it.
+    std::fs::remove_file(dir.join("hist/phase-1.hlog")).unwrap();
+    let result = analyze(&dir).unwrap();
+    assert_eq!(result.verdict.word, Word::Incomplete);
+    assert!(result.damage.histograms > 0);
+}
+
 #[test]
 fn a_run_that_never_measured_is_incomplete() {
     let root = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The directory is read twice: the window can only be found when the whole series is known, and
-//! the histograms of a long run do not fit into memory at once. Series are folded ([`fold`]), so
+//! the histograms of a long run do not fit into memory at once. Series are folded (`fold`), so
 //! memory does not grow with the length of the run.
 
 mod bins;
@@ -89,7 +89,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     Ok(RunResult {
         schema: SCHEMA,
         run: header::header(manifest),
-        verdict: judge::overall(&phases, &missing),
+        verdict: judge::overall(&phases, &missing, &damage, manifest.status),
         phases,
         calibration: told.calibration,
         warnings: told.warnings,
