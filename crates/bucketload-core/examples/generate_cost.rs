@@ -9,6 +9,8 @@ use std::hint::black_box;
 use bucketload_core::generate::arrivals::{Arrival, Schedule};
 use bucketload_core::generate::names::KeyNames;
 use bucketload_core::generate::ops::OpGen;
+use bucketload_core::generate::sizes::SizeSampler;
+use bucketload_core::generate::sizes::emg::Emg;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
@@ -190,6 +192,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         });
     }
+    let sizes = SizeSampler::new(&plan.keysets[0].size)?;
+    cost("size quantile (emg)", |n| {
+        for i in 0..n {
+            black_box(sizes.quantile(black_box((i as f64 + 0.5) / n as f64)));
+        }
+    });
+    // Sizes near 0 are tabulated too coarsely for the stated accuracy: refined by a Newton step.
+    let near_zero = Emg::new(0.0, 10.0, 100.0)?;
+    cost("size quantile (emg, refined)", |n| {
+        for i in 0..n {
+            black_box(near_zero.quantile(black_box((i as f64 + 0.5) / n as f64)));
+        }
+    });
     cost("key text", |n| {
         for index in 0..n {
             names[0].render(black_box(index % 100_000), &mut key);

@@ -87,15 +87,6 @@ fn index_of_dispersion() {
             0.6,
             0.063,
         ),
-        (
-            ArrivalLaw::LognormalGaps {
-                rate: 1000.0,
-                cv: 3.0,
-            },
-            9.0,
-            0.9,
-            0.094,
-        ),
         (lognormal_rate, 240.0, 60.0, 0.49),
     ] {
         let counts = counts(law.clone(), SECOND, 10_000);

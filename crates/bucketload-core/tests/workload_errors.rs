@@ -1,6 +1,8 @@
 //! Every mistake in a workload is reported with file, line, column, field and remedy.
 
-use bucketload_core::resolve::{Field, Override, Overrides, ResolveContext, Resolved, resolve};
+use bucketload_core::resolve::{
+    DryRun, EMBEDDED_MEMORY_BUDGET, Field, Override, Overrides, ResolveContext, Resolved, resolve,
+};
 use bucketload_core::spec::{Location, Problem, SpecError, WorkloadFile};
 use proptest::prelude::*;
 
@@ -514,6 +516,13 @@ fn flags_are_named_instead_of_lines() {
             "not a kind of payload",
         ),
         (Field::MaxInFlight, "0", "--max-in-flight 0", "cap of 0"),
+        (Field::Size, "6GiB", "--size 6GiB", "above 5 GiB"),
+        (
+            Field::Path("phases.run.mix.get.keys".to_owned()),
+            "zipf(1e9)",
+            "--set phases.run.mix.get.keys=zipf(1e9)",
+            "at most 100",
+        ),
     ];
     for (field, value, flag, message) in cases {
         let overrides = Overrides {
@@ -597,9 +606,20 @@ proptest! {
         let new: Vec<char> = insert.chars().chain(cut).collect();
         text.splice(to..to, new);
         let text: String = text.into_iter().collect();
-        if let Err(error) = run(&text, &Overrides::default()) {
-            prop_assert!(!error.problems().is_empty());
-            prop_assert!(!error.to_string().is_empty());
+        let in_memory = ResolveContext { memory_budget: Some(EMBEDDED_MEMORY_BUDGET) };
+        let resolved = WorkloadFile::parse("w.toml", &text)
+            .and_then(|file| resolve(&file, &Overrides::default(), &in_memory));
+        match resolved {
+            Ok(resolved) => {
+                // What resolves can be generated from.
+                let outlook = DryRun::new(&resolved.plan);
+                let outlook = outlook.map_err(|e| TestCaseError::fail(e.to_string()))?;
+                prop_assert!(!outlook.to_string().is_empty());
+            }
+            Err(error) => {
+                prop_assert!(!error.problems().is_empty());
+                prop_assert!(!error.to_string().is_empty());
+            }
         }
     }
 

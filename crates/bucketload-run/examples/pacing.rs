@@ -1,7 +1,7 @@
 //! Prints what the runner itself costs and how punctual it is, against a driver that does nothing:
 //! CPU time per operation of a closed loop, and the lateness of an open loop at 10 000 arrivals/s.
 //!
-//! `cargo run --release -p bucketload-run --example pacing [seconds] [rate]`. The figures mean
+//! `cargo run --release -p bucketload-run --example pacing [seconds] [rate] [which]`. The figures mean
 //! something on an idle machine; the goals are 1.0 µs per operation, and a median lateness of 50 µs
 //! and 200 µs at the 99th percentile.
 
@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeyLaw, ModelPlan};
+use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_run::{Cores, Pacing, StopHandle, run};
-use common::{Kept, closed, entry, for_ms, one, open, options};
+use common::{closed, entry, for_ms, one, open, options};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -24,21 +26,21 @@ fn main() {
         .next()
         .and_then(|a| a.parse().ok())
         .unwrap_or(10_000.0);
+    let which = arguments.next().unwrap_or_default();
+    let wanted = |name: &str| name.contains(&which);
     let loops = [
         ("closed, 1 worker", closed(1)),
         ("closed, 64 workers", closed(64)),
     ];
-    for (name, model) in loops {
+    for (name, model) in loops.into_iter().filter(|l| wanted(l.0)) {
         measure(name, model, seconds, Pacing::Timer);
     }
     for pacing in [Pacing::Timer, Pacing::Precise, Pacing::BusyPoll] {
         let model = open(ArrivalLaw::Poisson { rate }, 256);
-        measure(
-            &format!("open, {rate}/s, {pacing:?}"),
-            model,
-            seconds,
-            pacing,
-        );
+        let name = format!("open, {rate}/s, {pacing:?}");
+        if wanted(&name) {
+            measure(&name, model, seconds, pacing);
+        }
     }
 }
 
@@ -57,20 +59,36 @@ fn measure(name: &str, model: ModelPlan, seconds: u64, pacing: Pacing) {
     options.pacing = pacing;
     options.cores = Cores::First;
     options.interval = std::time::Duration::from_secs(1);
-    let mut kept = Kept::default();
+    let mut sums = Sums::default();
     let driver = Arc::new(null::Null);
-    let end = run(driver, &plan, &options, &mut kept, &StopHandle::new()).expect("the run works");
-    let total = kept.total(0);
-    let gauges = kept.intervals.last().expect("an interval").gauges;
+    let end = run(driver, &plan, &options, &mut sums, &StopHandle::new()).expect("the run works");
+    let (total, gauges) = (sums.total, sums.last);
     let ok = end.phases[0].totals.ok;
     println!(
         "{name:28} {ok:9} ops  {:7.3} µs CPU/op  late p50 {:7.1} p90 {:7.1} p99 {:7.1} p99.9 {:8.1} \
-         max {:8.1} µs",
+         max {:8.1} µs  RSS {:4.1} MiB",
         gauges.load_cpu_ns as f64 / 1e3 / ok as f64,
         total.late.quantile_ns(0.5) as f64 / 1e3,
         total.late.quantile_ns(0.9) as f64 / 1e3,
         total.late.quantile_ns(0.99) as f64 / 1e3,
         total.late.quantile_ns(0.999) as f64 / 1e3,
         total.late.max_ns() as f64 / 1e3,
+        gauges.rss_bytes as f64 / f64::from(1 << 20),
     );
+}
+
+/// Keeps the sum of all intervals and the last readings.
+#[derive(Default)]
+struct Sums {
+    total: Tally,
+    last: Gauges,
+}
+
+impl RunSink for Sums {
+    fn event(&mut self, _: &Event) {}
+
+    fn interval(&mut self, interval: &Interval) {
+        self.total.merge(&interval.tally);
+        self.last = interval.gauges;
+    }
 }

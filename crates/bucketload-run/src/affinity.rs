@@ -8,8 +8,12 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 use crate::error::RunError;
 use crate::options::{Cores, RunOptions};
 
-/// The load threads of a run: one entry per thread, its core if it is pinned.
-pub(crate) fn layout(options: &RunOptions) -> Result<Vec<Option<usize>>, RunError> {
+/// The load threads of a run with `options`: one entry per thread, its core if it is pinned. A
+/// caller that starts the target itself keeps it off these cores.
+///
+/// # Errors
+/// When a core is asked for that this process may not use.
+pub fn layout(options: &RunOptions) -> Result<Vec<Option<usize>>, RunError> {
     let mask = usable_cores().map_err(RunError::Thread)?;
     // The count respects container CPU quotas, which the mask does not show.
     let quota = std::thread::available_parallelism().map_or(1, usize::from);
@@ -45,7 +49,10 @@ fn choose(
 }
 
 /// The cores that this process may run on, ascending.
-fn usable_cores() -> io::Result<Vec<usize>> {
+///
+/// # Errors
+/// When the kernel does not tell.
+pub fn usable_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&i| set.is_set(i)).collect())
 }

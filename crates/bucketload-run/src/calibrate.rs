@@ -14,10 +14,10 @@ use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::tally::{Interval, Tally};
 
 use crate::affinity;
+use crate::check::check_plan;
 use crate::error::RunError;
 use crate::options::RunOptions;
 use crate::phase::{RunContext, run_phase};
-use crate::run::check_plan;
 use crate::stop::StopHandle;
 
 /// Duration of the schedule against the null driver, nanoseconds.

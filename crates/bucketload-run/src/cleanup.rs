@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::own::{Claim, Marker, marker_key, open_control, read_marker};
+use crate::own::{Claim, Marker, marker_key, open_control, read_marker, timed};
 use crate::stop::{StopHandle, StopLevel};
 
 /// Delete requests that are under way at the same time.
@@ -30,10 +30,10 @@ const ATTEMPTS: u32 = 5;
 
 /// Evaluates a fallible call until it succeeds, fails for good or has been tried often enough.
 macro_rules! retry {
-    ($call:expr) => {{
+    ($timeout_ns:expr, $call:expr) => {{
         let mut attempt = 1;
         loop {
-            match $call.await {
+            match timed($timeout_ns, $call).await {
                 Err(error) if error.kind.is_retryable() && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(50 << attempt)).await;
                     attempt += 1;
@@ -77,9 +77,12 @@ pub(crate) async fn clean<D: Driver>(
     };
     let mut report = CleanupReport::default();
     let mut session = open_control(&**driver, plan).await.map_err(failed)?;
-    let marker = read_marker(&mut session, &options.bucket, &options.prefix)
-        .await
-        .map_err(failed)?;
+    let marker = timed(
+        plan.timeout_ns,
+        read_marker(&mut session, &options.bucket, &options.prefix),
+    )
+    .await
+    .map_err(failed)?;
     let Some(marker) = owned(marker, claim, options, &mut report) else {
         return Ok(report);
     };
@@ -95,11 +98,14 @@ pub(crate) async fn clean<D: Driver>(
     }
     for keyset in &plan.keysets {
         let prefix = format!("{}{}", options.prefix, keyset.prefix);
-        report.uploads +=
-            retry!(session.abort_uploads(&options.bucket, &prefix)).map_err(failed)?;
+        report.uploads += retry!(
+            plan.timeout_ns,
+            session.abort_uploads(&options.bucket, &prefix)
+        )
+        .map_err(failed)?;
     }
     let key = [marker_key(&options.prefix)];
-    retry!(session.delete_keys(&options.bucket, &key)).map_err(failed)?;
+    retry!(plan.timeout_ns, session.delete_keys(&options.bucket, &key)).map_err(failed)?;
     report.complete = true;
     if report.foreign > 0 {
         report.warnings.push(format!(
@@ -108,7 +114,7 @@ pub(crate) async fn clean<D: Driver>(
         ));
     }
     if marker.created_bucket || claim.is_some_and(|c| c.created_bucket) {
-        match session.delete_bucket(&options.bucket).await {
+        match timed(plan.timeout_ns, session.delete_bucket(&options.bucket)).await {
             Ok(()) => report.bucket_deleted = true,
             Err(error) if error.kind == ErrorKind::NotFound => report.bucket_deleted = true,
             Err(error) => report.warnings.push(format!(
@@ -159,7 +165,10 @@ async fn delete_objects<D: Driver>(
         if stop.level() == StopLevel::Abort {
             return Ok(true);
         }
-        let page = retry!(session.list_keys(&options.bucket, &options.prefix, after.as_deref()))?;
+        let page = retry!(
+            plan.timeout_ns,
+            session.list_keys(&options.bucket, &options.prefix, after.as_deref())
+        )?;
         let listed = page.keys.len();
         let mut own = page.keys;
         let markers = own.iter().filter(|key| **key == marker).count();
@@ -175,8 +184,9 @@ async fn delete_objects<D: Driver>(
                 None => open_control(&**driver, plan).await?,
             };
             let (sessions, bucket) = (Rc::clone(&sessions), options.bucket.clone());
+            let timeout_ns = plan.timeout_ns;
             deletions.spawn_local(async move {
-                retry!(session.delete_keys(&bucket, &own))?;
+                retry!(timeout_ns, session.delete_keys(&bucket, &own))?;
                 sessions.borrow_mut().push(session);
                 Ok(own.len() as u64)
             });

@@ -89,6 +89,11 @@ impl Intervals {
         self.start_ns = start_ns;
     }
 
+    /// Whether the phase has begun.
+    pub(crate) fn is_started(&self) -> bool {
+        self.start_ns > 0
+    }
+
     /// Takes a thread's tally of interval `index` (and of earlier ones that it did not deliver) and
     /// gives the memory back.
     pub(crate) fn add(
@@ -145,7 +150,8 @@ impl Intervals {
                 Some(drained) if is_last => drained.clamp(start_ns, start_ns + self.interval_ns),
                 _ => start_ns + self.interval_ns,
             };
-            if !(is_last && index > 0 && is_empty(&pending.tally)) {
+            let empty_rest = is_last && index > 0 && is_empty(&pending.tally);
+            if self.is_started() && !empty_rest {
                 let mut interval = Interval {
                     phase: self.phase,
                     index,
@@ -189,4 +195,123 @@ impl Intervals {
 
 fn is_empty(tally: &Tally) -> bool {
     tally.offered == 0 && tally.issued == 0 && tally.connects == 0 && tally.ended() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use bucketload_core::tally::{Interval, Tally};
+
+    use super::Intervals;
+    use crate::machine::Machine;
+    use crate::recorder::{INTERVALS_AHEAD, ThreadGauges};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    struct Fixture {
+        intervals: Intervals,
+        machine: Machine,
+        back: Vec<Receiver<Box<Tally>>>,
+        out: Vec<Interval>,
+    }
+
+    impl Fixture {
+        fn new(threads: usize) -> Self {
+            let (give, back) = (0..threads).map(|_| sync_channel(INTERVALS_AHEAD)).unzip();
+            let mut intervals = Intervals::new(3, SECOND, vec![100; threads], give);
+            intervals.start(5 * SECOND);
+            Self {
+                intervals,
+                machine: Machine::new(),
+                back,
+                out: Vec::new(),
+            }
+        }
+
+        fn add(&mut self, thread: usize, index: u64, offered: u64) {
+            let tally = Box::new(Tally {
+                offered,
+                ..Tally::new()
+            });
+            let gauges = ThreadGauges {
+                in_flight: offered,
+                sessions: 1,
+                cpu_ns: 10 * (index + 1),
+            };
+            self.intervals.add(thread, index, tally, gauges);
+        }
+
+        fn emit(&mut self, drained_ns: Option<u64>) {
+            let out = &mut self.out;
+            let keep = |interval: &Interval| out.push(interval.clone());
+            self.intervals.emit(&mut self.machine, drained_ns, keep);
+        }
+
+        fn offered(&self) -> Vec<u64> {
+            self.out.iter().map(|i| i.tally.offered).collect()
+        }
+    }
+
+    #[test]
+    fn an_interval_waits_for_all_threads_and_sums_them() {
+        let mut f = Fixture::new(2);
+        f.add(0, 0, 1);
+        f.add(0, 1, 2);
+        f.emit(None);
+        assert!(f.out.is_empty());
+        f.add(1, 0, 10);
+        f.emit(None);
+        assert_eq!(f.offered(), [11]);
+        let first = &f.out[0];
+        assert_eq!((first.phase, first.index), (3, 0));
+        assert_eq!((first.start_ns, first.end_ns), (5 * SECOND, 6 * SECOND));
+        let gauges = first.gauges;
+        assert_eq!((gauges.in_flight, gauges.sessions), (11, 2));
+        // Each position had used 100 ns in earlier phases and 10 in this interval.
+        assert_eq!(
+            (gauges.load_cpu_ns, gauges.busiest_thread_cpu_ns),
+            (220, 110)
+        );
+        assert!(
+            f.back[0].try_recv().unwrap().offered == 0,
+            "given back empty"
+        );
+        // Thread 1 delivers intervals 1 and 2 jointly and is done; thread 0 ends within 2.
+        f.add(1, 2, 20);
+        f.add(0, 2, 3);
+        f.intervals.done(0);
+        f.intervals.done(1);
+        f.emit(Some(7 * SECOND + 5));
+        assert_eq!(f.offered(), [11, 2, 23]);
+        assert_eq!(f.out[2].end_ns, 7 * SECOND + 5);
+        assert_eq!(f.intervals.totals.offered, 36);
+        assert_eq!(f.intervals.cpu_ns(), [130, 130]);
+    }
+
+    #[test]
+    fn an_empty_rest_after_the_last_boundary_is_no_interval() {
+        let mut f = Fixture::new(1);
+        f.add(0, 0, 4);
+        f.add(0, 1, 0);
+        f.intervals.done(0);
+        f.emit(Some(6 * SECOND + 1));
+        assert_eq!(f.offered(), [4]);
+    }
+
+    #[test]
+    fn behind_a_silent_thread_memory_is_bounded_and_nothing_is_lost() {
+        let mut f = Fixture::new(2);
+        for index in 0..10_000 {
+            f.add(0, index, 1);
+        }
+        assert_eq!(f.intervals.pending.len(), INTERVALS_AHEAD);
+        f.emit(None);
+        assert!(f.out.is_empty());
+        f.add(1, 9_999, 0);
+        f.intervals.done(0);
+        f.intervals.done(1);
+        f.emit(Some(6_000 * SECOND));
+        assert_eq!(f.offered().iter().sum::<u64>(), 10_000);
+    }
 }

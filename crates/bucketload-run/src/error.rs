@@ -93,3 +93,23 @@ pub enum RunError {
         error: OpError,
     },
 }
+
+impl RunError {
+    /// The program's exit code for this error: 2 usage or configuration, 3 target not usable, 4 run
+    /// aborted.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Options(_) | Self::Unsupported { .. } => 2,
+            Self::Unreachable(_)
+            | Self::NoBucket { .. }
+            | Self::Bucket { .. }
+            | Self::Foreign { .. } => 3,
+            Self::Session { .. }
+            | Self::Thread(_)
+            | Self::Panicked { .. }
+            | Self::Prepare { .. }
+            | Self::Cleanup { .. } => 4,
+        }
+    }
+}

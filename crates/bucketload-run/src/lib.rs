@@ -1,13 +1,35 @@
-//! Executes a plan: load threads, pacing, recording, phases.
+//! Executes a plan: load threads, pacing, recording, phases, ownership.
+//!
+//! ```text
+//!  run ── check ── preflight, marker (own) ── phase … phase ── clean-up ── RunEnd
+//!                                               │
+//!                     collector (the caller's thread): collect, machine ──▶ RunSink
+//!                        ▲ tallies at interval boundaries, failures        │
+//!                        │                                   commands ◀────┘ stop handle
+//!          ┌─────────────┴──────────────┐
+//!     load thread 0 …              load thread N: pinned, a runtime of its own, nothing shared
+//!          │
+//!      Shard: slots (deadlines) · recorder (tally) · keeper (intervals, timeouts, limits)
+//!          ├─ open work: Baton (schedule, idle workers, waits) + OpenWork tasks
+//!          └─ closed work: labour tasks, ThinkTimer
+//!                   └── both ──▶ perform: render, execute, retry, record
+//! ```
+//!
+//! Everything in a load thread is `Rc` and `Cell`; per operation there is no lock, no channel, no
+//! allocation and no timer. The generic parameter is the driver, so the path of an operation is
+//! statically dispatched.
 
 mod affinity;
 mod baton;
 mod calibrate;
+mod check;
 mod cleanup;
 mod clock;
 mod closed;
 mod collect;
 mod error;
+mod files;
+mod keeper;
 mod machine;
 mod open;
 mod options;
@@ -20,11 +42,14 @@ mod session;
 mod shard;
 mod slots;
 mod source;
+mod startup;
 mod stop;
 mod think;
 mod thread;
 mod timer;
+mod waits;
 
+pub use affinity::{layout, usable_cores};
 pub use calibrate::calibrate;
 pub use cleanup::CleanupReport;
 pub use clock::now_ns;

@@ -3,6 +3,8 @@
 //! The marker is a small object `<prefix>.bucketload-run.json` that names the run. Clean-up deletes
 //! objects only under a prefix that carries this run's marker.
 
+use std::time::Duration;
+
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::plan::Plan;
@@ -53,6 +55,60 @@ pub(crate) async fn open_control<D: Driver>(
     open_within(driver, worker, &mut Probe::new(now_ns), plan.timeout_ns).await
 }
 
+/// Bounds a call of the control plane by the plan's timeout.
+pub(crate) async fn timed<T>(
+    timeout_ns: u64,
+    call: impl Future<Output = Result<T, OpError>>,
+) -> Result<T, OpError> {
+    match tokio::time::timeout(Duration::from_nanos(timeout_ns), call).await {
+        Ok(result) => result,
+        Err(_) => Err(OpError::new(
+            ErrorKind::Timeout,
+            format!("no complete answer within {} ms", timeout_ns / 1_000_000),
+        )),
+    }
+}
+
+/// Puts a failed step of the preflight into words.
+fn failed<'a>(
+    options: &'a RunOptions,
+    step: &'static str,
+) -> impl FnOnce(OpError) -> RunError + use<'a> {
+    move |error| match error.kind {
+        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => RunError::Unreachable(error),
+        _ => RunError::Bucket {
+            bucket: options.bucket.clone(),
+            step,
+            error,
+        },
+    }
+}
+
+/// Checks that the target is reachable and the bucket usable, without writing anything.
+pub(crate) async fn preflight<D: Driver>(
+    driver: &D,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    let mut session = open_control(driver, plan)
+        .await
+        .map_err(RunError::Unreachable)?;
+    find_bucket(&mut session, plan, options).await
+}
+
+async fn find_bucket<S: Admin>(
+    session: &mut S,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    match timed(plan.timeout_ns, session.head_bucket(&options.bucket)).await {
+        Err(error) if error.kind == ErrorKind::NotFound => Err(RunError::NoBucket {
+            bucket: options.bucket.clone(),
+        }),
+        result => result.map_err(failed(options, "looking it up")),
+    }
+}
+
 /// Checks that the target is reachable and usable and marks the prefix as this run's.
 pub(crate) async fn claim<D: Driver>(
     driver: &D,
@@ -60,44 +116,32 @@ pub(crate) async fn claim<D: Driver>(
     options: &RunOptions,
 ) -> Result<Claim, RunError> {
     let bucket = &options.bucket;
-    let failed = |step: &'static str| {
-        move |error: OpError| RunError::Bucket {
-            bucket: bucket.clone(),
-            step,
-            error,
-        }
-    };
+    let failed = |step| failed(options, step);
     let mut session = open_control(driver, plan)
         .await
         .map_err(RunError::Unreachable)?;
     let created_bucket = if options.create_bucket {
-        session
-            .ensure_bucket(bucket)
+        timed(plan.timeout_ns, session.ensure_bucket(bucket))
             .await
             .map_err(failed("creating it"))?
     } else {
-        match session.head_bucket(bucket).await {
-            Ok(()) => false,
-            Err(error) if error.kind == ErrorKind::NotFound => {
-                return Err(RunError::NoBucket {
-                    bucket: bucket.clone(),
-                });
-            }
-            Err(error) if matches!(error.kind, ErrorKind::Connect | ErrorKind::Tls) => {
-                return Err(RunError::Unreachable(error));
-            }
-            Err(error) => return Err(failed("looking it up")(error)),
-        }
+        find_bucket(&mut session, plan, options).await?;
+        false
     };
     let marker = marker_key(&options.prefix);
-    let page = session
-        .list_keys(bucket, &options.prefix, None)
-        .await
-        .map_err(failed("listing the prefix"))?;
+    let page = timed(
+        plan.timeout_ns,
+        session.list_keys(bucket, &options.prefix, None),
+    )
+    .await
+    .map_err(failed("listing the prefix"))?;
     let owner = match page.keys.contains(&marker) {
-        true => read_marker(&mut session, bucket, &options.prefix)
-            .await
-            .map_err(failed("reading the ownership marker"))?,
+        true => timed(
+            plan.timeout_ns,
+            read_marker(&mut session, bucket, &options.prefix),
+        )
+        .await
+        .map_err(failed("reading the ownership marker"))?,
         false => None,
     };
     let own = owner.as_ref().is_some_and(|m| m.run_id == options.run_id);
@@ -116,12 +160,10 @@ pub(crate) async fn claim<D: Driver>(
             created_bucket: created_bucket || owner.is_some_and(|m| m.created_bucket),
         };
         let body = serde_json::to_vec_pretty(&content).expect("strings and a flag are valid JSON");
-        session
-            .put_small(bucket, &marker, &body)
+        timed(plan.timeout_ns, session.put_small(bucket, &marker, &body))
             .await
             .map_err(failed("writing the ownership marker"))?;
-        let read = session
-            .get_small(bucket, &marker)
+        let read = timed(plan.timeout_ns, session.get_small(bucket, &marker))
             .await
             .map_err(failed("reading the ownership marker back"))?;
         if read != body {

@@ -16,13 +16,14 @@ use tokio::sync::watch;
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
+use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
-use crate::thread::{Command, ThreadSetup, load_thread};
+use crate::thread::{ThreadSetup, load_thread};
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.
 const LEAD_NS: u64 = 20_000_000;
@@ -74,6 +75,10 @@ pub(crate) fn run_phase<D: Driver>(
     context.cpu_base = load.intervals.cpu_ns();
     // A panic is the cause of whatever the collector noticed.
     let outcome = joined.and(outcome);
+    if !load.intervals.is_started() {
+        // Nobody was told that it began.
+        return outcome;
+    }
     let now = now_ns();
     let (at_ns, end, drained_ns) = match &outcome {
         Ok(summary) => (summary.at_ns, summary.end, summary.drained_ns),
@@ -202,7 +207,8 @@ impl Load {
                     self.check_alive()?;
                 }
             }
-            if ready == self.threads.len() && start_ns == 0 {
+            // A phase that is stopped before its start never begins.
+            if ready == self.threads.len() && start_ns == 0 && end.is_none() {
                 start_ns = now_ns() + LEAD_NS;
                 self.intervals.start(start_ns);
                 sink.event(&Event::PhaseStarted {
@@ -244,6 +250,9 @@ impl Load {
         if plan.kind == PhaseKind::Prepare && end.is_none() {
             self.check_preparation(true)?;
         }
+        if start_ns == 0 {
+            start_ns = now_ns();
+        }
         let done = || self.done.iter().flatten();
         let last_due_ns = done().map(|d| d.last_due_ns).max().unwrap_or(0);
         let time_end = start_ns.saturating_add(plan.limits.duration_ns);
@@ -263,7 +272,7 @@ impl Load {
                 PhaseEnd::TimeLimit => time_end,
                 _ => last_due_ns.max(start_ns),
             },
-            drained_ns: self.drained_ns().unwrap_or(0).max(start_ns),
+            drained_ns: self.drained_ns().unwrap_or(start_ns).max(start_ns),
             end,
             totals: self.intervals.totals,
         })

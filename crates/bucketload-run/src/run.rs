@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
-use bucketload_core::driver::{Capabilities, Driver};
-use bucketload_core::op::OpClass;
+use bucketload_core::driver::Driver;
 use bucketload_core::payload::Arena;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
 use crate::affinity;
+use crate::check::{check_capabilities, check_generators, check_plan, most_sessions};
 use crate::cleanup::{CleanupReport, clean};
 use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
 use crate::error::RunError;
+use crate::files;
 use crate::machine::Machine;
 use crate::options::RunOptions;
-use crate::own::{Claim, claim};
+use crate::own::{Claim, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::stop::{StopHandle, StopLevel};
 
@@ -55,6 +57,7 @@ pub fn run<D: Driver>(
     options.check()?;
     check_plan(plan, options)?;
     check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
     let control = Control::new()?;
@@ -65,6 +68,13 @@ pub fn run<D: Driver>(
         cleanup: None,
         cores: context.layout.clone(),
     };
+    if let Some(message) = files::allow(most_sessions(plan, options)) {
+        sink.event(&Event::Warning { message });
+    }
+    let has_load = plan.phases.iter().any(|p| !p.works.is_empty());
+    if has_load && !plan.phases.iter().any(|p| p.kind == PhaseKind::Init) {
+        control.unless_aborted(stop, preflight(&*driver, plan, options))?;
+    }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
     for (index, phase) in plan.phases.iter().enumerate() {
@@ -75,13 +85,13 @@ pub fn run<D: Driver>(
         }
         let outcome = match phase.kind {
             PhaseKind::Prepare | PhaseKind::Run => run_phase(&driver, &mut context, index, sink),
-            PhaseKind::Init => control.phase(index, sink, async {
+            PhaseKind::Init => control.phase(index, sink, stop, async {
                 let claim = claim(&*driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;
                 claimed = Some(claim);
                 Ok(PhaseEnd::Complete)
             }),
-            PhaseKind::Cleanup => control.phase(index, sink, async {
+            PhaseKind::Cleanup => control.phase(index, sink, stop, async {
                 let cleaned = clean(&driver, plan, options, claimed.as_ref(), stop).await?;
                 let aborted = !cleaned.complete && stop.level() == StopLevel::Abort;
                 end.cleanup = Some(cleaned);
@@ -149,11 +159,26 @@ impl Control {
             .map_err(RunError::Thread)
     }
 
+    /// Runs `body`, but leaves it when the user aborts the run; `None` then.
+    fn unless_aborted<T>(
+        &self,
+        stop: &StopHandle,
+        body: impl Future<Output = Result<T, RunError>>,
+    ) -> Result<Option<T>, RunError> {
+        LocalSet::new().block_on(&self.0, async {
+            tokio::select! {
+                outcome = body => outcome.map(Some),
+                () = aborted(stop) => Ok(None),
+            }
+        })
+    }
+
     /// Runs a phase that consists of `body`.
     fn phase(
         &self,
         index: usize,
         sink: &mut dyn RunSink,
+        stop: &StopHandle,
         body: impl Future<Output = Result<PhaseEnd, RunError>>,
     ) -> Result<PhaseSummary, RunError> {
         let phase = u16::try_from(index).unwrap_or(u16::MAX);
@@ -162,7 +187,9 @@ impl Control {
             phase,
             at_ns: start_ns,
         });
-        let outcome = LocalSet::new().block_on(&self.0, body);
+        let outcome = self
+            .unless_aborted(stop, body)
+            .map(|end| end.unwrap_or(PhaseEnd::Aborted));
         let now = now_ns();
         let end = *outcome.as_ref().unwrap_or(&PhaseEnd::Aborted);
         sink.event(&Event::PhaseEnded {
@@ -182,75 +209,9 @@ impl Control {
     }
 }
 
-/// Refuses plans that no run can carry out; a resolved plan passes.
-pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
-    let refuse = |text: String| Err(RunError::Options(text));
-    if plan.timeout_ns == 0 || plan.retry.max_attempts == 0 {
-        return refuse("the timeout and the number of attempts must be at least 1".to_owned());
+/// Returns once the user has asked twice to stop.
+async fn aborted(stop: &StopHandle) {
+    while stop.level() < StopLevel::Abort {
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let makes_buckets = |class| matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket);
-    for phase in &plan.phases {
-        let load = matches!(phase.kind, PhaseKind::Prepare | PhaseKind::Run);
-        if load && (phase.works.is_empty() || phase.works.iter().any(|w| w.mix.is_empty())) {
-            return refuse(format!("phase `{}` has no work to do", phase.name));
-        }
-        let limits = phase.limits;
-        if load && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
-            return refuse(format!(
-                "phase `{}` has no limit and would never end; set a time, operation or byte limit",
-                phase.name
-            ));
-        }
-        for work in &phase.works {
-            if let ModelPlan::Open { max_in_flight, .. } = work.model
-                && max_in_flight < options.share.of
-            {
-                return refuse(format!(
-                    "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
-                     agent needs at least one",
-                    work.name, options.share.of
-                ));
-            }
-            if let Some(entry) = work.mix.iter().find(|entry| makes_buckets(entry.class)) {
-                return refuse(format!(
-                    "work `{}` contains {}: works run inside one bucket, which they may neither \
-                     make nor delete",
-                    work.name, entry.class
-                ));
-            }
-            if matches!(work.model, ModelPlan::Closed { workers: 0, .. }) {
-                return refuse(format!("work `{}` has no workers", work.name));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses what the driver cannot do, before anything is written.
-fn check_capabilities(
-    plan: &Plan,
-    capabilities: &Capabilities,
-    driver: &str,
-) -> Result<(), RunError> {
-    let mut missing: Vec<&str> = plan
-        .phases
-        .iter()
-        .flat_map(|phase| &phase.works)
-        .flat_map(|work| &work.mix)
-        .map(|entry| entry.class)
-        .filter(|class| !capabilities.classes.contains(class))
-        .map(|class| class.name())
-        .collect();
-    missing.sort_unstable();
-    missing.dedup();
-    if plan.verify && !capabilities.verify {
-        missing.push("verification");
-    }
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(RunError::Unsupported {
-        driver: driver.to_owned(),
-        what: missing.join(", "),
-    })
 }

@@ -11,15 +11,10 @@
 //!                 └──────────────────────────────────────────────────────────┘
 //! ```
 
-use std::any::Any;
-use std::cell::{Cell, OnceCell, RefCell};
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::task::Poll;
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Op;
@@ -31,11 +26,11 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
-use crate::error::RunError;
 use crate::options::{Pacing, Share};
 use crate::recorder::{Done, Message, Recorder};
 use crate::slots::Slots;
 use crate::source::Source;
+use crate::startup::Startup;
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
@@ -63,9 +58,6 @@ impl Shared {
     }
 }
 
-/// What a panic carries.
-type Panic = Box<dyn Any + Send>;
-
 /// The state of one load thread in one phase.
 pub(crate) struct Shard {
     pub(crate) shared: Arc<Shared>,
@@ -85,15 +77,7 @@ pub(crate) struct Shard {
     pub(crate) last_due_ns: Cell<u64>,
     byte_limit_hit: Cell<bool>,
     workers: Cell<u32>,
-    /// Closed-loop sessions that are being opened before the start.
-    opening: Cell<usize>,
-    open_error: RefCell<Option<OpError>>,
-    /// Whether a closed-loop worker is without a session.
-    worker_missing: Cell<bool>,
-    /// Whether closed-loop workers may begin.
-    released: Cell<bool>,
-    /// Payload of the first panic in a task of the thread.
-    panic: Cell<Option<Panic>>,
+    pub(crate) startup: Startup,
     main: Notify,
 }
 
@@ -112,11 +96,7 @@ impl Shard {
             last_due_ns: Cell::new(0),
             byte_limit_hit: Cell::new(false),
             workers: Cell::new(0),
-            opening: Cell::new(0),
-            open_error: RefCell::new(None),
-            worker_missing: Cell::new(false),
-            released: Cell::new(false),
-            panic: Cell::new(None),
+            startup: Startup::default(),
             main: Notify::new(),
         }
     }
@@ -140,58 +120,6 @@ impl Shard {
         self.workers.set(n + 1);
         let (threads, thread) = (self.shared.threads, self.thread);
         u32::try_from(n as usize * threads + thread).unwrap_or(u32::MAX)
-    }
-
-    /// One more session is being opened before the start.
-    pub(crate) fn opening_begun(&self) {
-        self.opening.set(self.opening.get() + 1);
-    }
-
-    /// A closed-loop worker's session was opened before the start, or failed to.
-    pub(crate) fn opening_ended(&self, error: Option<OpError>) {
-        self.opening.set(self.opening.get() - 1);
-        if let Some(error) = error {
-            self.worker_missing.set(true);
-            self.note_open_error(error);
-        }
-        self.wake_main();
-    }
-
-    /// Remembers the first session that could not be opened.
-    pub(crate) fn note_open_error(&self, error: OpError) {
-        self.open_error.borrow_mut().get_or_insert(error);
-    }
-
-    /// Whether sessions for the start are still being opened.
-    pub(crate) fn is_opening(&self) -> bool {
-        self.opening.get() > 0 || self.batons().iter().any(|b| b.is_connecting())
-    }
-
-    /// Why the phase cannot start, if it cannot: a closed-loop worker has no session, or an open
-    /// work has none at all.
-    pub(crate) fn open_error(&self) -> Option<RunError> {
-        let error = self.open_error.take()?;
-        let lacking = self.worker_missing.get() || self.batons().iter().any(|b| b.sessions() == 0);
-        lacking.then(|| RunError::Session {
-            open: self.sessions.get(),
-            error,
-        })
-    }
-
-    /// Lets closed-loop workers begin.
-    pub(crate) fn release(&self) {
-        if !self.released.replace(true) {
-            self.slots.wake_all();
-        }
-    }
-
-    /// Waits for the start of the phase.
-    pub(crate) async fn started(&self) {
-        poll_fn(|_| match self.released.get() {
-            false => Poll::Pending,
-            true => Poll::Ready(()),
-        })
-        .await;
     }
 
     /// The batons of the thread's open works.
@@ -329,31 +257,6 @@ impl Shard {
             baton.finish();
         }
         self.slots.cancel_all();
-    }
-
-    /// Runs `task` on the thread. A runtime swallows the panics of its tasks; here they are kept for
-    /// [`Shard::resume_panic`], because a run that lost a worker must not go on.
-    pub(crate) fn spawn(this: &Rc<Self>, task: impl Future<Output = ()> + 'static) {
-        let shard = Rc::clone(this);
-        tokio::task::spawn_local(async move {
-            let mut task = pin!(task);
-            poll_fn(|cx| {
-                let poll = AssertUnwindSafe(|| task.as_mut().poll(cx));
-                catch_unwind(poll).unwrap_or_else(|payload| {
-                    shard.panic.set(Some(payload));
-                    shard.wake_main();
-                    Poll::Ready(())
-                })
-            })
-            .await;
-        });
-    }
-
-    /// Panics when a task of the thread has.
-    pub(crate) fn resume_panic(&self) {
-        if let Some(payload) = self.panic.take() {
-            resume_unwind(payload);
-        }
     }
 
     /// Makes the thread's main task look whether the phase is complete.

@@ -4,15 +4,12 @@
 //!  pin, timer slack ─▶ open sessions ─▶ Ready ─▶ wait for the start ─▶ workers run ─▶ drain ─▶ Done
 //!                                                    keeper: intervals, timeouts, limits, commands
 //! ```
-//!
-//! The keeper is the thread's main task. It sleeps until the next interval boundary, the earliest
-//! possible timeout, the end of offering or of the drain, whichever comes first.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::time::Duration;
 
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::{ArrivalLaw, ModelPlan};
@@ -25,6 +22,7 @@ use crate::baton::Baton;
 use crate::clock::now_ns;
 use crate::closed::{self, Place, places};
 use crate::error::RunError;
+use crate::keeper::{Command, keep};
 use crate::open::OpenWork;
 use crate::options::Pacing;
 use crate::recorder::{Message, Recorder, empty_tally};
@@ -36,15 +34,6 @@ use crate::timer::DueTimer;
 
 /// Closed-loop sessions that a thread opens at the same time.
 const OPENING: usize = 64;
-
-/// What the collector wants of the load threads; only the latest value counts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Command {
-    /// Start of the phase, nanoseconds since the epoch; 0 = not yet.
-    pub(crate) start_ns: u64,
-    /// Whether to end early.
-    pub(crate) level: StopLevel,
-}
 
 /// What a load thread is made of.
 pub(crate) struct ThreadSetup<D> {
@@ -68,7 +57,13 @@ pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
             .build()
     });
     let outcome = match runtime {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, serve(setup)),
+        // The main future of a local set is polled at each wake of the thread; a task is not.
+        Ok(runtime) => LocalSet::new().block_on(&runtime, async {
+            match spawn_local(serve(setup)).await {
+                Ok(outcome) => outcome,
+                Err(error) => resume_unwind(error.into_panic()),
+            }
+        }),
         Err(error) => Err(RunError::Thread(error)),
     };
     if let Err(error) = outcome {
@@ -252,74 +247,6 @@ fn initial_sessions(arrival: &ArrivalLaw, threads: u32) -> usize {
     };
     // A cast of a float saturates.
     ((peak / f64::from(threads)) as usize).clamp(4, 256)
-}
-
-/// Watches over the phase until nothing is left to do.
-async fn keep(shard: &Shard, commands: &mut watch::Receiver<Command>) {
-    let limits = shard.shared.phase_plan().limits;
-    let timeout_ns = shard.shared.plan.timeout_ns;
-    let mut sweep_ns = 0;
-    let mut abandoned = false;
-    let mut collector_gone = false;
-    if shard.shared.pacing == Pacing::BusyPoll {
-        // Keeps the thread from sleeping, also while closed-loop workers wait for answers.
-        spawn_local(async {
-            loop {
-                tokio::task::yield_now().await;
-            }
-        });
-    }
-    loop {
-        shard.resume_panic();
-        let now = now_ns();
-        let command = *commands.borrow_and_update();
-        if shard.start_ns.get() == 0 && command.start_ns > 0 {
-            // Ahead of the instant: the leaders wait for it with their own, finer timers.
-            shard.start(command.start_ns);
-            sweep_ns = now.saturating_add(timeout_ns);
-        }
-        let started = shard.start_ns.get() > 0;
-        if command.level >= StopLevel::Finish || collector_gone {
-            if !started {
-                return;
-            }
-            shard.close(now);
-        }
-        let cutoff = shard.cutoff_ns.get();
-        let drain_end = cutoff.saturating_add(limits.drain_ns);
-        let give_up = command.level == StopLevel::Abort || collector_gone || now >= drain_end;
-        if started {
-            if now >= shard.start_ns.get() {
-                shard.release();
-            }
-            shard.tick(now);
-            if give_up && !abandoned {
-                shard.abandon(now);
-                abandoned = true;
-            }
-            if shard.is_complete(now) {
-                return;
-            }
-            if now >= sweep_ns {
-                sweep_ns = shard.slots.sweep(now, timeout_ns);
-            }
-        }
-        let wake_ns = if !started {
-            u64::MAX
-        } else if now < shard.start_ns.get() {
-            shard.start_ns.get()
-        } else {
-            let end = if now < cutoff { cutoff } else { drain_end };
-            let end = if abandoned { u64::MAX } else { end };
-            end.min(sweep_ns).min(shard.recorder.boundary())
-        };
-        let pause = Duration::from_nanos(wake_ns.saturating_sub(now_ns()));
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = shard.woken() => {}
-            changed = commands.changed(), if !collector_gone => collector_gone = changed.is_err(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -182,22 +182,33 @@ fn nothing_is_allocated_per_operation_or_interval() {
 
 #[test]
 fn arrivals_are_taken_punctually() {
-    for pacing in [Pacing::Timer, Pacing::Precise, Pacing::BusyPoll] {
+    // Of a thread that never sleeps, a busy machine takes the core away for most of the time.
+    let judged = [
+        (Pacing::Timer, 0.25),
+        (Pacing::Precise, 0.25),
+        (Pacing::BusyPoll, 0.05),
+    ];
+    for (pacing, share) in judged {
         let plan = one(
             open(ArrivalLaw::Poisson { rate: 2_000.0 }, 64),
             online(),
-            for_ms(700),
+            for_ms(400),
         );
         let options = RunOptions {
             pacing,
             ..options(1)
         };
-        let mut kept = Kept::default();
-        let driver = Arc::new(Null);
-        run(driver, &plan, &options, &mut kept, &StopHandle::new()).unwrap();
-        let late = kept.total(0).late;
-        // Quiet machine: 25 µs. A timer of the runtime itself would have a median of 600 µs.
-        assert!(late.quantile_ns(0.25) < 400_000, "{pacing:?} {late:?}");
+        // A busy machine can make any single run late; it does not make five of them late.
+        let late = (0..5).map(|_| {
+            let mut kept = Kept::default();
+            let stop = StopHandle::new();
+            run(Arc::new(Null), &plan, &options, &mut kept, &stop).unwrap();
+            kept.total(0).late.quantile_ns(share)
+        });
+        // Quiet machine: 25 µs and less. With a timer of the runtime itself a quarter would be
+        // within 300 µs and half within 600.
+        let mut punctual = late.skip_while(|late| *late > 200_000);
+        assert!(punctual.next().is_some(), "{pacing:?}");
     }
 }
 
@@ -215,7 +226,7 @@ fn calibration_tells_rate_ceiling_and_cost() {
     assert!(open.null_ops_per_s > 10_000.0, "{open:?}");
     assert!(open.null_p99_ns > 1_000, "{open:?}");
     assert!(
-        (50.0..100_000.0).contains(&open.null_cpu_ns_per_op),
+        (20.0..10_000.0).contains(&open.null_cpu_ns_per_op),
         "{open:?}"
     );
     let plan = one(closed(4), online(), for_ops(10));

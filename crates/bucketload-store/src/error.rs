@@ -166,3 +166,20 @@ impl StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_quota_are_insufficient_storage() {
+        let error = |number| StoreError::system("x", io::Error::from_raw_os_error(number));
+        for number in [libc::ENOSPC, libc::EDQUOT] {
+            assert_eq!(error(number).code(), "InsufficientStorage");
+        }
+        for number in [libc::EACCES, libc::EPERM, libc::EROFS] {
+            assert_eq!(error(number).code(), "AccessDenied");
+        }
+        assert_eq!(error(libc::EIO).code(), "InternalError");
+    }
+}

@@ -16,9 +16,9 @@ mod multipart;
 pub mod names;
 mod null;
 mod object;
+pub mod posix;
 #[cfg(feature = "server")]
 pub mod server;
-pub mod posix;
 mod types;
 
 pub use api::{MAX_PARTS, ObjectUpload, PartUpload, Store, Write};

@@ -16,7 +16,7 @@ fn write(store: &dyn Store, key: &str, version: u8) {
         // Some metadata do not fit into an attribute.
         user: vec![(
             "v".to_owned(),
-            "x".repeat(if version % 7 == 0 { 70_000 } else { 1 }),
+            "x".repeat(if version.is_multiple_of(7) { 70_000 } else { 1 }),
         )],
         ..Headers::default()
     };

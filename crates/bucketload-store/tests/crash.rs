@@ -30,7 +30,11 @@ fn commit(version: u8) -> Commit {
         // Every third version has metadata that do not fit into an attribute.
         user: vec![(
             "v".to_owned(),
-            "x".repeat(if version % 3 == 0 { 70_000 } else { 10 }),
+            "x".repeat(if version.is_multiple_of(3) {
+                70_000
+            } else {
+                10
+            }),
         )],
         ..Headers::default()
     };

@@ -4,7 +4,7 @@
 mod common;
 
 use bucketload_wire::listen::Port;
-use bucketload_wire::{Conn, Error, SendEnd, Sock, Step};
+use bucketload_wire::{Conn, Error, SendEnd, Sock, Step, http};
 use common::{body, byte, line, loopback, pair, poll_once, run};
 
 #[test]
@@ -377,6 +377,44 @@ fn busy_polling_receives_the_same() {
             a.discard(3_000_000).await.unwrap();
         }
         drop(a);
+        server.await.unwrap();
+    });
+}
+
+#[test]
+fn a_body_is_sent_after_the_interim_answer() {
+    run(async {
+        let (mut a, mut b) = pair().await;
+        let server = tokio::task::spawn_local(async move {
+            let request = |bytes: &[u8]| -> Result<_, Error> {
+                let head = http::parse_request(bytes, |request| {
+                    (request.len, request.expect_continue, request.body)
+                })?;
+                Ok(match head {
+                    None => Step::More(0),
+                    Some((len, expects, body)) => Step::Done(len, (expects, body)),
+                })
+            };
+            let head = b.recv_with(request).await.unwrap();
+            assert_eq!(head, (true, http::Body::Length(5)));
+            b.send(http::CONTINUE, b"").await.unwrap();
+            b.discard(5).await.unwrap();
+            b.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"")
+                .await
+                .unwrap();
+        });
+        let head = b"PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
+        let answer = |bytes: &[u8]| -> Result<_, Error> {
+            Ok(match http::parse_response(bytes, false, |_, _| {})? {
+                None => Step::More(0),
+                Some(head) => Step::Done(head.len, head),
+            })
+        };
+        a.send(head, b"").await.unwrap();
+        a.readable().await.unwrap();
+        assert!(a.recv_with(answer).await.unwrap().is_interim());
+        a.send(b"", b"12345").await.unwrap();
+        assert_eq!(a.recv_with(answer).await.unwrap().status, 200);
         server.await.unwrap();
     });
 }

@@ -12,6 +12,9 @@
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
 //! ```
 //!
+//! All of it rests on [`rng`] (Philox streams) and [`elementary`] (exponential and logarithm with the
+//! same bits everywhere), so that agents on different machines agree on every operation.
+//!
 //! Nothing here grows with the number of objects or operations: a population of 10^9 objects costs
 //! the same memory as one of 10^3.
 

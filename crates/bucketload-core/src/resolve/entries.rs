@@ -86,8 +86,12 @@ impl Lower<'_> {
         };
         let largest = size.as_ref().map_or(set.plan.size.max, |size| size.max);
         if class == OpClass::Put && largest > defaults::MAX_SINGLE_PUT {
+            let owner = match &size {
+                Some(_) => path.to_owned(),
+                None => format!("keysets.{}", set.plan.name),
+            };
             self.error(
-                path,
+                &format!("{owner}.size"),
                 "objects above 5 GiB cannot be written by one PUT",
                 "use multipart-put, or clamp the size law with max=5GiB",
             );

@@ -30,14 +30,16 @@ impl RunPhase {
 
     /// Path in the workload of a plan's field such as `phases[1].works[0].mix[2].keys`.
     pub(super) fn path_of(&self, work: usize, plan_field: &str) -> String {
-        let entry = plan_field
-            .split_once("mix[")
-            .and_then(|(_, rest)| rest.split_once(']')?.0.parse::<usize>().ok());
-        let entry = entry.and_then(|index| self.paths.get(work)?.1.get(index));
-        match entry {
-            Some(path) => path.clone(),
-            None => self.work_path(work).to_owned(),
-        }
+        let entry = plan_field.split_once("mix[").and_then(|(_, rest)| {
+            let (index, field) = rest.split_once(']')?;
+            let path = self.paths.get(work)?.1.get(index.parse::<usize>().ok()?)?;
+            // The field of the entry, without what the plan has inside.
+            match field.trim_start_matches('.').split(['.', '[']).next() {
+                None | Some("") => Some(path.clone()),
+                Some(field) => Some(format!("{path}.{field}")),
+            }
+        });
+        entry.unwrap_or_else(|| self.work_path(work).to_owned())
     }
 
     /// The mix entries of all works, each with its path.

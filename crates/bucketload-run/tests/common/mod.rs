@@ -188,7 +188,14 @@ impl Driver for Scripted {
         }
     }
 
-    async fn open(&self, _: WorkerId, probe: &mut Probe) -> Result<ScriptedSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<ScriptedSession, OpError> {
+        if worker.thread == u16::MAX {
+            // The control plane's session is not one of the load's.
+            return Ok(ScriptedSession {
+                inner: Arc::clone(&self.0),
+                number: u32::MAX,
+            });
+        }
         if !self.0.open_delay.is_zero() {
             tokio::time::sleep(self.0.open_delay).await;
         }

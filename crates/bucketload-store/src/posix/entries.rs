@@ -17,6 +17,16 @@ pub(super) enum Kind {
     Other,
 }
 
+impl Kind {
+    pub(super) const fn of(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A directory entry.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -46,12 +56,7 @@ pub(super) fn for_each(
                 Err(_) => continue,
             };
         }
-        let kind = match file_type {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            _ => Kind::Other,
-        };
-        if !visit(name, kind) {
+        if !visit(name, Kind::of(file_type)) {
             break;
         }
     }

@@ -1,117 +1,24 @@
 //! Listing: a walk of the tree in byte order of the keys that reads only directories which can
 //! hold keys of the page.
 //!
-//! Within a directory the entries are ordered by what they contribute to the key: a file by its
-//! name, a directory by its name and `/`. A directory is also a candidate for the object of its own
-//! name (`%self`). [`Gathering`] keeps the smallest candidates only, so that memory is bounded; a
-//! directory with more is read again from where the walk has come to. A subtree that lies wholly in
-//! one common prefix is not walked: one object in it suffices.
+//! Per directory, `gather` picks the entries that the page may need, from `index` if the directory
+//! is large; one with more of them is looked at again from where the walk has come to. A subtree
+//! that lies wholly in one common prefix is not walked: one object in it suffices.
 
 use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
 
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::entries::{self, Kind};
 use super::escape::{Name, Place, directory_of_prefix, read_name};
+use super::gather::{Candidate, Gathering};
+use super::index::{INDEX_FROM, Indexes};
 use super::tree::Tree;
 use crate::error::{Result, StoreError};
 use crate::listing::{after_prefix, common_prefix, lower_bound};
 use crate::types::{ListEntry, ListRequest, Listing};
-
-/// Candidates kept of one directory. More than a page, so that one reading usually serves a page
-/// even if some candidates turn out not to be objects.
-const KEPT: usize = 4096;
-
-/// An entry that may contribute to the page.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
-    /// The key, or the beginning of all keys of the subtree.
-    key: String,
-    /// Whether it is a subtree.
-    subtree: bool,
-}
-
-/// The smallest candidates of a directory that are not below the bound.
-struct Gathering<'a> {
-    request: &'a ListRequest<'a>,
-    lower: &'a [u8],
-    candidates: Vec<Candidate>,
-    /// Candidates from this one on were dropped.
-    ceiling: Option<Candidate>,
-}
-
-impl<'a> Gathering<'a> {
-    const fn new(request: &'a ListRequest<'a>, lower: &'a [u8]) -> Self {
-        Self {
-            request,
-            lower,
-            candidates: Vec::new(),
-            ceiling: None,
-        }
-    }
-
-    /// Whether keys that begin with `start` can be wanted.
-    fn reaches(&self, start: &str) -> bool {
-        let prefix = self.request.prefix;
-        (start.starts_with(prefix) || prefix.starts_with(start))
-            && after_prefix(start).as_slice() > self.lower
-    }
-
-    fn add(&mut self, key: String, subtree: bool) {
-        let relevant = if subtree {
-            self.reaches(&key)
-        } else {
-            key.starts_with(self.request.prefix) && key.as_bytes() >= self.lower
-        };
-        if !relevant {
-            return;
-        }
-        let candidate = Candidate { key, subtree };
-        if self
-            .ceiling
-            .as_ref()
-            .is_some_and(|ceiling| candidate >= *ceiling)
-        {
-            return;
-        }
-        self.candidates.push(candidate);
-        if self.candidates.len() >= 2 * KEPT {
-            self.sort();
-            if self.candidates.len() > KEPT {
-                self.ceiling = Some(self.candidates[KEPT].clone());
-                self.candidates.truncate(KEPT);
-            }
-        }
-    }
-
-    /// Adds an entry of the directory that stands for `directory`.
-    fn add_entry(&mut self, directory: &str, component: &str, kind: Kind) {
-        let mut key = [directory, component].concat();
-        let common = common_prefix(&key, self.request.prefix, self.request.delimiter);
-        match (kind, common) {
-            (Kind::File, None) => self.add(key, false),
-            (Kind::File, Some(common)) => {
-                // A file proves that its common prefix has an object; one candidate suffices.
-                let common = common.to_owned();
-                self.add(common, false);
-            }
-            (Kind::Directory, common) => {
-                // An object `%self` in the directory belongs to the same common prefix as the rest.
-                if common.is_none() {
-                    self.add(key.clone(), false);
-                }
-                key.push('/');
-                self.add(key, true);
-            }
-            (Kind::Other, _) => {}
-        }
-    }
-
-    fn sort(&mut self) {
-        self.candidates.sort_unstable();
-        self.candidates.dedup();
-    }
-}
 
 fn failed(error: Errno) -> StoreError {
     StoreError::system("listing a bucket", error)
@@ -125,6 +32,7 @@ const fn is_absent(error: Errno) -> bool {
 /// A walk that fills one page.
 struct Walk<'a> {
     tree: &'a Tree,
+    indexes: &'a Indexes,
     bucket: &'a str,
     request: &'a ListRequest<'a>,
     /// Keys below this are done.
@@ -137,9 +45,15 @@ struct Walk<'a> {
 ///
 /// # Errors
 /// [`StoreError::Io`].
-pub(super) fn list(tree: &Tree, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
+pub(super) fn list(
+    tree: &Tree,
+    indexes: &Indexes,
+    bucket: &str,
+    request: &ListRequest<'_>,
+) -> Result<Listing> {
     let mut walk = Walk {
         tree,
+        indexes,
         bucket,
         request,
         lower: lower_bound(request.prefix, request.delimiter, request.start_after),
@@ -161,12 +75,7 @@ impl Walk<'_> {
             let lower = self.lower.clone();
             let mut gathering = Gathering::new(self.request, &lower);
             self.gather(path, directory, "", &mut gathering)?;
-            gathering.sort();
-            let Gathering {
-                candidates,
-                ceiling,
-                ..
-            } = gathering;
+            let (candidates, ceiling) = gathering.finish();
             for candidate in candidates {
                 if self.candidate(&candidate)?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -182,7 +91,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a directory and those that continue long names of it.
+    /// Picks the entries of a directory and of those that continue long names of it.
     fn gather(
         &self,
         path: &[u8],
@@ -195,26 +104,49 @@ impl Walk<'_> {
             Err(error) if is_absent(error) => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
-        let mut continued = Vec::new();
-        entries::for_each(&fd, |name, kind| {
-            match read_name(name, before) {
-                Name::Component(component) => gathering.add_entry(directory, &component, kind),
-                Name::Continued(part) if kind == Kind::Directory => {
-                    continued.push((name.to_vec(), part));
-                }
-                Name::Continued(_) | Name::Own | Name::Foreign => {}
-            }
-            true
-        })
-        .map_err(failed)?;
+        let continued = if before.is_empty() {
+            self.gather_large(&fd, directory, gathering)
+                .map_err(failed)?
+        } else {
+            read(&fd, directory, before, gathering, usize::MAX)
+                .map_err(failed)?
+                .1
+        };
         drop(fd);
-        for (name, part) in continued {
+        for name in continued {
+            let Name::Continued(part) = read_name(&name, before) else {
+                continue;
+            };
             if gathering.reaches(&[directory, &part].concat()) {
                 let path = [path, b"/", &name].concat();
                 self.gather(&path, directory, &part, gathering)?;
             }
         }
         Ok(())
+    }
+
+    /// Picks the entries of a directory that may be large; returns those that continue long names.
+    fn gather_large(
+        &self,
+        fd: &OwnedFd,
+        directory: &str,
+        gathering: &mut Gathering<'_>,
+    ) -> rustix::io::Result<Vec<Vec<u8>>> {
+        if let Some(continued) = self.indexes.list(fd, directory, gathering)? {
+            return Ok(continued);
+        }
+        let (complete, continued) = read(fd, directory, "", gathering, INDEX_FROM)?;
+        if complete {
+            return Ok(continued);
+        }
+        gathering.clear();
+        if self.indexes.build(fd)?
+            && let Some(continued) = self.indexes.list(fd, directory, gathering)?
+        {
+            return Ok(continued);
+        }
+        rustix::fs::seek(fd, SeekFrom::Start(0))?;
+        Ok(read(fd, directory, "", gathering, usize::MAX)?.1)
     }
 
     /// Visits a candidate, unless what was listed meanwhile covers it.
@@ -324,4 +256,27 @@ impl Walk<'_> {
         }
         Ok(false)
     }
+}
+
+/// Reads a directory. Returns whether that is all, or it was left after `limit` entries, and the
+/// directories that continue long names.
+fn read(
+    fd: &OwnedFd,
+    directory: &str,
+    before: &str,
+    gathering: &mut Gathering<'_>,
+    limit: usize,
+) -> rustix::io::Result<(bool, Vec<Vec<u8>>)> {
+    let mut continued = Vec::new();
+    let mut count = 0;
+    entries::for_each(fd, |name, kind| {
+        match read_name(name, before) {
+            Name::Component(component) => gathering.add_entry(directory, &component, kind),
+            Name::Continued(_) if kind == Kind::Directory => continued.push(name.to_vec()),
+            Name::Continued(_) | Name::Own | Name::Foreign => {}
+        }
+        count += 1;
+        count < limit
+    })?;
+    Ok((count < limit, continued))
 }

@@ -15,6 +15,8 @@ mod beneath;
 mod buckets;
 mod entries;
 mod escape;
+mod gather;
+mod index;
 mod intake;
 mod list;
 mod metadata;
@@ -39,6 +41,7 @@ use crate::types::{
     Written,
 };
 use escape::Place;
+use index::Indexes;
 use intake::{Intake, PosixUpload};
 pub use metadata::MetadataPlace;
 use metadata::{Metadata, Version};
@@ -71,6 +74,9 @@ pub struct PosixOptions {
     pub metadata: MetadataPlace,
     /// Smallest size of a part but the last, in bytes (S3: 5 MiB).
     pub min_part_bytes: u64,
+    /// Most entries in the indexes of large directories, which make listings of them fast and cost
+    /// about 100 bytes per entry; 0 for none. A directory with more entries has no index.
+    pub index_entries: usize,
 }
 
 impl PosixOptions {
@@ -83,6 +89,7 @@ impl PosixOptions {
             etag: EtagMode::default(),
             metadata: MetadataPlace::default(),
             min_part_bytes: crate::MIN_PART_BYTES,
+            index_entries: 2_000_000,
         }
     }
 }
@@ -92,6 +99,7 @@ struct Inner {
     options: PosixOptions,
     tagger: Tagger,
     tree: Tree,
+    indexes: Indexes,
 }
 
 /// A store in a directory. Cheap to clone: clones share the session.
@@ -120,11 +128,13 @@ impl PosixStore {
             })?;
         buckets::sweep_uploads(&tree)?;
         let tagger = Tagger::new(options.etag);
+        let indexes = Indexes::new(options.index_entries);
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
                 tagger,
                 tree,
+                indexes,
             }),
         })
     }
@@ -195,7 +205,7 @@ impl Store for PosixStore {
     fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
         check_bucket_name(bucket)?;
         buckets::check(&self.inner.tree, bucket)?;
-        list::list(&self.inner.tree, bucket, request)
+        list::list(&self.inner.tree, &self.inner.indexes, bucket, request)
     }
 
     fn copy(&self, source: &Object, bucket: &str, key: &str, commit: Commit) -> Result<Written> {

@@ -283,8 +283,9 @@ pub(crate) fn run(
             Ok(ready) => ready,
             Err(error) => return drop(started.send(Err(error))),
         };
-        // The starter waits for this; it cannot be gone.
+        // The starter waits until every thread has sent and dropped its end.
         let _ = started.send(Ok(()));
+        drop(started);
         let delays = async {
             match &thread.delays {
                 Some(delays) => delays.run().await,

@@ -73,30 +73,32 @@ where
     let (plain, sealed) = (bind()?, bind()?);
     let addrs = [plain.addr(), sealed.addr()];
     let (ready, is_ready) = mpsc::channel();
-    std::thread::spawn(move || {
-        pin(1);
-        let (runtime, local) = runtime();
-        let result: io::Result<()> = local.block_on(&runtime, async {
-            let (plain, sealed) = (plain.listen()?, sealed.listen()?);
-            // The main thread waits for this unless it has ended.
-            let _ = ready.send(());
-            loop {
-                tokio::select! {
-                    accepted = plain.accept() => {
-                        tokio::task::spawn_local(respond(Conn::plain(accepted?.0)));
-                    }
-                    accepted = sealed.accept() => {
-                        if let Ok(conn) = Conn::accept_tls(accepted?.0, &tls).await {
-                            tokio::task::spawn_local(respond(conn));
+    std::thread::Builder::new()
+        .name("responder".into())
+        .spawn(move || {
+            pin(1);
+            let (runtime, local) = runtime();
+            let result: io::Result<()> = local.block_on(&runtime, async {
+                let (plain, sealed) = (plain.listen()?, sealed.listen()?);
+                // The main thread waits for this unless it has ended.
+                let _ = ready.send(());
+                loop {
+                    tokio::select! {
+                        accepted = plain.accept() => {
+                            tokio::task::spawn_local(respond(Conn::plain(accepted?.0)));
+                        }
+                        accepted = sealed.accept() => {
+                            if let Ok(conn) = Conn::accept_tls(accepted?.0, &tls).await {
+                                tokio::task::spawn_local(respond(conn));
+                            }
                         }
                     }
                 }
+            });
+            if let Err(e) = result {
+                eprintln!("the responder failed: {e}");
             }
-        });
-        if let Err(e) = result {
-            eprintln!("the responder failed: {e}");
-        }
-    });
+        })?;
     is_ready.recv().map_err(io::Error::other)?;
     Ok(addrs)
 }

@@ -255,7 +255,10 @@ fn drive<Data, C: Process<Data>>(
                     discard += record.discard;
                     sink(record.payload);
                 }
-                None
+                // Data flows only after the handshake. When that was all the input, asking the
+                // state machine again would tell nothing.
+                let all = used + discard == input.len();
+                (all && !connection.wants_write()).then_some(Waits::Traffic)
             }
             Ok(ConnectionState::EncodeTlsData(message)) => {
                 encode(message, out)?;

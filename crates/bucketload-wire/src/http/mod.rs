@@ -4,6 +4,11 @@
 //! [`parse_response`] (clients) and [`parse_request`] (servers) read a head and derive how the body
 //! is delimited; [`ChunkedDecoder`] undoes chunked transfer coding, also in the form of the
 //! `aws-chunked` content coding.
+//!
+//! A client that sent `Expect: 100-continue` waits for [`crate::Conn::readable`] for as long as it
+//! likes; if something has arrived it parses a head, and sends the body when that is interim
+//! ([`ResponseHead::is_interim`]) or when nothing came. A server whose [`Request`] says
+//! `expect_continue` sends [`CONTINUE`] before it receives the body, or a final answer instead.
 
 mod chunked;
 mod request;

@@ -74,10 +74,6 @@ pub(crate) struct LoadArgs {
     /// Create the bucket if it does not exist
     #[arg(long)]
     pub(crate) create_bucket: bool,
-
-    /// Delete everything below the target's prefix afterwards, also what the run did not create
-    #[arg(long)]
-    pub(crate) yes_delete_foreign: bool,
 }
 
 /// How an open loop waits for the next arrival.
@@ -175,7 +171,7 @@ mod tests {
         assert_eq!(args.target.target, None);
         assert_eq!(args.load.pacing, Pacing::Timer);
         assert_eq!(args.output.output, OutputFormat::Text);
-        assert!(!args.load.dry_run && !args.load.busy_poll && !args.load.yes_delete_foreign);
+        assert!(!args.load.dry_run && !args.load.busy_poll && !args.load.create_bucket);
     }
 
     #[test]

@@ -133,12 +133,11 @@ names! {
     }
 }
 
-names! {
-    /// Client engines.
-    Engine {
-        /// Bucketload's own client
-        Native => "native",
-    }
+/// Client engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Bucketload's own client
+    Native,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_drivers::S3Driver;
+use bucketload_drivers::s3::S3Driver;
 use bucketload_run::{now_ns, read_marker};
 use tokio::task::LocalSet;
 

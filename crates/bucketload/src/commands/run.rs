@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bucketload_core::plan::PhaseKind;
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
 use bucketload_core::spec::{TargetSpec, WorkloadFile};
-use bucketload_drivers::{NullDriver, S3Driver};
+use bucketload_drivers::null::NullDriver;
+use bucketload_drivers::s3::S3Driver;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
@@ -144,7 +145,9 @@ fn job(
     let local = target.is_embedded() || endpoints.iter().any(|url| is_local(url));
     let options = options(args, &run_id, target, local);
     let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), resolved.plan.clone());
-    manifest.scale_note = resolved.notes.iter().find(|note| note.contains("scale")).cloned().unwrap_or_default();
+    // The note begins with the scale, which results show by themselves.
+    let scale_note = resolved.notes.iter().find_map(|note| note.strip_prefix("scale ")?.split_once(": "));
+    manifest.scale_note = scale_note.map(|(_, note)| note.to_owned()).unwrap_or_default();
     manifest.target = describe(target, endpoints);
     manifest.client = ClientFacts {
         threads: options.load_threads().map_err(|e| Failure::usage(e.to_string()))? as u32,

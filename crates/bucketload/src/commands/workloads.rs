@@ -10,7 +10,7 @@ pub(crate) fn list() -> Result<Exit, Failure> {
     for (name, _) in BUILTIN_WORKLOADS {
         let file = WorkloadFile::builtin(name).map_err(|e| Failure::aborted(e.to_string()))?;
         println!("{name:width$}  {}", file.spec().description.as_deref().unwrap_or_default());
-        for (profile, spec) in &file.spec().profiles {
+        for (profile, spec) in file.spec().profiles.iter().flat_map(|profiles| &profiles.0) {
             let text = spec.description.as_deref().unwrap_or_default();
             println!("{:width$}    --profile-name {profile}: {text}", "");
         }
@@ -27,7 +27,7 @@ pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
 
 /// Prints the JSON Schema of workload files.
 pub(crate) fn schema() -> Result<Exit, Failure> {
-    println!("{}", bucketload_core::spec::json_schema());
+    print!("{}", bucketload_core::spec::workload_schema());
     Ok(Exit::Ok)
 }
 

@@ -1,5 +1,5 @@
 //! The program as a user meets it: calls of the binary and servers of our own as child processes.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -117,9 +117,4 @@ pub fn workload(dir: &Path, text: &str) -> PathBuf {
         .write_all(text.as_bytes())
         .unwrap();
     path
-}
-
-/// The only run directory below `dir/out`.
-pub fn run_dir(dir: &Path) -> PathBuf {
-    dir.join("out")
 }

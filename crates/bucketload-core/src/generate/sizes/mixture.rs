@@ -1,6 +1,6 @@
 //! Finite mixtures of size laws and weighted lists of sizes.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::generate::LawError;
 use crate::generate::alias::AliasTable;
 use crate::generate::rng::Draws;

@@ -1,0 +1,108 @@
+//! Which mix entries make sense for their key set, and what they do to its objects.
+
+use super::entry::Role;
+use crate::generate::LawError;
+use crate::generate::objects::Population;
+use crate::op::OpClass;
+use crate::plan::{KeyLaw, MixEntry};
+
+/// Whether the class reads one object and creates another on the server.
+pub(super) const fn is_copy(class: OpClass) -> bool {
+    matches!(class, OpClass::Copy | OpClass::MultipartCopy)
+}
+
+const fn is_list(class: OpClass) -> bool {
+    matches!(
+        class,
+        OpClass::List | OpClass::ListV1 | OpClass::ListUploads
+    )
+}
+
+/// An error about `field` of the entry.
+pub(super) fn error(field: &str, reason: impl Into<String>) -> LawError {
+    LawError::new(field, reason)
+}
+
+/// Words the refusal of an empty key set for the one who wrote the mix.
+pub(super) fn empty(e: LawError, entry: &MixEntry) -> LawError {
+    if e.field == "count" {
+        let reason = format!(
+            "{} needs initial objects: give key set {} a count of at least 1",
+            entry.class, entry.keyset
+        );
+        error("keys", reason)
+    } else {
+        e.within("keys")
+    }
+}
+
+/// Checks that the entry makes sense for its key set and finds what it does to the objects.
+pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<Role, LawError> {
+    let class = entry.class;
+    if entry.size.is_some() && !class.writes_body() {
+        return Err(error(
+            "size",
+            format!("has no meaning for {class}, which writes no body"),
+        ));
+    }
+    match (&entry.range, class) {
+        (None, OpClass::RangeGet) => {
+            return Err(error("range", "is missing, range-get needs one"));
+        }
+        (Some(_), other) if other != OpClass::RangeGet => {
+            return Err(error("range", format!("has no meaning for {other}")));
+        }
+        _ => {}
+    }
+    if class.writes_body() {
+        if entry.keys == KeyLaw::Fresh {
+            return Ok(Role::WriteFresh);
+        }
+        if set.overwritten() && !prepare {
+            return Ok(Role::Overwrite);
+        }
+        if entry.size.is_some() {
+            let reason = "would change the sizes of existing objects, but their key set is not \
+                          marked as overwritten; mark it, drop the size or write fresh keys";
+            return Err(error("size", reason));
+        }
+        if matches!(entry.keys, KeyLaw::Latest { .. }) {
+            let reason = "would overwrite the newest objects, but their key set is not marked as \
+                          overwritten";
+            return Err(error("keys", reason));
+        }
+        return Ok(Role::WriteInitial);
+    }
+    let existing = !(class == OpClass::MultipartAbort
+        || is_copy(class)
+        || is_list(class)
+        || class.on_bucket());
+    if existing && entry.keys == KeyLaw::Fresh {
+        let reason = format!("fresh objects do not exist yet, so {class} would find none");
+        return Err(error("keys", reason));
+    }
+    Ok(match class {
+        OpClass::Get | OpClass::Head => Role::Read,
+        OpClass::RangeGet => Role::ReadRange,
+        OpClass::Copy | OpClass::MultipartCopy => Role::Copy,
+        _ => Role::Plain,
+    })
+}
+
+/// The entry's `count`, checked for the classes that use it.
+pub(super) fn check_count(entry: &MixEntry, objects: u64) -> Result<u64, LawError> {
+    let needed = match entry.class {
+        OpClass::DeleteMany => "keys per request",
+        OpClass::List | OpClass::ListV1 | OpClass::ListUploads => "keys per page",
+        OpClass::MultipartPut | OpClass::MultipartCopy => "bytes per part",
+        _ => return Ok(entry.count),
+    };
+    if entry.count == 0 {
+        return Err(error("count", format!("is 0, must be the {needed}")));
+    }
+    Ok(if entry.class == OpClass::DeleteMany {
+        entry.count.min(objects.max(1))
+    } else {
+        entry.count
+    })
+}

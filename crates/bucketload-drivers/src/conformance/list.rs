@@ -1,0 +1,161 @@
+//! Checks of listings and of deletions of many objects.
+
+use bucketload_core::driver::Session;
+use bucketload_core::op::{KeySource, OpClass};
+
+use super::{Context, Outcome, request, same, worked};
+
+/// Number of objects under `pages/`.
+const COUNT: u64 = 23;
+
+struct Numbered(&'static str);
+
+impl KeySource for Numbered {
+    fn render(&self, i: u64, out: &mut String) {
+        use std::fmt::Write;
+        out.clear();
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{}{i:04}", self.0);
+    }
+}
+
+impl Numbered {
+    fn keys(&self, count: u64) -> Vec<String> {
+        let key = |i| {
+            let mut key = String::new();
+            self.render(i, &mut key);
+            key
+        };
+        (0..count).map(key).collect()
+    }
+}
+
+impl<S: Session> Context<S> {
+    async fn fill(&mut self, prefix: &'static str, count: u64) -> Outcome {
+        let bucket = self.bucket.clone();
+        for key in Numbered(prefix).keys(count) {
+            let put = self.session.put_small(&bucket, &key, b"x").await;
+            worked("put_small", put)?;
+        }
+        Ok(())
+    }
+
+    async fn listed(
+        &mut self,
+        class: OpClass,
+        prefix: &str,
+        delimiter: &str,
+        per_page: u64,
+        pages: u32,
+    ) -> Result<(u64, u32), bucketload_core::error::OpError> {
+        let bucket = self.bucket.clone();
+        let mut request = request(class, &bucket, prefix);
+        request.delimiter = delimiter;
+        request.op.count = per_page;
+        request.op.pages = pages;
+        let done = self.execute(&request).await?;
+        Ok((done.items, self.probe.requests()))
+    }
+}
+
+pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcome {
+    c.fill("pages/a ", COUNT).await?;
+    c.fill("pages/b", 2).await?;
+    for class in [OpClass::List, OpClass::ListV1] {
+        let name = class.name();
+        let expect = match class {
+            OpClass::List => c.quirks.list_v2_pages,
+            _ => super::Expect::Works,
+        };
+        for (prefix, per_page, pages, items, requests) in [
+            ("pages/a ", 1000, 0, COUNT, 1),
+            ("pages/", 1000, 0, COUNT + 2, 1),
+            ("pages/none", 1000, 0, 0, 1),
+            ("pages/a 0001", 1000, 0, 1, 1),
+        ] {
+            let got = c.listed(class, prefix, "", per_page, pages).await;
+            same(name, worked(name, got)?, (items, requests))?;
+        }
+        for (per_page, pages, items, requests) in [
+            (5, 0, COUNT, 5),
+            (1, 0, COUNT, COUNT as u32),
+            (5, 1, 5, 1),
+            (5, 3, 15, 3),
+            (10, 9, COUNT, 3),
+        ] {
+            let got = c.listed(class, "pages/a ", "", per_page, pages).await;
+            if let Some(got) = expect.check(name, got)? {
+                same(name, got, (items, requests))?;
+            }
+        }
+    }
+    let bucket = c.bucket.clone();
+    let keys = worked("list_keys", c.keys(&bucket, "pages/a ").await)?;
+    same("keys", keys, Numbered("pages/a ").keys(COUNT))
+}
+
+pub(super) async fn delimiters_group<S: Session>(c: &mut Context<S>) -> Outcome {
+    for prefix in ["tree/a/", "tree/b/", "tree/b/deep/", "tree/c&d/"] {
+        c.fill(prefix, 3).await?;
+    }
+    c.fill("tree/", 2).await?;
+    for class in [OpClass::List, OpClass::ListV1] {
+        let name = class.name();
+        for (prefix, items) in [("tree/", 5), ("tree/b/", 4), ("tree", 1), ("tree/c&d/", 3)] {
+            let got = c.listed(class, prefix, "/", 1000, 0).await;
+            let (got, _) = worked(name, got)?;
+            same(&format!("{name} of `{prefix}`"), got, items)?;
+        }
+        // A group is one entry even if its keys lie on both sides of a page's end.
+        let expect = match class {
+            OpClass::List => c.quirks.list_v2_pages,
+            _ => super::Expect::Works,
+        };
+        let got = c.listed(class, "tree/", "/", 2, 0).await;
+        if let Some((got, _)) = expect.check(name, got)? {
+            same(&format!("{name} in pages"), got, 5)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn deletes_of_many<S: Session>(c: &mut Context<S>) -> Outcome {
+    c.fill("many/<&>", 30).await?;
+    c.fill("many/keep", 1).await?;
+    let bucket = c.bucket.clone();
+    let mut request = request(OpClass::DeleteMany, &bucket, "");
+    request.keys = Some(&Numbered("many/<&>"));
+    request.op.count = 20;
+    let done = worked("delete-many", c.execute(&request).await)?;
+    same("keys deleted", done.items, 20)?;
+    let left = worked("list", c.keys(&bucket, "many/").await)?;
+    same("keys left", left.len(), 11)?;
+    // Deleting what is gone is no error.
+    request.op.count = 30;
+    worked("delete-many again", c.execute(&request).await)?;
+    let left = worked("list", c.keys(&bucket, "many/").await)?;
+    same("keys left", left, vec!["many/keep0000".to_owned()])
+}
+
+pub(super) async fn control_plane_pages<S: Session>(c: &mut Context<S>) -> Outcome {
+    const MANY: u64 = 1003;
+    let bucket = c.bucket.clone();
+    c.fill("many-keys/", MANY).await?;
+    let expect = c.quirks.list_v2_pages;
+    let first = c.session.list_keys(&bucket, "many-keys/", None).await;
+    let Some(first) = expect.check("list_keys", first)? else {
+        return Ok(());
+    };
+    same("keys of a page", first.keys.len(), 1000)?;
+    let next = first.next.as_deref();
+    let rest = c.session.list_keys(&bucket, "many-keys/", next).await;
+    let rest = worked("list_keys", rest)?;
+    same("next of the last page", rest.next, None)?;
+    let all = [first.keys, rest.keys].concat();
+    same("keys", &all, &Numbered("many-keys/").keys(MANY))?;
+    for keys in all.chunks(1000) {
+        worked("delete_keys", c.session.delete_keys(&bucket, keys).await)?;
+    }
+    let left = worked("list", c.keys(&bucket, "many-keys/").await)?;
+    same("keys left", left, Vec::new())
+}

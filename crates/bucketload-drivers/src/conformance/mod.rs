@@ -1,0 +1,288 @@
+//! One suite for every driver and every server: what each operation must do, checked through the
+//! public traits only.
+//!
+//! The suite makes a bucket of its own and deletes it again. What a server is documented to do
+//! differently stands in its [`Quirks`]: the suite then demands the documented refusal, so that
+//! nothing is skipped silently and a limitation that has gone is noticed.
+
+mod bucket;
+mod list;
+mod multipart;
+mod object;
+mod quirks;
+
+use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{ByteRange, Op, OpClass, Request};
+use bucketload_core::payload::{Arena, Content, PayloadKind};
+use bucketload_core::record::Probe;
+
+pub use quirks::{Expect, Quirks};
+
+/// How the suite is run.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// Name of a bucket that does not exist; further buckets get a suffix.
+    pub bucket: String,
+    /// How the server differs.
+    pub quirks: Quirks,
+    /// Monotonic clock in nanoseconds for the probes; must not give 0.
+    pub clock: fn() -> u64,
+}
+
+/// How a check ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckResult {
+    /// Name of the check.
+    pub name: &'static str,
+    /// What was wrong, if anything.
+    pub failure: Option<String>,
+}
+
+/// What a check returns: the text tells what was expected and what came.
+type Outcome = Result<(), String>;
+
+impl Suite {
+    /// Runs every check against `driver`.
+    ///
+    /// # Errors
+    /// When there is no session or no bucket to check with, or the bucket cannot be removed.
+    pub async fn run<D: Driver>(&self, driver: &D) -> Result<Vec<CheckResult>, OpError> {
+        let mut probe = Probe::new(self.clock);
+        let worker = WorkerId {
+            thread: 0,
+            worker: 0,
+        };
+        let session = driver.open(worker, &mut probe).await?;
+        let mut context = Context {
+            session,
+            bucket: self.bucket.clone(),
+            quirks: self.quirks.clone(),
+            arena: Arena::new(PayloadKind::Random, 0x00c0_ffee),
+            probe,
+        };
+        context.session.ensure_bucket(&self.bucket).await?;
+        let mut results = Vec::new();
+        // A check is one call; the macro only spares writing its name twice.
+        macro_rules! check {
+            ($($module:ident :: $name:ident),+ $(,)?) => {
+                $(
+                    let failure = $module::$name(&mut context).await.err();
+                    results.push(CheckResult { name: stringify!($name), failure });
+                )+
+            };
+        }
+        check!(
+            object::what_is_put_is_got,
+            object::puts_replace,
+            object::heads_tell_sizes,
+            object::absent_objects_are_not_found,
+            object::deletes_remove,
+            object::ranges_are_exact,
+            object::ranges_past_the_end_are_refused,
+            object::wrong_content_is_found,
+            object::wrong_lengths_are_found,
+            object::odd_keys_work,
+            object::doubled_slashes,
+            object::dot_segments,
+            object::keys_ending_in_a_slash,
+            object::objects_below_objects,
+            object::long_keys,
+            object::copies_are_equal,
+            object::tags_come_back,
+            object::probes_are_marked,
+            list::prefixes_and_pages,
+            list::delimiters_group,
+            list::deletes_of_many,
+            list::control_plane_pages,
+            multipart::parts_make_an_object,
+            multipart::small_parts,
+            multipart::aborted_uploads_are_gone,
+            multipart::parts_are_copied,
+            bucket::buckets_come_and_go,
+            bucket::existing_buckets,
+            bucket::full_buckets_stay,
+            bucket::absent_buckets_are_not_found,
+        );
+        context.clean_up(&self.bucket).await?;
+        Ok(results)
+    }
+}
+
+/// What checks work with.
+struct Context<S> {
+    session: S,
+    bucket: String,
+    quirks: Quirks,
+    arena: Arena,
+    probe: Probe,
+}
+
+/// A request of class `class`, to be completed by the caller.
+fn request<'a>(class: OpClass, bucket: &'a str, key: &'a str) -> Request<'a> {
+    Request {
+        op: Op {
+            seq: 0,
+            class,
+            entry: 0,
+            keyset: 0,
+            key: 0,
+            source_key: 0,
+            source_keyset: 0,
+            version: 0,
+            size: Op::UNKNOWN_SIZE,
+            range: None,
+            count: 0,
+            pages: 0,
+        },
+        bucket,
+        key,
+        source: "",
+        delimiter: "",
+        keys: None,
+        content: None,
+        verify: false,
+    }
+}
+
+impl<S: Session> Context<S> {
+    /// The content of version `version` of `key`.
+    fn content<'a>(arena: &'a Arena, key: &str, version: u32, size: u64) -> Content<'a> {
+        let id = key.bytes().fold(7, |id: u64, b| {
+            id.wrapping_mul(0x0100_0000_01b3) ^ u64::from(b)
+        });
+        arena.content(0, id, version, size)
+    }
+
+    async fn execute(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        self.probe.reset();
+        self.session.execute(request, &mut self.probe).await
+    }
+
+    /// An operation on `key` of the suite's bucket without further parameters.
+    async fn simple(&mut self, class: OpClass, key: &str) -> Result<Completion, OpError> {
+        self.probe.reset();
+        let request = request(class, &self.bucket, key);
+        self.session.execute(&request, &mut self.probe).await
+    }
+
+    /// Writes `size` bytes of version `version`; `part` above 0 makes it a multipart upload.
+    async fn put(
+        &mut self,
+        key: &str,
+        version: u32,
+        size: u64,
+        part: u64,
+    ) -> Result<Completion, OpError> {
+        self.probe.reset();
+        let class = match part {
+            0 => OpClass::Put,
+            _ => OpClass::MultipartPut,
+        };
+        let mut request = request(class, &self.bucket, key);
+        request.content = Some(Self::content(&self.arena, key, version, size));
+        request.op.size = size;
+        request.op.version = version;
+        request.op.count = part;
+        self.session.execute(&request, &mut self.probe).await
+    }
+
+    /// Reads `key` and compares it with what was written under `written_as`.
+    async fn get(
+        &mut self,
+        key: &str,
+        written_as: &str,
+        version: u32,
+        size: u64,
+        range: Option<ByteRange>,
+    ) -> Result<Completion, OpError> {
+        self.probe.reset();
+        let class = match range {
+            None => OpClass::Get,
+            Some(_) => OpClass::RangeGet,
+        };
+        let mut request = request(class, &self.bucket, key);
+        request.content = Some(Self::content(&self.arena, written_as, version, size));
+        request.verify = true;
+        request.op.size = size;
+        request.op.range = range;
+        self.session.execute(&request, &mut self.probe).await
+    }
+
+    /// Writes an object and reads it back.
+    async fn round_trip(&mut self, key: &str, size: u64) -> Outcome {
+        let put = worked("put", self.put(key, 0, size, 0).await)?;
+        same("bytes put", put.bytes, size)?;
+        let got = worked("get", self.get(key, key, 0, size, None).await)?;
+        same("bytes got", got.bytes, size)
+    }
+
+    /// As [`Context::round_trip`] where the server may be documented to refuse the key.
+    async fn round_trip_as(&mut self, key: &str, size: u64, expect: Expect) -> Outcome {
+        let what = format!("put of `{key}`");
+        if expect
+            .check(&what, self.put(key, 0, size, 0).await)?
+            .is_some()
+        {
+            worked("get", self.get(key, key, 0, size, None).await)?;
+            worked("delete", self.simple(OpClass::Delete, key).await)?;
+            let gone = self.simple(OpClass::Head, key).await;
+            failed("head after delete", gone, &[ErrorKind::NotFound])?;
+        }
+        Ok(())
+    }
+
+    /// Every key of `bucket` under `prefix`.
+    async fn keys(&mut self, bucket: &str, prefix: &str) -> Result<Vec<String>, OpError> {
+        let mut all = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let from = after.as_deref();
+            let page = self.session.list_keys(bucket, prefix, from).await?;
+            all.extend(page.keys);
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Empties and removes `bucket`.
+    async fn clean_up(&mut self, bucket: &str) -> Result<(), OpError> {
+        self.session.abort_uploads(bucket, "").await?;
+        // More than once: a server may hide objects behind others (MinIO: `a/b` behind `a`).
+        loop {
+            let keys = self.keys(bucket, "").await?;
+            if keys.is_empty() {
+                break;
+            }
+            for keys in keys.chunks(1000) {
+                self.session.delete_keys(bucket, keys).await?;
+            }
+        }
+        self.session.delete_bucket(bucket).await
+    }
+}
+
+/// The value of something that must succeed.
+fn worked<T>(what: &str, result: Result<T, OpError>) -> Result<T, String> {
+    result.map_err(|error| format!("{what} failed: {error}"))
+}
+
+/// Something that must fail with one of `kinds`.
+fn failed<T>(what: &str, result: Result<T, OpError>, kinds: &[ErrorKind]) -> Outcome {
+    match result {
+        Ok(_) => Err(format!("{what} worked, expected a failure ({kinds:?})")),
+        Err(error) if kinds.contains(&error.kind) => Ok(()),
+        Err(error) => Err(format!("{what} failed, but not as {kinds:?}: {error}")),
+    }
+}
+
+/// Two values that must be equal.
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) -> Outcome {
+    if got == wanted {
+        Ok(())
+    } else {
+        Err(format!("{what}: {got:?} instead of {wanted:?}"))
+    }
+}

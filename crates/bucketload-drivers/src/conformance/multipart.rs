@@ -1,0 +1,92 @@
+//! Checks of multipart uploads.
+
+use bucketload_core::driver::Session;
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::OpClass;
+
+use super::{Context, Expect, Outcome, failed, request, same, worked};
+
+pub(super) async fn parts_make_an_object<S: Session>(c: &mut Context<S>) -> Outcome {
+    let part = c.quirks.min_part.max(100_000);
+    for (size, count) in [(2 * part + 12_345, 3), (2 * part, 2), (1000, 1), (0, 1)] {
+        let key = format!("multipart/{size}");
+        let done = worked("multipart-put", c.put(&key, 0, size, part).await)?;
+        same("bytes", done.bytes, size)?;
+        same("parts", done.items, count)?;
+        worked("get", c.get(&key, &key, 0, size, None).await)?;
+        let head = worked("head", c.simple(OpClass::Head, &key).await)?;
+        same("size", head.object_size, size)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
+    let key = "multipart/small";
+    let put = c.put(key, 0, 3000, 1000).await;
+    if c.quirks.min_part == 0 {
+        worked("multipart-put", put)?;
+        return worked("get", c.get(key, key, 0, 3000, None).await).map(drop);
+    }
+    failed("multipart-put of small parts", put, &[ErrorKind::Rejected])?;
+    // The refused upload is still there: it can be listed and aborted.
+    let bucket = c.bucket.clone();
+    let listed = c
+        .execute(&request(OpClass::ListUploads, &bucket, key))
+        .await;
+    let Some(listed) = c.quirks.list_uploads.check("list-uploads", listed)? else {
+        return Ok(());
+    };
+    same("uploads", listed.items, 1)?;
+    let other = c.session.abort_uploads(&bucket, "multipart/other").await;
+    same("uploads aborted elsewhere", worked("abort", other)?, 0)?;
+    let aborted = c.session.abort_uploads(&bucket, "multipart/").await;
+    same("uploads aborted", worked("abort", aborted)?, 1)?;
+    let listed = c
+        .execute(&request(OpClass::ListUploads, &bucket, key))
+        .await;
+    same("uploads left", worked("list-uploads", listed)?.items, 0)
+}
+
+pub(super) async fn aborted_uploads_are_gone<S: Session>(c: &mut Context<S>) -> Outcome {
+    let key = "multipart/abort \u{e4}";
+    worked(
+        "multipart-abort",
+        c.simple(OpClass::MultipartAbort, key).await,
+    )?;
+    let bucket = c.bucket.clone();
+    let listed = c
+        .execute(&request(OpClass::ListUploads, &bucket, "multipart/"))
+        .await;
+    if let Some(listed) = c.quirks.list_uploads.check("list-uploads", listed)? {
+        same("uploads left", listed.items, 0)?;
+    }
+    failed(
+        "head",
+        c.simple(OpClass::Head, key).await,
+        &[ErrorKind::NotFound],
+    )
+}
+
+pub(super) async fn parts_are_copied<S: Session>(c: &mut Context<S>) -> Outcome {
+    let part = c.quirks.min_part.max(100_000);
+    let size = part + 50_000;
+    let source = "multipart/source +";
+    worked("put", c.put(source, 0, size, 0).await)?;
+    let bucket = c.bucket.clone();
+    let mut request = request(OpClass::MultipartCopy, &bucket, "multipart/copied");
+    request.source = source;
+    request.op.size = size;
+    request.op.count = part;
+    let copied = c.execute(&request).await;
+    if let Some(done) = c.quirks.part_copy.check("multipart-copy", copied)? {
+        same("parts", done.items, 2)?;
+        let got = c.get("multipart/copied", source, 0, size, None).await;
+        worked("get", got)?;
+    } else if c.quirks.list_uploads == Expect::Works {
+        worked(
+            "abort",
+            c.session.abort_uploads(&bucket, "multipart/").await,
+        )?;
+    }
+    Ok(())
+}

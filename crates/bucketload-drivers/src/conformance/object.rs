@@ -1,0 +1,282 @@
+//! Checks of operations on single objects.
+
+use bucketload_core::driver::Session;
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::{ByteRange, Op, OpClass};
+
+use super::{Context, Outcome, failed, request, same, worked};
+
+/// Sizes around the borders of buffers and stamps.
+const SIZES: [u64; 9] = [0, 1, 31, 33, 4096, 65_537, 262_144, 300_000, 5_242_883];
+
+pub(super) async fn what_is_put_is_got<S: Session>(c: &mut Context<S>) -> Outcome {
+    for size in SIZES {
+        c.round_trip(&format!("size/{size}"), size).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn puts_replace<S: Session>(c: &mut Context<S>) -> Outcome {
+    let key = "replace/key";
+    for (version, size) in [(0, 5000), (1, 200), (2, 70_000), (3, 0)] {
+        worked("put", c.put(key, version, size, 0).await)?;
+        worked("get", c.get(key, key, version, size, None).await)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn heads_tell_sizes<S: Session>(c: &mut Context<S>) -> Outcome {
+    for size in [0, 12_345, 1_000_000] {
+        let key = format!("head/{size}");
+        worked("put", c.put(&key, 0, size, 0).await)?;
+        let head = worked("head", c.simple(OpClass::Head, &key).await)?;
+        same("size", head.object_size, size)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn absent_objects_are_not_found<S: Session>(c: &mut Context<S>) -> Outcome {
+    for class in [OpClass::Get, OpClass::Head] {
+        let result = c.simple(class, "absent/object").await;
+        failed(class.name(), result, &[ErrorKind::NotFound])?;
+    }
+    let bucket = c.bucket.clone();
+    let got = c.session.get_small(&bucket, "absent/object").await;
+    failed("get_small", got, &[ErrorKind::NotFound])?;
+    // The connection survived all of that.
+    c.round_trip("absent/after", 100).await
+}
+
+pub(super) async fn deletes_remove<S: Session>(c: &mut Context<S>) -> Outcome {
+    c.round_trip("delete/key", 100).await?;
+    worked("delete", c.simple(OpClass::Delete, "delete/key").await)?;
+    let gone = c.simple(OpClass::Get, "delete/key").await;
+    failed("get", gone, &[ErrorKind::NotFound])
+}
+
+pub(super) async fn ranges_are_exact<S: Session>(c: &mut Context<S>) -> Outcome {
+    let (key, size) = ("range/key", 600_000);
+    worked("put", c.put(key, 0, size, 0).await)?;
+    for (offset, len) in [
+        (0, 1),
+        (0, 600_000),
+        (1, 5000),
+        (262_100, 100),
+        (599_999, 1),
+        (500_000, 100_000),
+        (599_000, 5000),
+    ] {
+        let range = ByteRange { offset, len };
+        let got = worked("range", c.get(key, key, 0, size, Some(range)).await)?;
+        same("bytes", got.bytes, len.min(size - offset))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn ranges_past_the_end_are_refused<S: Session>(c: &mut Context<S>) -> Outcome {
+    worked("put", c.put("range/short", 0, 10, 0).await)?;
+    let mut request = request(OpClass::RangeGet, "", "range/short");
+    let bucket = c.bucket.clone();
+    request.bucket = &bucket;
+    request.op.range = Some(ByteRange {
+        offset: 1000,
+        len: 10,
+    });
+    let got = c.execute(&request).await;
+    failed("range past the end", got, &[ErrorKind::Rejected])
+}
+
+pub(super) async fn wrong_content_is_found<S: Session>(c: &mut Context<S>) -> Outcome {
+    for size in [100, 3_000_000] {
+        let key = format!("verify/{size}");
+        worked("put", c.put(&key, 0, size, 0).await)?;
+        let got = c.get(&key, &key, 1, size, None).await;
+        failed("get of another version", got, &[ErrorKind::Corrupt])?;
+        let range = ByteRange { offset: 3, len: 50 };
+        let got = c.get(&key, "verify/other", 0, size, Some(range)).await;
+        failed("range of another object", got, &[ErrorKind::Corrupt])?;
+        worked("get", c.get(&key, &key, 0, size, None).await)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn wrong_lengths_are_found<S: Session>(c: &mut Context<S>) -> Outcome {
+    worked("put", c.put("length/key", 0, 1000, 0).await)?;
+    let bucket = c.bucket.clone();
+    for size in [999, 1001] {
+        let mut request = request(OpClass::Get, &bucket, "length/key");
+        request.op.size = size;
+        let got = c.execute(&request).await;
+        failed("get of another length", got, &[ErrorKind::Corrupt])?;
+    }
+    let got = c
+        .execute(&request(OpClass::Get, &bucket, "length/key"))
+        .await;
+    same("bytes", worked("get", got)?.bytes, 1000)
+}
+
+/// Keys that must survive escaping in paths, queries and XML.
+const ODD_KEYS: [&str; 14] = [
+    "odd/space in key",
+    "odd/plus+plus",
+    "odd/percent%41%",
+    "odd/amp&lt;<tag>\"quoted'",
+    "odd/question?query=1#fragment",
+    "odd/semi;colon:at@equals=comma,dollar$",
+    "odd/brackets[1]{2}(3)",
+    "odd/bang!star*tilde~caret^pipe|back`tick",
+    "odd/back\\slash",
+    "odd/\u{e4}\u{f6}\u{fc}\u{df}",
+    "odd/\u{65e5}\u{672c}\u{8a9e}",
+    "odd/\u{1f600}",
+    "odd/ leading and trailing ",
+    "odd/combining-e\u{301}",
+];
+
+pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
+    for key in ODD_KEYS {
+        let result = c.round_trip(key, 77).await;
+        result.map_err(|e| format!("`{key}`: {e}"))?;
+    }
+    let bucket = c.bucket.clone();
+    let mut listed = worked("list", c.keys(&bucket, "odd/").await)?;
+    listed.sort();
+    let mut wanted = ODD_KEYS.map(str::to_owned).to_vec();
+    wanted.sort();
+    same("keys listed", &listed, &wanted)?;
+    worked("delete", c.session.delete_keys(&bucket, &wanted).await)?;
+    same(
+        "keys left",
+        worked("list", c.keys(&bucket, "odd/").await)?,
+        Vec::new(),
+    )
+}
+
+pub(super) async fn doubled_slashes<S: Session>(c: &mut Context<S>) -> Outcome {
+    let expect = c.quirks.double_slash;
+    c.round_trip_as("double//slash", 10, expect).await
+}
+
+pub(super) async fn dot_segments<S: Session>(c: &mut Context<S>) -> Outcome {
+    let expect = c.quirks.dot_segments;
+    for key in ["dots/./a", "dots/../b"] {
+        c.round_trip_as(key, 10, expect).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn keys_ending_in_a_slash<S: Session>(c: &mut Context<S>) -> Outcome {
+    let expect = c.quirks.trailing_slash;
+    c.round_trip_as("folder/", 10, expect).await
+}
+
+pub(super) async fn objects_below_objects<S: Session>(c: &mut Context<S>) -> Outcome {
+    c.round_trip("below/a", 10).await?;
+    let expect = c.quirks.below_object;
+    c.round_trip_as("below/a/b", 20, expect).await?;
+    worked("get", c.get("below/a", "below/a", 0, 10, None).await)?;
+    worked("delete", c.simple(OpClass::Delete, "below/a").await).map(drop)
+}
+
+/// A key of `len` bytes in segments of at most `segment` bytes.
+fn long_key(len: usize, segment: usize) -> String {
+    let mut key = String::new();
+    while key.len() < len {
+        let part = segment.min(len - key.len());
+        key.extend(std::iter::repeat_n('k', part));
+        if key.len() + 1 < len {
+            key.push('/');
+        }
+    }
+    key
+}
+
+pub(super) async fn long_keys<S: Session>(c: &mut Context<S>) -> Outcome {
+    let key = long_key(c.quirks.max_key, c.quirks.max_segment);
+    c.round_trip(&key, 10).await?;
+    worked("delete", c.simple(OpClass::Delete, &key).await)?;
+    let longer = long_key(1025, c.quirks.max_segment);
+    let put = c.put(&longer, 0, 10, 0).await;
+    failed(
+        "put of a key of 1025 bytes",
+        put,
+        &[ErrorKind::Rejected, ErrorKind::Server],
+    )
+}
+
+pub(super) async fn copies_are_equal<S: Session>(c: &mut Context<S>) -> Outcome {
+    let bucket = c.bucket.clone();
+    for (source, target) in [
+        ("copy/source", "copy/target"),
+        ("copy/a b+%", "copy/\u{e4} &"),
+    ] {
+        worked("put", c.put(source, 0, 300_000, 0).await)?;
+        let mut request = request(OpClass::Copy, &bucket, target);
+        request.source = source;
+        worked("copy", c.execute(&request).await)?;
+        worked("get", c.get(target, source, 0, 300_000, None).await)?;
+        worked("get", c.get(source, source, 0, 300_000, None).await)?;
+    }
+    let mut absent = request(OpClass::Copy, &bucket, "copy/other");
+    absent.source = "copy/absent";
+    failed(
+        "copy of nothing",
+        c.execute(&absent).await,
+        &[ErrorKind::NotFound],
+    )
+}
+
+pub(super) async fn tags_come_back<S: Session>(c: &mut Context<S>) -> Outcome {
+    worked("put", c.put("tags/key", 0, 10, 0).await)?;
+    let expect = c.quirks.tagging;
+    let put = c.simple(OpClass::PutTagging, "tags/key").await;
+    if expect.check("put-tagging", put)?.is_none() {
+        return Ok(());
+    }
+    let got = worked(
+        "get-tagging",
+        c.simple(OpClass::GetTagging, "tags/key").await,
+    )?;
+    same("tags", got.items, 1)?;
+    worked(
+        "delete-tagging",
+        c.simple(OpClass::DeleteTagging, "tags/key").await,
+    )?;
+    // Some servers have an empty set then, some none.
+    match c.simple(OpClass::GetTagging, "tags/key").await {
+        Ok(got) => same("tags left", got.items, 0),
+        Err(error) => failed("get-tagging", Err::<(), _>(error), &[ErrorKind::NotFound]),
+    }
+}
+
+pub(super) async fn probes_are_marked<S: Session>(c: &mut Context<S>) -> Outcome {
+    let marks = |c: &Context<S>, what: &str, requests: u32| {
+        let p = &c.probe;
+        let order = [p.started_ns(), p.first_byte_ns(), p.done_ns()];
+        if order[0] == 0 || !order.is_sorted() {
+            return Err(format!(
+                "{what}: started, first byte and done are {order:?}"
+            ));
+        }
+        same(&format!("{what}: requests"), p.requests(), requests)
+    };
+    for size in [100, 2_000_000] {
+        worked("put", c.put("probe/key", 0, size, 0).await)?;
+        marks(c, "put", 1)?;
+        worked("get", c.get("probe/key", "probe/key", 0, size, None).await)?;
+        marks(c, "get", 1)?;
+    }
+    worked("head", c.simple(OpClass::Head, "probe/key").await)?;
+    marks(c, "head", 1)?;
+    let absent = c.simple(OpClass::Get, "probe/absent").await;
+    failed("get", absent, &[ErrorKind::NotFound])?;
+    marks(c, "failed get", 1)?;
+    let part = c.quirks.min_part.max(1000);
+    worked("multipart", c.put("probe/parts", 0, part + 1, part).await)?;
+    marks(c, "multipart", 4)?;
+    let bucket = c.bucket.clone();
+    let mut all = request(OpClass::List, &bucket, "probe/");
+    all.op.size = Op::UNKNOWN_SIZE;
+    worked("list", c.execute(&all).await)?;
+    marks(c, "list", 1)
+}

@@ -1,0 +1,106 @@
+//! Refuses what cannot be carried out before anything is written.
+
+use bucketload_core::driver::Capabilities;
+use bucketload_core::op::OpClass;
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::source::Source;
+
+/// Refuses plans that no run can carry out; a resolved plan passes.
+pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    let refuse = |text: String| Err(RunError::Options(text));
+    if plan.timeout_ns == 0 || plan.retry.max_attempts == 0 {
+        return refuse("the timeout and the number of attempts must be at least 1".to_owned());
+    }
+    let makes_buckets = |class| matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket);
+    for phase in &plan.phases {
+        let load = matches!(phase.kind, PhaseKind::Prepare | PhaseKind::Run);
+        if load && (phase.works.is_empty() || phase.works.iter().any(|w| w.mix.is_empty())) {
+            return refuse(format!("phase `{}` has no work to do", phase.name));
+        }
+        let limits = phase.limits;
+        if load && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
+            return refuse(format!(
+                "phase `{}` has no limit and would never end; set a time, operation or byte limit",
+                phase.name
+            ));
+        }
+        for work in &phase.works {
+            if let ModelPlan::Open { max_in_flight, .. } = work.model
+                && max_in_flight < options.share.of
+            {
+                return refuse(format!(
+                    "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
+                     agent needs at least one",
+                    work.name, options.share.of
+                ));
+            }
+            if let Some(entry) = work.mix.iter().find(|entry| makes_buckets(entry.class)) {
+                return refuse(format!(
+                    "work `{}` contains {}: works run inside one bucket, which they may neither \
+                     make nor delete",
+                    work.name, entry.class
+                ));
+            }
+            if matches!(work.model, ModelPlan::Closed { workers: 0, .. }) {
+                return refuse(format!("work `{}` has no workers", work.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what the driver cannot do, before anything is written.
+pub(crate) fn check_capabilities(
+    plan: &Plan,
+    capabilities: &Capabilities,
+    driver: &str,
+) -> Result<(), RunError> {
+    let mut missing: Vec<&str> = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.works)
+        .flat_map(|work| &work.mix)
+        .map(|entry| entry.class)
+        .filter(|class| !capabilities.classes.contains(class))
+        .map(|class| class.name())
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if plan.verify && !capabilities.verify {
+        missing.push("verification");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(RunError::Unsupported {
+        driver: driver.to_owned(),
+        what: missing.join(", "),
+    })
+}
+
+/// Refuses plans whose laws cannot be generated from.
+pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    for (phase, phase_plan) in plan.phases.iter().enumerate() {
+        for work in 0..phase_plan.works.len() {
+            Source::new(plan, phase, work, &options.prefix)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sessions that the plan's largest phase may open in this process.
+pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
+    let sessions = |model: &ModelPlan| match model {
+        ModelPlan::Closed { workers, .. } => u64::from(*workers),
+        ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
+    };
+    let of_phase = plan
+        .phases
+        .iter()
+        .map(|phase| phase.works.iter().map(|w| sessions(&w.model)).sum::<u64>());
+    let most = of_phase.max().unwrap_or(0);
+    most.div_ceil(u64::from(options.share.of))
+}

@@ -1,0 +1,354 @@
+//! Ordered indexes of large directories, so that a page of a directory with a million files does
+//! not read a million entries.
+//!
+//! An index is made when a listing meets a directory of more than [`INDEX_FROM`] entries, and kept
+//! true by inotify, which reports the changes of all processes of this machine before the system
+//! call that makes them returns. A report only says which name to look at: its state is read from
+//! the directory before the index is used, so that neither the order nor the kind of the events
+//! matters. Where reports may be missing (file systems that other machines change, a full event
+//! queue) there is no index, and the directory is read. The number of entries in all indexes is
+//! bounded; the least recently used make room.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::mem::MaybeUninit;
+use std::ops::Bound;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::fs::{self, FileType};
+use rustix::io::{Errno, Result};
+
+use super::beneath;
+use super::entries::{self, Kind};
+use super::escape::{Name, read_name};
+use super::gather::Gathering;
+
+/// Entries above which a directory gets an index.
+pub(super) const INDEX_FROM: usize = 4096;
+
+/// Types (`statfs`) of file systems whose changes all go through this kernel: ext2 to ext4, XFS,
+/// Btrfs, tmpfs, F2FS, ZFS, bcachefs, overlayfs.
+const LOCAL: [u64; 8] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0xca45_1a4e,
+    0x794c_7630,
+];
+
+/// What a name in the index stands for. A directory has two: its own name, under which it may hold
+/// an object, and the name with `/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    File,
+    Own,
+    Subtree,
+}
+
+/// Device and inode of a directory.
+type Identity = (u64, u64);
+
+#[derive(Debug)]
+struct Index {
+    watch: i32,
+    names: BTreeMap<Box<[u8]>, Meaning>,
+    /// Directories that continue long names, as they are in the directory.
+    continued: BTreeSet<Box<[u8]>>,
+    /// Names that changed since the index was used.
+    changed: HashSet<Box<[u8]>>,
+    used: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    inotify: Option<OwnedFd>,
+    by_directory: HashMap<Identity, Index>,
+    by_watch: HashMap<i32, Identity>,
+    /// Directories that cannot have an index.
+    refused: HashSet<Identity>,
+    clock: u64,
+}
+
+/// All indexes of a store.
+#[derive(Debug)]
+pub(super) struct Indexes {
+    max_entries: usize,
+    state: Mutex<State>,
+}
+
+impl Indexes {
+    /// Indexes with at most `max_entries` entries; 0 for none.
+    pub(super) fn new(max_entries: usize) -> Self {
+        Self {
+            max_entries,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Feeds `gathering` from the index of a directory, if it has one, and returns the directories
+    /// that continue long names of it.
+    pub(super) fn list(
+        &self,
+        directory: &OwnedFd,
+        stands_for: &str,
+        gathering: &mut Gathering<'_>,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
+        if self.max_entries == 0 {
+            return Ok(None);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.by_directory.is_empty() {
+            return Ok(None);
+        }
+        let identity = identity(directory)?;
+        state.read_events();
+        state.clock += 1;
+        let clock = state.clock;
+        let Some(index) = state.by_directory.get_mut(&identity) else {
+            return Ok(None);
+        };
+        index.used = clock;
+        index.refresh(directory)?;
+        index.feed(stands_for, gathering);
+        Ok(Some(
+            index.continued.iter().map(|name| name.to_vec()).collect(),
+        ))
+    }
+
+    /// Makes an index of a directory, if that is possible; returns whether.
+    pub(super) fn build(&self, directory: &OwnedFd) -> Result<bool> {
+        if self.max_entries == 0 {
+            return Ok(false);
+        }
+        let identity = identity(directory)?;
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        if state.by_directory.contains_key(&identity) {
+            return Ok(true);
+        }
+        if state.refused.contains(&identity) {
+            return Ok(false);
+        }
+        let Some(watch) = state.watch(directory) else {
+            state.refuse(identity);
+            return Ok(false);
+        };
+        // What changes from here on is reported.
+        let mut index = Index {
+            watch,
+            names: BTreeMap::new(),
+            continued: BTreeSet::new(),
+            changed: HashSet::new(),
+            used: state.clock,
+        };
+        let again = beneath::open_entry(directory, b".")?;
+        let mut fits = true;
+        entries::for_each(&again, |name, kind| {
+            index.insert(name, kind);
+            fits = index.names.len() <= self.max_entries;
+            fits
+        })?;
+        if !fits {
+            state.unwatch(watch);
+            state.refuse(identity);
+            return Ok(false);
+        }
+        state.by_watch.insert(watch, identity);
+        state.by_directory.insert(identity, index);
+        state.make_room(self.max_entries, identity);
+        Ok(true)
+    }
+}
+
+fn identity(directory: &OwnedFd) -> Result<Identity> {
+    let stat = fs::fstat(directory)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+impl State {
+    fn watch(&mut self, directory: &OwnedFd) -> Option<i32> {
+        let kind = fs::fstatfs(directory).ok()?.f_type as u64;
+        if !LOCAL.contains(&kind) {
+            return None;
+        }
+        if self.inotify.is_none() {
+            let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
+            self.inotify = inotify::init(flags).ok();
+        }
+        // inotify wants a path; this one leads to the directory that is open, whatever its name.
+        let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        let changes = WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO
+            | WatchFlags::ONLYDIR;
+        inotify::add_watch(self.inotify.as_ref()?, path, changes).ok()
+    }
+
+    fn unwatch(&mut self, watch: i32) {
+        if let Some(inotify) = &self.inotify {
+            // Fails if the directory is gone, which is as good.
+            let _ = inotify::remove_watch(inotify, watch);
+        }
+        if let Some(identity) = self.by_watch.remove(&watch) {
+            self.by_directory.remove(&identity);
+        }
+    }
+
+    fn refuse(&mut self, identity: Identity) {
+        // The set is a hint only and must not grow for ever.
+        if self.refused.len() >= 1000 {
+            self.refused.clear();
+        }
+        self.refused.insert(identity);
+    }
+
+    /// Takes note of the names that the kernel reports.
+    fn read_events(&mut self) {
+        let Some(inotify) = &self.inotify else { return };
+        let mut lost = Vec::new();
+        let mut overflow = false;
+        let mut buffer = [MaybeUninit::uninit(); 16 << 10];
+        let mut reader = Reader::new(inotify, &mut buffer);
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    overflow |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    if event.events().contains(ReadFlags::IGNORED) {
+                        lost.push(event.wd());
+                    }
+                    let index = self
+                        .by_watch
+                        .get(&event.wd())
+                        .and_then(|identity| self.by_directory.get_mut(identity));
+                    if let (Some(index), Some(name)) = (index, event.file_name()) {
+                        index.changed.insert(name.to_bytes().into());
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    overflow = true;
+                    break;
+                }
+            }
+        }
+        if overflow {
+            lost.extend(self.by_watch.keys());
+        }
+        for watch in lost {
+            self.unwatch(watch);
+        }
+        let busy: Vec<i32> = self
+            .by_directory
+            .values()
+            .filter(|index| index.changed.len() > INDEX_FROM.max(index.names.len() / 2))
+            .map(|index| index.watch)
+            .collect();
+        for watch in busy {
+            // To read it again is cheaper than to look at every name.
+            self.unwatch(watch);
+        }
+    }
+
+    /// Drops the least recently used indexes but `keep` until the rest fits.
+    fn make_room(&mut self, max_entries: usize, keep: Identity) {
+        loop {
+            let total: usize = self
+                .by_directory
+                .values()
+                .map(|index| index.names.len())
+                .sum();
+            let oldest = self
+                .by_directory
+                .iter()
+                .filter(|(identity, _)| **identity != keep)
+                .min_by_key(|(_, index)| index.used)
+                .map(|(_, index)| index.watch);
+            match oldest {
+                Some(watch) if total > max_entries => self.unwatch(watch),
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Index {
+    fn insert(&mut self, name: &[u8], kind: Kind) {
+        match (read_name(name, ""), kind) {
+            (Name::Component(component), Kind::File) => {
+                self.names
+                    .insert(component.into_bytes().into(), Meaning::File);
+            }
+            (Name::Component(component), Kind::Directory) => {
+                let subtree = [component.as_bytes(), b"/"].concat();
+                self.names
+                    .insert(component.into_bytes().into(), Meaning::Own);
+                self.names.insert(subtree.into(), Meaning::Subtree);
+            }
+            (Name::Continued(_), Kind::Directory) => {
+                self.continued.insert(name.into());
+            }
+            _ => {}
+        }
+    }
+
+    fn remove(&mut self, name: &[u8]) {
+        if let Name::Component(component) = read_name(name, "") {
+            self.names.remove(component.as_bytes());
+            self.names
+                .remove(&[component.as_bytes(), b"/"].concat()[..]);
+        }
+        self.continued.remove(name);
+    }
+
+    /// Looks at the names that changed.
+    fn refresh(&mut self, directory: &OwnedFd) -> Result<()> {
+        for name in std::mem::take(&mut self.changed) {
+            self.remove(&name);
+            match beneath::stat_entry(directory, &name) {
+                Ok(stat) => self.insert(&name, Kind::of(FileType::from_raw_mode(stat.st_mode))),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the smallest names that matter to `gathering`.
+    fn feed(&self, stands_for: &str, gathering: &mut Gathering<'_>) {
+        let mut from = gathering.start_in(stands_for);
+        'seek: loop {
+            let range = (Bound::Included(&from[..]), Bound::Unbounded);
+            for (name, meaning) in self.names.range::<[u8], _>(range) {
+                let Ok(component) = std::str::from_utf8(name) else {
+                    continue;
+                };
+                let common = match meaning {
+                    Meaning::File => gathering.add_file(stands_for, component),
+                    Meaning::Own => {
+                        gathering.add_own(stands_for, component);
+                        None
+                    }
+                    Meaning::Subtree => {
+                        gathering.add_subtree([stands_for, component].concat());
+                        None
+                    }
+                };
+                if gathering.cut_behind_last() || gathering.is_behind(stands_for, component) {
+                    return;
+                }
+                if let Some(behind) = common {
+                    // All that follows in this directory with the common prefix adds nothing.
+                    from = behind[stands_for.len().min(behind.len())..].to_vec();
+                    continue 'seek;
+                }
+            }
+            return;
+        }
+    }
+}
