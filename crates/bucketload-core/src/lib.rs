@@ -17,7 +17,7 @@ pub mod plan;
 pub mod record;
 pub mod resolve;
 pub mod sink;
-pub mod stats;
 pub mod spec;
+pub mod stats;
 pub mod tally;
 pub mod verdict;

@@ -6,10 +6,11 @@
 //!        └──output::{live, prometheus}──> terminal, metrics page
 //! ```
 //!
-//! [`rundir`] writes and reads the directory, [`analyze`] turns one into a [`result::RunResult`]
-//! in bounded memory, [`output`] renders results and live figures by pure functions.
+//! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
+//! in bounded memory, [`converge`] tells during a run when it may stop, [`output`] renders results and live figures by pure functions.
 
-mod analyze;
+pub mod analyze;
+pub mod converge;
 pub mod error;
 pub mod output;
 pub mod report;

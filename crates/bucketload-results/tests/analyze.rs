@@ -163,6 +163,36 @@ fn preparation_is_measured_until_its_work_is_done() {
     assert!(prepare.verdict.is_none() && prepare.realised.is_empty());
 }
 
+/// Intervals have a fixed length; the last one of a phase ends with its last operation.
+#[test]
+fn a_phase_shorter_than_an_interval_has_its_own_length() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut sink = RunDirSink::create(&dir, manifest(plan(10.0, 2))).unwrap();
+    let mut tally = Tally::new();
+    (0..500).for_each(|i| tally.record(&record(OpClass::Put, i, 1000, Outcome::Ok)));
+    (tally.offered, tally.issued) = (500, 500);
+    sink.interval(&Interval {
+        phase: 0,
+        index: 0,
+        start_ns: 20_000_000,
+        end_ns: 20_000_000 + SECOND,
+        tally,
+        gauges: Gauges::default(),
+    });
+    sink.event(&Event::PhaseEnded {
+        phase: 0,
+        at_ns: 110_000_000,
+        end: PhaseEnd::Complete,
+        drained_ns: 120_000_000,
+    });
+    drop(sink);
+    let result = analyze(&dir).unwrap();
+    let rate = result.phases[0].rates.ops_per_s;
+    assert!((rate.mean - 5000.0).abs() < 1e-6, "{rate:?}");
+    assert_eq!(result.phases[0].window.end_ns, 120_000_000);
+}
+
 #[test]
 fn a_warm_up_is_cut() {
     let shape = Shape {
@@ -311,6 +341,25 @@ fn a_killed_run_is_analysed_up_to_where_it_came() {
     assert_eq!((phase.end, phase.totals.intervals), (None, 60));
     assert!((phase.rates.ops_per_s.mean - 200.0).abs() < 8.0);
     assert!(phase.classes[0].response.n > 1000);
+}
+
+/// Killed in the clean-up: the measurement stands, and the reader is told.
+#[test]
+fn a_run_killed_after_its_measurement_keeps_it() {
+    let shape = Shape::default();
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut sink = sink(&dir, &shape);
+    end(&mut sink, &shape, PhaseEnd::TimeLimit);
+    drop(sink);
+    let result = analyze(&dir).unwrap();
+    assert_eq!(result.verdict.word, Word::Valid);
+    assert!(result.verdict.notes[0].contains("may still be in the target"));
+    // Histograms that are gone void it.
+    std::fs::remove_file(dir.join("hist/phase-1.hlog")).unwrap();
+    let result = analyze(&dir).unwrap();
+    assert_eq!(result.verdict.word, Word::Incomplete);
+    assert!(result.damage.histograms > 0);
 }
 
 #[test]

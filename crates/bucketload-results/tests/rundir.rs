@@ -153,6 +153,44 @@ fn every_prefix_of_a_run_is_readable() {
     }
 }
 
+/// The same with a real process and a real kill.
+#[test]
+fn a_killed_process_leaves_a_readable_directory() {
+    const DIRECTORY: &str = "BUCKETLOAD_TEST_KILLED_RUN";
+    const NAME: &str = "a_killed_process_leaves_a_readable_directory";
+    if let Some(dir) = std::env::var_os(DIRECTORY) {
+        // The child: writes until it is killed.
+        let mut sink = RunDirSink::create(dir, manifest(plan(20.0, 4))).unwrap();
+        loop {
+            feed(&mut sink, &Shape::default());
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .env(DIRECTORY, &dir)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let written = || fs::metadata(dir.join("intervals.jsonl")).map_or(0, |m| m.len());
+    while written() < 50_000 {
+        assert_eq!(child.try_wait().unwrap(), None, "the child ended by itself");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (read, damage) = read_all(&dir);
+    assert!(read.len() > 10);
+    assert!(
+        damage.lines.is_empty() && damage.histograms == 0,
+        "{damage:?}"
+    );
+    let result = bucketload_results::analyze(&dir).unwrap();
+    assert_eq!(result.run.status, Status::Running);
+    assert_eq!(result.verdict.word.name(), "INCOMPLETE");
+}
+
 #[test]
 fn damage_inside_a_file_is_skipped_and_reported() {
     let root = tempfile::tempdir().unwrap();

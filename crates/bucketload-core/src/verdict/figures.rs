@@ -75,6 +75,12 @@ pub struct Figures {
     /// Operations that failed, without cancelled ones and without absent objects where the plan
     /// says that these are no failure.
     pub failed: u64,
+    /// Operations that were still under way when the drain ended.
+    pub cancelled: u64,
+    /// Operations of the whole phase that were handed to a worker.
+    pub issued_in_phase: u64,
+    /// Operations of the whole phase that ended, in whatever way.
+    pub ended_in_phase: u64,
     /// Attempts beyond the first.
     pub retries: u64,
     /// Arrivals that found the in-flight cap reached.

@@ -7,6 +7,7 @@
 //! | rule | finds | word |
 //! |---|---|---|
 //! | `incomplete` | the run did not end by itself, or nothing succeeded | INCOMPLETE |
+//! | `conservation` | operations were lost or counted twice | INCOMPLETE |
 //! | `V1` | sends fell behind the schedule | CLIENT-BOUND |
 //! | `V2` | the generator was slow | CLIENT-BOUND |
 //! | `V3` | the tail was made by a limit of the client | CLIENT-BOUND |
@@ -16,6 +17,7 @@
 //! | `steady` | the measured window is not stationary | UNSTEADY |
 //! | `V6` | the wall clock was set during the run | DEGRADED |
 //! | `V7` | too many operations failed | DEGRADED |
+//! | `unfinished` | operations had not ended when the drain did | DEGRADED |
 //! | `semi-open` | the in-flight cap was reached | DEGRADED |
 //! | `retries` | operations were repeated | DEGRADED |
 //! | `steal` | the hypervisor took CPU time away | DEGRADED |

@@ -26,6 +26,8 @@ const WALL_STEP_NS: u64 = 50_000_000;
 /// V7: largest share of failed operations, for comparison and for exploration.
 const FAILED_COMPARE: f64 = 0.001;
 const FAILED_EXPLORE: f64 = 0.01;
+/// Largest share of operations cut off by the end of the run.
+const UNFINISHED_SHARE: f64 = 0.001;
 /// Largest share of retries and of stolen CPU time.
 const RETRY_SHARE: f64 = 0.001;
 const STEAL_SHARE: f64 = 0.05;
@@ -34,8 +36,9 @@ const BACKLOG_P: f64 = 0.01;
 const BACKLOG_GROWTH: f64 = 2.0;
 
 /// Every rule that needs no other rule's outcome.
-pub(super) const ALL: [fn(&Figures) -> Option<Reason>; 12] = [
+pub(super) const ALL: [fn(&Figures) -> Option<Reason>; 14] = [
     incomplete,
+    conservation,
     schedule,
     generator,
     client_tail,
@@ -44,6 +47,7 @@ pub(super) const ALL: [fn(&Figures) -> Option<Reason>; 12] = [
     steady,
     wall_clock,
     failures,
+    unfinished,
     semi_open,
     retries,
     steal,
@@ -118,6 +122,26 @@ fn incomplete(f: &Figures) -> Option<Reason> {
         vec![
             figure("ok", f.ok as f64, "ops"),
             figure("window", f.window_s, "s"),
+        ],
+    )
+}
+
+fn conservation(f: &Figures) -> Option<Reason> {
+    if f.completeness != Completeness::Complete || f.issued_in_phase == f.ended_in_phase {
+        return None;
+    }
+    reason(
+        "conservation",
+        Word::Incomplete,
+        "every operation that was handed to a worker is recorded once",
+        format!(
+            "{} operations were handed to workers, {} are recorded",
+            f.issued_in_phase, f.ended_in_phase
+        ),
+        "Intervals are missing from the run directory, or this is a defect of the tool: report it.",
+        vec![
+            figure("issued", f.issued_in_phase as f64, "ops"),
+            figure("recorded", f.ended_in_phase as f64, "ops"),
         ],
     )
 }
@@ -395,6 +419,26 @@ fn failures(f: &Figures) -> Option<Reason> {
         ),
         advice,
         vec![figure("failed", share, "1")],
+    )
+}
+
+fn unfinished(f: &Figures) -> Option<Reason> {
+    let all = f.ok + f.failed + f.cancelled;
+    if f.cancelled as f64 <= UNFINISHED_SHARE * all as f64 {
+        return None;
+    }
+    let share = f.cancelled as f64 / all as f64;
+    reason(
+        "unfinished",
+        Word::Degraded,
+        "at most 0.1 % of the operations are cut off by the end of the run",
+        format!(
+            "{} operations had not ended ({})",
+            f.cancelled,
+            percent(share)
+        ),
+        "The slowest operations are missing from the percentiles: allow a longer drain.",
+        vec![figure("unfinished", share, "1")],
     )
 }
 

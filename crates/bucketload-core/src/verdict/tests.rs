@@ -18,6 +18,9 @@ fn good() -> Figures {
         }),
         ok: 100_000,
         failed: 0,
+        cancelled: 0,
+        issued_in_phase: 100_500,
+        ended_in_phase: 100_500,
         retries: 0,
         capped: 0,
         max_in_flight: 1024,
@@ -211,6 +214,24 @@ fn v7_failures() {
     assert!(explore.reasons[0].advice.contains("exploration"));
     let (_, bad) = after(|f| (f.ok, f.failed) = (98_999, 1001));
     assert!(bad.reasons[0].advice.contains("do not describe"));
+}
+
+#[test]
+fn unfinished_operations_degrade() {
+    content(|f| (f.ok, f.cancelled) = (99_900, 100));
+    finds("unfinished", Word::Degraded, |f| {
+        (f.ok, f.cancelled) = (99_899, 101);
+    });
+}
+
+#[test]
+fn lost_operations_are_no_result() {
+    finds("conservation", Word::Incomplete, |f| f.ended_in_phase -= 1);
+    let (rules, _) = after(|f| {
+        f.ended_in_phase -= 1;
+        f.completeness = Completeness::Killed;
+    });
+    assert_eq!(rules, ["incomplete"]);
 }
 
 #[test]

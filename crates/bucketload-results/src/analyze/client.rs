@@ -1,25 +1,13 @@
 //! What the client used over the measured window.
 
-use bucketload_core::sink::Calibration;
-
 use super::gather::PhaseGather;
 use crate::result::ClientUse;
 use crate::rundir::Manifest;
 
-/// Computes the shares from the readings at both ends of the window.
-pub(crate) fn usage(
-    manifest: &Manifest,
-    gathered: &PhaseGather,
-    rss_max_bytes: u64,
-    ok_per_s: f64,
-    calibration: Option<&Calibration>,
-) -> ClientUse {
+/// Computes the shares from the readings at both ends of the window; the headroom is the verdict's.
+pub(crate) fn usage(manifest: &Manifest, gathered: &PhaseGather, rss_max_bytes: u64) -> ClientUse {
     let mut used = ClientUse {
         rss_max_bytes,
-        headroom: calibration.and_then(|c| {
-            let rate = ok_per_s.max(c.offered_ops_per_s);
-            (rate > 0.0).then(|| c.null_ops_per_s / rate)
-        }),
         ..ClientUse::default()
     };
     let Some((a, b)) = gathered.gauges else {

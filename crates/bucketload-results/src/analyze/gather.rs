@@ -7,8 +7,8 @@ use bucketload_core::tally::{Cell, Gauges, Interval, Tally};
 
 use super::bins::Successes;
 use super::fold::Fold;
-use super::scan::{ClassKey, PhaseScan};
-use super::window::counts;
+use super::scan::{ClassKey, PhaseScan, end_with_work};
+use super::window::{Marks, counts};
 use crate::error::ResultsError;
 use crate::result::{HeatMap, LatencyOverTime, Window};
 use crate::rundir::{Damage, RunDir, empty_interval};
@@ -194,6 +194,7 @@ fn edge_of(row: usize) -> u64 {
 pub(crate) fn gather(
     run: &RunDir,
     phases: &BTreeMap<u16, (&PhaseScan, Window, u64)>,
+    marks: &BTreeMap<u16, Marks>,
 ) -> Result<(BTreeMap<u16, PhaseGather>, Damage), ResultsError> {
     let mut gathered: BTreeMap<u16, PhaseGather> = phases
         .iter()
@@ -203,7 +204,8 @@ pub(crate) fn gather(
         .collect();
     let mut reader = run.intervals()?;
     let mut interval = empty_interval();
-    while let Some(line) = reader.next_line()? {
+    while let Some(mut line) = reader.next_line()? {
+        end_with_work(&mut line, marks);
         if let Some(phase) = gathered.get_mut(&line.phase) {
             reader.load(&line, &mut interval, |_| true)?;
             phase.add(&interval);

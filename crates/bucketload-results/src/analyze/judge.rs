@@ -16,7 +16,7 @@ use super::bins::Counts;
 use super::scan::PhaseScan;
 use super::window::is_open;
 use crate::result::{PhaseResult, SteadySeries};
-use crate::rundir::Manifest;
+use crate::rundir::{Damage, Manifest, Status as RunStatus};
 
 /// Length of a slice of rule V1, nanoseconds.
 const SLICE_NS: u64 = 10_000_000_000;
@@ -55,6 +55,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         let kind = ErrorKind::NotFound as usize;
         e.tally.cells.iter().map(|c| c.failed[kind]).sum()
     };
+    let totals = &e.scan.totals;
     let sent = Sent::of(e.scan.series.bins(), e.bins);
     judge(&Figures {
         completeness: match e.end {
@@ -70,6 +71,9 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         worst_slice: sent.worst.filter(|_| open_loop),
         ok: e.tally.ok(),
         failed: e.tally.failures() - absent,
+        cancelled: e.tally.cells.iter().map(|c| c.cancelled()).sum(),
+        issued_in_phase: totals.issued,
+        ended_in_phase: totals.ok + totals.failed + totals.cancelled,
         retries: e.tally.cells.iter().map(|c| c.retries).sum(),
         capped: e.tally.capped,
         max_in_flight: e.plan.works.iter().map(|w| cap(&w.model)).sum(),
@@ -175,8 +179,13 @@ fn backlog(bins: &[Counts]) -> Option<Backlog> {
 }
 
 /// The verdict on a run: the gravest one of its measuring phases; INCOMPLETE when one that the
-/// plan asks for is missing.
-pub(crate) fn overall(phases: &[PhaseResult], missing: &[String]) -> Verdict {
+/// plan asks for is missing, or when parts of the run directory cannot be read.
+pub(crate) fn overall(
+    phases: &[PhaseResult],
+    missing: &[String],
+    damage: &Damage,
+    status: RunStatus,
+) -> Verdict {
     let judged: Vec<(&PhaseResult, &Verdict)> = phases
         .iter()
         .filter_map(|p| Some((p, p.verdict.as_ref()?)))
@@ -189,19 +198,27 @@ pub(crate) fn overall(phases: &[PhaseResult], missing: &[String]) -> Verdict {
             text.to_owned()
         }
     };
-    let mut reasons: Vec<Reason> = missing
-        .iter()
-        .map(|name| Reason {
-            rule: "incomplete".to_owned(),
-            word: Word::Incomplete,
-            condition: "every phase of the plan is run".to_owned(),
-            measured: format!("phase {name} was not reached"),
-            advice: "The run ended before it: read the warnings and errors that are listed."
-                .to_owned(),
-            figures: Vec::new(),
-        })
-        .collect();
+    let unreached = missing.iter().map(|name| {
+        incomplete(
+            "every phase of the plan is run",
+            format!("phase {name} was not reached"),
+            "The run ended before it: read the warnings and errors that are listed.",
+        )
+    });
+    let unreadable = damage.lines.len() as u64 + damage.more_lines + damage.histograms;
+    let damaged = (unreadable > 0).then(|| {
+        incomplete(
+            "every interval of the run can be read",
+            format!("{unreadable} lines or histograms of the run directory cannot be read"),
+            "The files were damaged after they were written: restore them, or run again.",
+        )
+    });
+    let mut reasons: Vec<Reason> = unreached.chain(damaged).collect();
     let mut notes = Vec::new();
+    if status == RunStatus::Running {
+        let note = "the end of the run was not recorded; its objects may still be in the target";
+        notes.push(note.to_owned());
+    }
     for (phase, verdict) in &judged {
         reasons.extend(verdict.reasons.iter().map(|reason| Reason {
             measured: named(phase, &reason.measured),
@@ -218,6 +235,17 @@ pub(crate) fn overall(phases: &[PhaseResult], missing: &[String]) -> Verdict {
             .iter()
             .max_by_key(|(phase, _)| phase.totals.ok)
             .map_or_else(Client::default, |(_, verdict)| verdict.client),
+    }
+}
+
+fn incomplete(condition: &str, measured: String, advice: &str) -> Reason {
+    Reason {
+        rule: "incomplete".to_owned(),
+        word: Word::Incomplete,
+        condition: condition.to_owned(),
+        measured,
+        advice: advice.to_owned(),
+        figures: Vec::new(),
     }
 }
 

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! The directory is read twice: the window can only be found when the whole series is known, and
-//! the histograms of a long run do not fit into memory at once. Series are folded ([`fold`]), so
+//! the histograms of a long run do not fit into memory at once. Series are folded (`fold`), so
 //! memory does not grow with the length of the run.
 
 mod bins;
 mod client;
-mod fold;
+pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
@@ -55,7 +55,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
     let told = Told::of(events);
-    let (scans, scan_damage) = scan::scan(&run)?;
+    let (scans, scan_damage) = scan::scan(&run, &told.marks)?;
     damage.absorb(scan_damage);
     let mut planned = BTreeMap::new();
     for (&index, scan) in &scans {
@@ -72,7 +72,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
             )
         })
         .collect();
-    let (gathered, gather_damage) = gather::gather(&run, &windows)?;
+    let (gathered, gather_damage) = gather::gather(&run, &windows, &told.marks)?;
     damage.absorb(gather_damage);
     let mut phases = Vec::new();
     for (index, found) in planned {
@@ -89,7 +89,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     Ok(RunResult {
         schema: SCHEMA,
         run: header::header(manifest),
-        verdict: judge::overall(&phases, &missing),
+        verdict: judge::overall(&phases, &missing, &damage, manifest.status),
         phases,
         calibration: told.calibration,
         warnings: told.warnings,
@@ -209,13 +209,7 @@ fn phase(
     let rates = rates(bins);
     let calibration = told.calibration(index);
     let measured = plan.kind == PhaseKind::Run;
-    let client = client::usage(
-        manifest,
-        gathered,
-        scan.rss_max_bytes,
-        rates.ops_per_s.mean,
-        calibration.as_ref().filter(|_| measured),
-    );
+    let mut client = client::usage(manifest, gathered, scan.rss_max_bytes);
     let end = found.marks.ended.map(|(_, end, _)| end);
     let verdict = measured.then(|| {
         judge::verdict(&judge::Evidence {
@@ -232,6 +226,7 @@ fn phase(
             ok_per_s: rates.ops_per_s.mean,
         })
     });
+    client.headroom = verdict.as_ref().and_then(|v| v.client.headroom);
     let realised = if measured {
         (0..plan.works.len())
             .flat_map(|work| {

@@ -8,9 +8,10 @@ use bucketload_core::tally::Gauges;
 
 use super::bins::{Counts, Median};
 use super::fold::Fold;
+use super::window::Marks;
 use crate::error::ResultsError;
 use crate::result::Totals;
-use crate::rundir::{Damage, Metric, RunDir, empty_interval};
+use crate::rundir::{Damage, IntervalLine, Metric, RunDir, empty_interval};
 
 /// Most bins that the statistics rest on: four and a half hours of one-second intervals; longer
 /// runs have longer bins.
@@ -42,13 +43,28 @@ pub(crate) struct PhaseScan {
     pub(crate) rss_max_bytes: u64,
 }
 
+/// Ends the last interval of a phase with the last operation. Intervals have a fixed length, so
+/// the last one would otherwise dilute the rate of a phase that performs a fixed amount of work.
+pub(crate) fn end_with_work(line: &mut IntervalLine, marks: &BTreeMap<u16, Marks>) {
+    let ended = marks.get(&line.phase).and_then(|marks| marks.ended);
+    if let Some((.., drained_ns)) = ended
+        && (line.start_ns + 1..line.end_ns).contains(&drained_ns)
+    {
+        line.end_ns = drained_ns;
+    }
+}
+
 /// Scans every interval of `run`.
-pub(crate) fn scan(run: &RunDir) -> Result<(BTreeMap<u16, PhaseScan>, Damage), ResultsError> {
+pub(crate) fn scan(
+    run: &RunDir,
+    marks: &BTreeMap<u16, Marks>,
+) -> Result<(BTreeMap<u16, PhaseScan>, Damage), ResultsError> {
     let mut phases: BTreeMap<u16, PhaseScan> = BTreeMap::new();
     let mut reader = run.intervals()?;
     let mut interval = empty_interval();
     let mut last: Option<(u64, Gauges)> = None;
-    while let Some(line) = reader.next_line()? {
+    while let Some(mut line) = reader.next_line()? {
+        end_with_work(&mut line, marks);
         reader.load(&line, &mut interval, |metric| {
             matches!(metric, Metric::Service | Metric::Late)
         })?;

@@ -13,15 +13,15 @@
 //! line of a file; [`read`] skips what is torn and reports it. The histogram files are also read by
 //! other HdrHistogram tools.
 //!
-//! [`sink`] writes, [`read`] streams, [`manifest`] and [`line`](self) are the formats, [`hdr`]
-//! converts histograms, [`redact`] keeps secrets out, [`host`] describes the machine.
+//! [`RunDirSink`] writes, [`read`] streams, [`manifest`] and the lines of the files are the formats,
+//! `hdr` converts histograms, [`redact`] keeps secrets out, [`host`] describes the machine.
 
-pub mod hdr;
 pub mod host;
 pub mod manifest;
 pub mod read;
 pub mod redact;
 
+mod hdr;
 mod line;
 mod sink;
 

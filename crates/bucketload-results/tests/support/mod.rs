@@ -309,7 +309,8 @@ fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noi
         shape.rate * (shape.rate_at)(t)
     };
     let n = (mean + mean.sqrt() * noise.normal()).round().max(1.0) as u64;
-    for i in 0..n {
+    let sent = (n as f64 * shape.sent) as u64;
+    for i in 0..sent {
         let (class, factor) = if noise.uniform() < 0.7 {
             (OpClass::Get, 1.0)
         } else {
@@ -326,9 +327,9 @@ fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noi
     }
     if !drain {
         tally.offered = n;
-        tally.issued = (n as f64 * shape.sent) as u64;
         tally.offered_bytes = n * 4096;
     }
+    tally.issued = sent;
     let length = if drain { SECOND / 2 } else { SECOND };
     let in_flight = (shape.in_flight)(t);
     advance(
