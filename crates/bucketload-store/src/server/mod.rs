@@ -22,7 +22,8 @@
 //! ```text
 //! thread      a tokio current_thread runtime, its own SO_REUSEPORT listener, nothing shared
 //! connection  one local task per connection: receive, answer, again
-//! intake      head -> authorised and routed request -> answer, or body -> answer
+//! intake      head -> authorised and routed request -> answer, or
+//! pending     body -> store -> answer
 //!   uri headers sigv4 router        what is asked for, and may it be
 //!   body aws_chunked checksum       how the payload is framed and what it must add up to
 //! ops         what the operations do, against the store
@@ -54,6 +55,7 @@ pub mod faults;
 mod headers;
 mod intake;
 mod ops;
+mod pending;
 mod respond;
 mod router;
 mod send;

@@ -144,7 +144,7 @@ pub(crate) struct Verified {
     /// How the payload is covered.
     pub(crate) payload: PayloadAuth,
     /// For signed chunks: what checks them.
-    pub(crate) chunks: Option<ChunkSigner>,
+    pub(crate) chunks: Option<Box<ChunkSigner>>,
 }
 
 /// Checks requests against one key pair and region; one per thread.
@@ -247,10 +247,12 @@ impl Verifier {
         }
         self.check_coverage(claim.signed_headers, headers)?;
         let signature = self.check_signature(&claim, method, target, headers, sha256)?;
-        let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| ChunkSigner {
-            key: self.cached.1.clone(),
-            prefix: [claim.amz_date, "\n", claim.scope, "\n"].concat().into(),
-            seed: signature,
+        let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| {
+            Box::new(ChunkSigner {
+                key: self.cached.1.clone(),
+                prefix: [claim.amz_date, "\n", claim.scope, "\n"].concat().into(),
+                seed: signature,
+            })
         });
         Ok(Verified { payload, chunks })
     }
