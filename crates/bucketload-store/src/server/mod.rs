@@ -24,7 +24,7 @@
 //! connection  one local task per connection: receive, answer, again
 //! intake      head -> authorised and routed request -> answer, or
 //! pending     body -> store -> answer
-//!   uri headers sigv4 router        what is asked for, and may it be
+//!   uri headers sigv4 sigv2 router  what is asked for, and may it be
 //!   body aws_chunked checksum       how the payload is framed and what it must add up to
 //! ops         what the operations do, against the store
 //! respond xml send                  how answers look and leave
@@ -59,6 +59,7 @@ mod pending;
 mod respond;
 mod router;
 mod send;
+mod sigv2;
 mod sigv4;
 mod stats;
 mod thread;

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::clock;
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
+use super::sigv2;
 use super::uri::{self, Target};
 
 /// How far the request's date may be from the server's, in seconds.
@@ -205,8 +206,12 @@ impl Verifier {
         if target.has("X-Amz-Signature") || target.has("X-Amz-Algorithm") {
             return self.verify_presigned(method, target, headers, now);
         }
-        if target.has("Signature") && target.has("AWSAccessKeyId") {
-            return Err(version_2());
+        if sigv2::is_presigned(target) {
+            sigv2::verify(&self.keys, method, target, headers, now)?;
+            return Ok(Verified {
+                payload: PayloadAuth::Unsigned,
+                chunks: None,
+            });
         }
         if !self.anonymous {
             return Err(Code::AccessDenied.into());

@@ -174,6 +174,11 @@ impl Target {
         &self.text.as_bytes()[..self.path_len]
     }
 
+    /// Whether the host name, not the path, gives the bucket.
+    pub(crate) fn is_virtual_host(&self) -> bool {
+        !self.host_bucket.is_empty()
+    }
+
     /// The bucket's name; empty for requests to the service.
     pub(crate) fn bucket(&self) -> &str {
         if self.host_bucket.is_empty() {
