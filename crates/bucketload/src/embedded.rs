@@ -73,7 +73,9 @@ impl EmbeddedServer {
             Err(_) => {
                 drop(stdin);
                 let status = child.wait().map_err(|e| format!("embedded server: {e}"))?;
-                Err(format!("embedded server ended before it listened ({status})"))
+                Err(format!(
+                    "embedded server ended before it listened ({status})"
+                ))
             }
         }
     }

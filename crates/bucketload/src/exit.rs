@@ -44,16 +44,25 @@ pub(crate) struct Failure {
 impl Failure {
     /// A mistake of the user: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self {
+            exit: Exit::Usage,
+            message: message.into(),
+        }
     }
 
     /// The target cannot be used: exit code 3.
     pub(crate) fn target(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Target, message: message.into() }
+        Self {
+            exit: Exit::Target,
+            message: message.into(),
+        }
     }
 
     /// The run broke: exit code 4.
     pub(crate) fn aborted(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Aborted, message: message.into() }
+        Self {
+            exit: Exit::Aborted,
+            message: message.into(),
+        }
     }
 }

@@ -55,8 +55,10 @@ impl Job {
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
             Some(address) => {
-                let metrics = Metrics::start(address, &self.manifest.run_id, &self.plan).map_err(Failure::usage)?;
-                self.live.say(&format!("metrics: http://{}/metrics", metrics.address));
+                let metrics = Metrics::start(address, &self.manifest.run_id, &self.plan)
+                    .map_err(Failure::usage)?;
+                self.live
+                    .say(&format!("metrics: http://{}/metrics", metrics.address));
                 Some(metrics)
             }
             None => None,
@@ -97,7 +99,9 @@ impl Job {
             ended_unix_ns: unix_ns(),
             error: failure.as_ref().map(|f| f.message.clone()),
         };
-        directory.finish(end).map_err(|e| Failure::aborted(e.to_string()))?;
+        directory
+            .finish(end)
+            .map_err(|e| Failure::aborted(e.to_string()))?;
         if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed) {
             return Err(failure);
         }
@@ -110,7 +114,13 @@ impl Job {
         if let Err(error) = &outcome {
             eprintln!("bucketload: {error}");
         }
-        Ok((Done { result, out: self.out }, exit))
+        Ok((
+            Done {
+                result,
+                out: self.out,
+            },
+            exit,
+        ))
     }
 }
 
@@ -135,21 +145,32 @@ fn gate(result: &RunResult) -> Exit {
         .flat_map(|class| &class.errors)
         .any(|error| matches!(error.kind, Corrupt | Full) && error.count > 0);
     let nothing = result.verdict.word == Word::Incomplete;
-    if wrong || nothing { Exit::GateFailed } else { Exit::Ok }
+    if wrong || nothing {
+        Exit::GateFailed
+    } else {
+        Exit::Ok
+    }
 }
 
 fn failure(error: &RunError) -> Failure {
     let message = error.to_string();
     match error {
-        RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => Failure::usage(message),
+        RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {
+            Failure::usage(message)
+        }
         RunError::Unreachable(_) | RunError::Bucket { .. } => Failure::target(message),
         RunError::NoBucket { .. } => Failure::target(format!("{message} (--create-bucket)")),
-        RunError::Prepare { .. } => Failure { exit: Exit::GateFailed, message },
+        RunError::Prepare { .. } => Failure {
+            exit: Exit::GateFailed,
+            message,
+        },
         _ => Failure::aborted(message),
     }
 }
 
 fn unix_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -41,7 +41,12 @@ impl Live {
         } else {
             Mode::Plain
         };
-        Self { view: LiveView::new(plan), mode, drawn: 0, failures: 0 }
+        Self {
+            view: LiveView::new(plan),
+            mode,
+            drawn: 0,
+            failures: 0,
+        }
     }
 
     /// Prints a message above the progress.
@@ -84,7 +89,9 @@ impl RunSink for Live {
         self.view.event(event);
         match event {
             Event::Warning { message } => self.say(message),
-            Event::Failure { class, key, error, .. } => {
+            Event::Failure {
+                class, key, error, ..
+            } => {
                 self.failures += 1;
                 if self.failures <= MAX_FAILURES {
                     self.say(&format!("{class} {key}: {error}"));

@@ -52,9 +52,11 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Serve(args) => commands::serve::execute(args),
         Command::Cleanup(args) => commands::cleanup::execute(args),
         Command::Config(args) => match &args.command {
-            ConfigCommand::Show { workload, target, workload_args } => {
-                commands::config::show(workload.as_deref(), target, workload_args)
-            }
+            ConfigCommand::Show {
+                workload,
+                target,
+                workload_args,
+            } => commands::config::show(workload.as_deref(), target, workload_args),
         },
         Command::Schema(_) => commands::workloads::schema(),
         Command::Man(args) => commands::docs::man(args.out.as_deref()),

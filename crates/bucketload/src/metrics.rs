@@ -26,7 +26,11 @@ impl Metrics {
     pub(crate) fn start(address: SocketAddr, run_id: &str, plan: &Plan) -> Result<Self, String> {
         let (address, page) = prometheus::start(address)?;
         let snapshot = Snapshot::new(run_id, env!("CARGO_PKG_VERSION"), plan);
-        let metrics = Self { snapshot, page, address };
+        let metrics = Self {
+            snapshot,
+            page,
+            address,
+        };
         metrics.publish();
         Ok(metrics)
     }

@@ -18,7 +18,9 @@ pub(crate) const TOKEN_ENV: &str = "BUCKETLOAD_TOKEN";
 /// # Errors
 /// When the address is not loopback and no token is set, or cannot be bound.
 pub(crate) fn start(address: SocketAddr) -> Result<(SocketAddr, Page), String> {
-    let token = std::env::var(TOKEN_ENV).ok().filter(|token| !token.is_empty());
+    let token = std::env::var(TOKEN_ENV)
+        .ok()
+        .filter(|token| !token.is_empty());
     if !address.ip().is_loopback() && token.is_none() {
         return Err(format!(
             "--prometheus {address}: an address other than loopback needs a bearer token in {TOKEN_ENV}"
@@ -52,14 +54,20 @@ fn answer(stream: &TcpStream, token: Option<&str>, page: &Page) -> std::io::Resu
     while reader.read_line(&mut line)? > 0 && line != "\r\n" {
         if let (Some(token), Some((name, value))) = (token, line.split_once(':')) {
             authorised |= name.eq_ignore_ascii_case("authorization")
-                && value.trim().strip_prefix("Bearer ").is_some_and(|given| same(given, token));
+                && value
+                    .trim()
+                    .strip_prefix("Bearer ")
+                    .is_some_and(|given| same(given, token));
         }
         line.clear();
     }
     let (status, body) = if !authorised {
         ("401 Unauthorized", "a bearer token is needed\n".to_owned())
     } else if request.starts_with("GET /metrics ") {
-        ("200 OK", page.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        (
+            "200 OK",
+            page.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        )
     } else {
         ("404 Not Found", "metrics are at /metrics\n".to_owned())
     };
@@ -74,7 +82,11 @@ fn answer(stream: &TcpStream, token: Option<&str>, page: &Page) -> std::io::Resu
 
 /// Compares without leaking the position of the first difference.
 fn same(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |acc, (x, y)| acc | (x ^ y))
+            == 0
 }
 
 #[cfg(test)]
@@ -111,12 +123,19 @@ mod tests {
             }
         });
         assert!(get(address, "/metrics", "").starts_with("HTTP/1.1 401"));
-        assert!(get(address, "/metrics", "Authorization: Bearer s3cret\r\n").starts_with("HTTP/1.1 200"));
+        assert!(
+            get(address, "/metrics", "Authorization: Bearer s3cret\r\n")
+                .starts_with("HTTP/1.1 200")
+        );
         server.join().unwrap();
     }
 
     #[test]
     fn an_open_address_without_a_token_is_refused() {
-        assert!(start("0.0.0.0:0".parse().unwrap()).unwrap_err().contains("BUCKETLOAD_TOKEN"));
+        assert!(
+            start("0.0.0.0:0".parse().unwrap())
+                .unwrap_err()
+                .contains("BUCKETLOAD_TOKEN")
+        );
     }
 }

@@ -11,16 +11,20 @@ use crate::exit::Failure;
 /// Configuration of an S3 service: flags, then environment, then profile files, then defaults.
 pub(crate) fn config(args: &TargetArgs) -> Result<S3Config, Failure> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    S3Config::discover(&overrides(args)?, &|name| std::env::var(name).ok(), home.as_deref())
-        .map_err(|e| Failure::usage(e.to_string()))
+    S3Config::discover(
+        &overrides(args)?,
+        &|name| std::env::var(name).ok(),
+        home.as_deref(),
+    )
+    .map_err(|e| Failure::usage(e.to_string()))
 }
 
 /// Configuration of the embedded server. Flags that say how to talk to it apply; those that say
 /// where it is were refused before.
 pub(crate) fn embedded(server: &EmbeddedServer, args: &TargetArgs) -> Result<S3Config, Failure> {
     let url = format!("http://{}", server.address);
-    let endpoints =
-        Endpoint::parse_list(&url, "embedded server").map_err(|e| Failure::aborted(e.to_string()))?;
+    let endpoints = Endpoint::parse_list(&url, "embedded server")
+        .map_err(|e| Failure::aborted(e.to_string()))?;
     let credentials = Credentials {
         access_key: server.access_key.clone(),
         secret_key: Secret::new(&server.secret_key),
@@ -51,8 +55,13 @@ fn overrides(args: &TargetArgs) -> Result<S3Overrides, Failure> {
     })
 }
 
-fn parse<T: std::str::FromStr<Err = String>>(flag: &str, name: Option<&str>) -> Result<Option<T>, Failure> {
-    name.map(str::parse).transpose().map_err(|e| Failure::usage(format!("{flag}: {e}")))
+fn parse<T: std::str::FromStr<Err = String>>(
+    flag: &str,
+    name: Option<&str>,
+) -> Result<Option<T>, Failure> {
+    name.map(str::parse)
+        .transpose()
+        .map_err(|e| Failure::usage(format!("{flag}: {e}")))
 }
 
 /// Refuses flags that only make sense for a service elsewhere.

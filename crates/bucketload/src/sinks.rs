@@ -22,6 +22,8 @@ impl RunSink for Fan<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) {
-        self.sinks.iter_mut().for_each(|sink| sink.interval(interval));
+        self.sinks
+            .iter_mut()
+            .for_each(|sink| sink.interval(interval));
     }
 }

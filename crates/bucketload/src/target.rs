@@ -41,14 +41,18 @@ impl Target {
                 prefix: prefix.trim_matches('/').to_owned(),
             });
         }
-        let path = text.strip_prefix("file://").or_else(|| text.starts_with('/').then_some(text));
+        let path = text
+            .strip_prefix("file://")
+            .or_else(|| text.starts_with('/').then_some(text));
         match (path, text) {
             (Some(path), _) if path.starts_with('/') => Ok(Self::Directory(PathBuf::from(path))),
             (Some(_), _) => Err(format!("target {text:?} is not an absolute path; {forms}")),
             (None, "mem:" | "memory" | "mem") => Ok(Self::Memory),
             (None, "null:" | "null") => Ok(Self::Null),
             (None, _) => match text.split_once("://") {
-                Some((scheme, _)) => Err(format!("there is no driver for {scheme}:// targets yet; {forms}")),
+                Some((scheme, _)) => Err(format!(
+                    "there is no driver for {scheme}:// targets yet; {forms}"
+                )),
                 None => Err(format!("{text:?} is not a target; {forms}")),
             },
         }
@@ -65,7 +69,9 @@ impl Target {
     /// The prefix that the run's own keys begin with: the user's prefix, then the run's name.
     pub(crate) fn run_prefix(&self, run_id: &str) -> String {
         match self {
-            Self::S3 { prefix, .. } if !prefix.is_empty() => format!("{prefix}/bucketload-{run_id}/"),
+            Self::S3 { prefix, .. } if !prefix.is_empty() => {
+                format!("{prefix}/bucketload-{run_id}/")
+            }
             _ => format!("bucketload-{run_id}/"),
         }
     }
@@ -82,21 +88,45 @@ mod tests {
 
     #[test]
     fn forms_are_recognised() {
-        let s3 = |bucket: &str, prefix: &str| Target::S3 { bucket: bucket.into(), prefix: prefix.into() };
+        let s3 = |bucket: &str, prefix: &str| Target::S3 {
+            bucket: bucket.into(),
+            prefix: prefix.into(),
+        };
         assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
         assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
         assert_eq!(Target::parse("mem:"), Ok(Target::Memory));
         assert_eq!(Target::parse("null:"), Ok(Target::Null));
-        assert_eq!(Target::parse("file:///data"), Ok(Target::Directory("/data".into())));
-        assert_eq!(Target::parse("/data"), Ok(Target::Directory("/data".into())));
-        for wrong in ["", "s3://", "s3:///p", "file://relative", "az://c", "bucket/prefix"] {
-            assert!(Target::parse(wrong).unwrap_err().contains("s3://BUCKET/PREFIX"), "{wrong}");
+        assert_eq!(
+            Target::parse("file:///data"),
+            Ok(Target::Directory("/data".into()))
+        );
+        assert_eq!(
+            Target::parse("/data"),
+            Ok(Target::Directory("/data".into()))
+        );
+        for wrong in [
+            "",
+            "s3://",
+            "s3:///p",
+            "file://relative",
+            "az://c",
+            "bucket/prefix",
+        ] {
+            assert!(
+                Target::parse(wrong)
+                    .unwrap_err()
+                    .contains("s3://BUCKET/PREFIX"),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn runs_write_below_a_prefix_of_their_own() {
-        assert_eq!(Target::parse("s3://b/p").unwrap().run_prefix("x"), "p/bucketload-x/");
+        assert_eq!(
+            Target::parse("s3://b/p").unwrap().run_prefix("x"),
+            "p/bucketload-x/"
+        );
         assert_eq!(Target::Memory.run_prefix("x"), "bucketload-x/");
     }
 }

@@ -181,6 +181,11 @@ fn an_output_directory_that_exists_is_never_overwritten() {
         tempfile::tempdir().unwrap(),
         Serve::start(&["--store", "memory"]),
     );
-    run(dir.path(), &server.url(), &["--create-bucket", "--out", "out"]).expect(0, &[]);
+    run(
+        dir.path(),
+        &server.url(),
+        &["--create-bucket", "--out", "out"],
+    )
+    .expect(0, &[]);
     run(dir.path(), &server.url(), &["--out", "out"]).expect(2, &["out"]);
 }

@@ -25,20 +25,33 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
             "cleanup: only an s3:// target outlives a run; name one: --target s3://BUCKET/PREFIX",
         ));
     };
-    let driver = S3Driver::new(s3::config(&args.target)?).map_err(|e| Failure::usage(e.to_string()))?;
+    let driver =
+        S3Driver::new(s3::config(&args.target)?).map_err(|e| Failure::usage(e.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Failure::aborted(e.to_string()))?;
-    let base = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+    let base = if prefix.is_empty() {
+        String::new()
+    } else {
+        format!("{prefix}/")
+    };
     LocalSet::new()
         .block_on(&runtime, clean(&driver, &bucket, &base, args))
         .map(|()| Exit::Ok)
         .map_err(|e| Failure::target(format!("cleanup of s3://{bucket}/{base}: {e}")))
 }
 
-async fn clean(driver: &S3Driver, bucket: &str, base: &str, args: &CleanupArgs) -> Result<(), OpError> {
-    let worker = WorkerId { thread: 0, worker: 0 };
+async fn clean(
+    driver: &S3Driver,
+    bucket: &str,
+    base: &str,
+    args: &CleanupArgs,
+) -> Result<(), OpError> {
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
     let mut session = driver.open(worker, &mut Probe::new(now_ns)).await?;
     let places = if args.yes_delete_foreign {
         vec![base.to_owned()]
@@ -50,14 +63,22 @@ async fn clean(driver: &S3Driver, bucket: &str, base: &str, args: &CleanupArgs) 
     }
     for place in places {
         let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
-        let word = if args.dry_run { "would be deleted" } else { "deleted" };
+        let word = if args.dry_run {
+            "would be deleted"
+        } else {
+            "deleted"
+        };
         println!("s3://{bucket}/{place}: {deleted} objects {word}");
     }
     Ok(())
 }
 
 /// The places below `base` that carry a run's marker.
-async fn marked_places<A: Admin>(session: &mut A, bucket: &str, base: &str) -> Result<Vec<String>, OpError> {
+async fn marked_places<A: Admin>(
+    session: &mut A,
+    bucket: &str,
+    base: &str,
+) -> Result<Vec<String>, OpError> {
     let start = format!("{base}bucketload-");
     let (mut names, mut after) = (BTreeSet::new(), None);
     loop {
@@ -81,7 +102,12 @@ async fn marked_places<A: Admin>(session: &mut A, bucket: &str, base: &str) -> R
 }
 
 /// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.
-async fn empty<A: Admin>(session: &mut A, bucket: &str, prefix: &str, dry: bool) -> Result<u64, OpError> {
+async fn empty<A: Admin>(
+    session: &mut A,
+    bucket: &str,
+    prefix: &str,
+    dry: bool,
+) -> Result<u64, OpError> {
     let marker = format!("{prefix}{}", bucketload_run::MARKER);
     let (mut deleted, mut after) = (0, None);
     loop {

@@ -26,13 +26,22 @@ pub(crate) fn show(
     };
     if let Target::S3 { .. } = target {
         for origin in s3::config(target_args)?.origins {
-            rows.push([origin.name.to_owned(), origin.value, origin.source.to_string()]);
+            rows.push([
+                origin.name.to_owned(),
+                origin.value,
+                origin.source.to_string(),
+            ]);
         }
     }
     if rows.is_empty() {
         println!("nothing is set; name a workload or an s3:// target");
     }
-    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let width = |i: usize| {
+        rows.iter()
+            .map(|row| row[i].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let (names, values) = (width(0), width(1).min(60));
     for [name, value, place] in &rows {
         println!("{name:names$} = {value:values$}  ({place})");

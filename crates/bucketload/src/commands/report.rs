@@ -20,7 +20,11 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
 }
 
 /// Prints a result in the form asked for.
-pub(crate) fn print_result(result: &RunResult, format: OutputFormat, color: bool) -> Result<(), Failure> {
+pub(crate) fn print_result(
+    result: &RunResult,
+    format: OutputFormat,
+    color: bool,
+) -> Result<(), Failure> {
     let text = match format {
         OutputFormat::Text => output::text(result, output::TextOptions { colour: color }),
         OutputFormat::Json => output::json(result),

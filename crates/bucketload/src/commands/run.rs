@@ -11,11 +11,11 @@ use bucketload_drivers::s3::S3Driver;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
+use crate::cli::GlobalArgs;
 use crate::cli::run::{self as cli, OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::values::CoreList;
 use crate::cli::workload::WorkloadArgs;
-use crate::cli::GlobalArgs;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::embedded::{EmbeddedServer, random_hex};
@@ -27,7 +27,8 @@ use crate::target::Target;
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
-    let (resolved, file, target) = resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let (resolved, file, target) =
+        resolve_workload(&args.workload, &args.target, &args.workload_args)?;
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
     }
@@ -38,17 +39,37 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
             None
         }
         Target::Memory => Some(start_embedded("memory", args)?),
-        Target::Directory(path) => Some(start_embedded(&format!("posix:{}", path.display()), args)?),
+        Target::Directory(path) => {
+            Some(start_embedded(&format!("posix:{}", path.display()), args)?)
+        }
     };
     let (done, exit) = match (&target, &embedded) {
-        (Target::Null, _) => job(args, global, resolved, &file, &target, &[])?.execute(Arc::new(NullDriver::new()))?,
-        (_, Some(server)) => on_s3(args, global, resolved, &file, &target, s3::embedded(server, &args.target)?)?,
-        (_, None) => on_s3(args, global, resolved, &file, &target, s3::config(&args.target)?)?,
+        (Target::Null, _) => job(args, global, resolved, &file, &target, &[])?
+            .execute(Arc::new(NullDriver::new()))?,
+        (_, Some(server)) => on_s3(
+            args,
+            global,
+            resolved,
+            &file,
+            &target,
+            s3::embedded(server, &args.target)?,
+        )?,
+        (_, None) => on_s3(
+            args,
+            global,
+            resolved,
+            &file,
+            &target,
+            s3::config(&args.target)?,
+        )?,
     };
     drop(embedded);
     print_result(&done.result, args.output.output, color)?;
     if !global.quiet {
-        eprintln!("bucketload: report: {}", done.out.join("report.html").display());
+        eprintln!(
+            "bucketload: report: {}",
+            done.out.join("report.html").display()
+        );
     }
     Ok(exit)
 }
@@ -61,7 +82,11 @@ fn on_s3(
     target: &Target,
     config: bucketload_drivers::s3::S3Config,
 ) -> Result<(Done, Exit), Failure> {
-    let hosts: Vec<String> = config.endpoints.iter().map(|endpoint| endpoint.url()).collect();
+    let hosts: Vec<String> = config
+        .endpoints
+        .iter()
+        .map(|endpoint| endpoint.url())
+        .collect();
     let driver = S3Driver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     job(args, global, resolved, file, target, &hosts)?.execute(Arc::new(driver))
 }
@@ -103,7 +128,10 @@ fn start_embedded(store: &str, args: &RunArgs) -> Result<EmbeddedServer, Failure
     let threads = (cores / 2).max(1);
     server.extend(["--threads".to_owned(), threads.to_string()]);
     if cores > 1 && args.load.cores.is_none() && args.load.threads.is_none() {
-        server.extend(["--cores".to_owned(), format!("{}-{}", cores - threads, cores - 1)]);
+        server.extend([
+            "--cores".to_owned(),
+            format!("{}-{}", cores - threads, cores - 1),
+        ]);
     }
     EmbeddedServer::start(&server).map_err(Failure::target)
 }
@@ -116,11 +144,16 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
             println!("{}", serde_json::to_string(&outlook).unwrap_or_default());
         }
         OutputFormat::Csv => {
-            return Err(Failure::usage("--output csv: a dry run has no table of results; use text or json"));
+            return Err(Failure::usage(
+                "--output csv: a dry run has no table of results; use text or json",
+            ));
         }
     }
     if !quiet {
-        resolved.notes.iter().for_each(|note| eprintln!("bucketload: {note}"));
+        resolved
+            .notes
+            .iter()
+            .for_each(|note| eprintln!("bucketload: {note}"));
     }
     Ok(Exit::Ok)
 }
@@ -134,23 +167,46 @@ fn job(
     endpoints: &[String],
 ) -> Result<Job, Failure> {
     let started = time::OffsetDateTime::now_utc();
-    let out: PathBuf = args.output.run_directory(&resolved.plan.workload, started);
-    if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    let mut out: PathBuf = args.output.run_directory(&resolved.plan.workload, started);
+    if args.output.out.is_none() {
+        // Two runs in one second.
+        let named = out.clone();
+        let mut n = 1;
+        while out.exists() {
+            n += 1;
+            out = named.with_extension(n.to_string());
+        }
+    }
+    if out
+        .read_dir()
+        .is_ok_and(|mut entries| entries.next().is_some())
+    {
         return Err(Failure::usage(format!(
             "--out {}: it holds something already; choose another directory",
             out.display()
         )));
     }
-    let run_id = format!("{}-{}", started.unix_timestamp(), random_hex(4).map_err(Failure::aborted)?);
+    let run_id = format!(
+        "{}-{}",
+        started.unix_timestamp(),
+        random_hex(4).map_err(Failure::aborted)?
+    );
     let local = target.is_embedded() || endpoints.iter().any(|url| is_local(url));
     let options = options(args, &run_id, target, local);
     let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), resolved.plan.clone());
     // The note begins with the scale, which results show by themselves.
-    let scale_note = resolved.notes.iter().find_map(|note| note.strip_prefix("scale ")?.split_once(": "));
-    manifest.scale_note = scale_note.map(|(_, note)| note.to_owned()).unwrap_or_default();
+    let scale_note = resolved
+        .notes
+        .iter()
+        .find_map(|note| note.strip_prefix("scale ")?.split_once(": "));
+    manifest.scale_note = scale_note
+        .map(|(_, note)| note.to_owned())
+        .unwrap_or_default();
     manifest.target = describe(target, endpoints);
     manifest.client = ClientFacts {
-        threads: options.load_threads().map_err(|e| Failure::usage(e.to_string()))? as u32,
+        threads: options
+            .load_threads()
+            .map_err(|e| Failure::usage(e.to_string()))? as u32,
         spinning: args.load.busy_poll,
         interval_ns: 1_000_000_000,
     };
@@ -163,7 +219,13 @@ fn job(
         manifest,
         out,
         calibrate: (!args.load.no_calibration)
-            .then(|| resolved.plan.phases.iter().position(|phase| phase.kind == PhaseKind::Run))
+            .then(|| {
+                resolved
+                    .plan
+                    .phases
+                    .iter()
+                    .position(|phase| phase.kind == PhaseKind::Run)
+            })
             .flatten(),
         prometheus: args.output.prometheus,
         live,
@@ -206,8 +268,14 @@ fn describe(target: &Target, endpoints: &[String]) -> String {
         Target::Directory(path) => format!("the embedded server ({})", path.display()),
         Target::Null => "the null target".to_owned(),
         Target::S3 { bucket, prefix } => {
-            let at = endpoints.first().map_or_else(String::new, |url| format!(" at {url}"));
-            let more = if endpoints.len() > 1 { " and others" } else { "" };
+            let at = endpoints
+                .first()
+                .map_or_else(String::new, |url| format!(" at {url}"));
+            let more = if endpoints.len() > 1 {
+                " and others"
+            } else {
+                ""
+            };
             format!("s3://{bucket}/{prefix}{at}{more}")
         }
     }

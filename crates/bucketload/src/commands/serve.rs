@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use bucketload_store::server::{KeyPair, Server, ServerConfig};
 use bucketload_store::{
-    Durability, EtagMode, MemoryOptions, MemoryStore, NullOptions, NullStore, PosixOptions, PosixStore, Store,
+    Durability, EtagMode, MemoryOptions, MemoryStore, NullOptions, NullStore, PosixOptions,
+    PosixStore, Store,
 };
 use bucketload_wire::tls::{Identity, Pem, ServerOptions};
 
 use crate::cli::serve::{ServeArgs, StoreKind};
 use crate::cli::values::CoreList;
-use crate::embedded::{ACCESS_KEY_ENV, Announcement, SECRET_KEY_ENV, random_hex, wait_for_stdin_end};
+use crate::embedded::{
+    ACCESS_KEY_ENV, Announcement, SECRET_KEY_ENV, random_hex, wait_for_stdin_end,
+};
 use crate::exit::{Exit, Failure};
 
 /// Serves until the process is ended or, with `--exit-with-stdin`, standard input closes.
@@ -26,28 +29,56 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     config.domain.clone_from(&args.domain);
     config.stats_page = args.stats_page;
     for rule in &args.fault {
-        let parsed = rule.parse().map_err(|e| Failure::usage(format!("--fault {rule}: {e}")))?;
+        let parsed = rule
+            .parse()
+            .map_err(|e| Failure::usage(format!("--fault {rule}: {e}")))?;
         config.faults.push(parsed);
     }
     if let (Some(cert), Some(key)) = (&args.tls_cert, &args.tls_key) {
-        let identity = Identity { certificates: Pem::File(cert.clone()), key: Pem::File(key.clone()) };
-        config.tls = Some(ServerOptions { identity, client_ca: None });
+        let identity = Identity {
+            certificates: Pem::File(cert.clone()),
+            key: Pem::File(key.clone()),
+        };
+        config.tls = Some(ServerOptions {
+            identity,
+            client_ca: None,
+        });
     }
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     pin(args.cores.as_ref())?;
-    let shown = made_up.then(|| (config.keys.access_key.clone(), config.keys.secret_key.clone()));
+    let shown = made_up.then(|| {
+        (
+            config.keys.access_key.clone(),
+            config.keys.secret_key.clone(),
+        )
+    });
     let store = store(args)?;
     let server = Server::start(config, store)
         .map_err(|e| Failure::usage(format!("serve --listen {}: {e}", args.listen)))?;
     let listening = server.address();
     if args.announce {
-        let line = serde_json::to_string(&Announcement { listening, pid: std::process::id() }).unwrap_or_default();
+        let line = serde_json::to_string(&Announcement {
+            listening,
+            pid: std::process::id(),
+        })
+        .unwrap_or_default();
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Failure::aborted(format!("serve: {e}")))?;
+        writeln!(out, "{line}")
+            .and_then(|()| out.flush())
+            .map_err(|e| Failure::aborted(format!("serve: {e}")))?;
     } else {
-        eprintln!("bucketload: serving S3 at {scheme}://{listening}, region {}", args.region);
+        eprintln!(
+            "bucketload: serving S3 at {scheme}://{listening}, region {}",
+            args.region
+        );
         if let Some((access, secret)) = shown {
-            eprintln!("bucketload: made up for this server: AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret}");
+            eprintln!(
+                "bucketload: made up for this server: AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret}"
+            );
         }
     }
     if args.exit_with_stdin {
@@ -63,17 +94,35 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
 fn keys() -> Result<(KeyPair, bool), Failure> {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     match (given(ACCESS_KEY_ENV), given(SECRET_KEY_ENV)) {
-        (Some(access_key), Some(secret_key)) => Ok((KeyPair { access_key, secret_key }, false)),
+        (Some(access_key), Some(secret_key)) => Ok((
+            KeyPair {
+                access_key,
+                secret_key,
+            },
+            false,
+        )),
         (None, None) => {
             let random = |bytes| random_hex(bytes).map_err(Failure::aborted);
-            Ok((KeyPair { access_key: random(10)?, secret_key: random(20)? }, true))
+            Ok((
+                KeyPair {
+                    access_key: random(10)?,
+                    secret_key: random(20)?,
+                },
+                true,
+            ))
         }
-        _ => Err(Failure::usage(format!("serve: set both {ACCESS_KEY_ENV} and {SECRET_KEY_ENV}, or neither"))),
+        _ => Err(Failure::usage(format!(
+            "serve: set both {ACCESS_KEY_ENV} and {SECRET_KEY_ENV}, or neither"
+        ))),
     }
 }
 
 fn store(args: &ServeArgs) -> Result<Arc<dyn Store>, Failure> {
-    let etag = if args.fast_etags { EtagMode::Opaque } else { EtagMode::Md5 };
+    let etag = if args.fast_etags {
+        EtagMode::Opaque
+    } else {
+        EtagMode::Md5
+    };
     Ok(match &args.store {
         StoreKind::Memory => Arc::new(MemoryStore::new(MemoryOptions {
             limit_bytes: args.memory_limit.unwrap_or(u64::MAX),
@@ -99,11 +148,15 @@ fn store(args: &ServeArgs) -> Result<Arc<dyn Store>, Failure> {
 
 /// Restricts the process to the cores asked for.
 fn pin(cores: Option<&CoreList>) -> Result<(), Failure> {
-    let Some(CoreList::These(list)) = cores else { return Ok(()) };
+    let Some(CoreList::These(list)) = cores else {
+        return Ok(());
+    };
     let mut set = rustix::thread::CpuSet::new();
     for &core in list {
         if core >= rustix::thread::CpuSet::MAX_CPU {
-            return Err(Failure::usage(format!("serve --cores: there is no core {core}")));
+            return Err(Failure::usage(format!(
+                "serve --cores: there is no core {core}"
+            )));
         }
         set.set(core);
     }

@@ -6,10 +6,17 @@ use crate::exit::{Exit, Failure};
 
 /// Lists the built-in workloads with what they are.
 pub(crate) fn list() -> Result<Exit, Failure> {
-    let width = BUILTIN_WORKLOADS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = BUILTIN_WORKLOADS
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
     for (name, _) in BUILTIN_WORKLOADS {
         let file = WorkloadFile::builtin(name).map_err(|e| Failure::aborted(e.to_string()))?;
-        println!("{name:width$}  {}", file.spec().description.as_deref().unwrap_or_default());
+        println!(
+            "{name:width$}  {}",
+            file.spec().description.as_deref().unwrap_or_default()
+        );
         for (profile, spec) in file.spec().profiles.iter().flat_map(|profiles| &profiles.0) {
             let text = spec.description.as_deref().unwrap_or_default();
             println!("{:width$}    --profile-name {profile}: {text}", "");
@@ -33,7 +40,8 @@ pub(crate) fn schema() -> Result<Exit, Failure> {
 
 /// The workload `name`: a file when it looks like one or there is one, else a built-in one.
 pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
-    let is_file = name.ends_with(".toml") || name.contains('/') || std::path::Path::new(name).is_file();
+    let is_file =
+        name.ends_with(".toml") || name.contains('/') || std::path::Path::new(name).is_file();
     if !is_file {
         return WorkloadFile::builtin(name).map_err(|e| Failure::usage(e.to_string()));
     }

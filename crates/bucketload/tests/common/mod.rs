@@ -1,5 +1,9 @@
 //! The program as a user meets it: calls of the binary and servers of our own as child processes.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its own part"
+)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
