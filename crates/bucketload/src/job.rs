@@ -3,6 +3,7 @@
 //! Generic over the driver, so that the load loop is dispatched statically; everything a user sees
 //! afterwards is computed from the run directory, the same way `bucketload report` does.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,9 +14,10 @@ use bucketload_core::sink::{Event, RunSink};
 use bucketload_core::verdict::Word;
 use bucketload_drivers::null::NullDriver;
 use bucketload_results::analyze;
+use bucketload_results::converge::Convergence;
 use bucketload_results::result::RunResult;
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
-use bucketload_run::{RunError, RunOptions, StopHandle, StopLevel, calibrate, run};
+use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
@@ -63,6 +65,7 @@ impl Job {
             }
             None => None,
         };
+        self.options.converged = convergence(&self.plan);
         let stop = StopHandle::new();
         let mut directory = RunDirSink::create(&self.out, self.manifest)
             .map_err(|e| Failure::usage(format!("--out {}: {e}", self.out.display())))?;
@@ -122,6 +125,29 @@ impl Job {
             exit,
         ))
     }
+}
+
+/// Ends phases with a stopping rule when they have measured precisely enough.
+fn convergence(plan: &Plan) -> Option<StopHook> {
+    if plan.phases.iter().all(|phase| phase.stop.is_none()) {
+        return None;
+    }
+    let phases = plan.phases.clone();
+    let mut current: Option<(u16, Convergence)> = None;
+    Some(RefCell::new(Box::new(move |interval| {
+        if current
+            .as_ref()
+            .is_none_or(|(phase, _)| *phase != interval.phase)
+        {
+            let plan = phases.get(usize::from(interval.phase));
+            current = plan
+                .and_then(Convergence::new)
+                .map(|state| (interval.phase, state));
+        }
+        current
+            .as_mut()
+            .is_some_and(|(_, state)| state.interval(interval))
+    })))
 }
 
 /// Analyses a run directory, stores the verdict and writes the report page.
