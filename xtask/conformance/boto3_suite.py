@@ -111,7 +111,7 @@ def main():
 
     url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "copy"}, ExpiresIn=60)
     check("presigned GET", urllib.request.urlopen(url).read() == body)
-    wrong = boto3.client("s3", aws_secret_access_key="wrong", config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}))
+    wrong = boto3.client("s3", aws_access_key_id=os.environ["AWS_ACCESS_KEY_ID"], aws_secret_access_key="wrong", config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}))
     refused("wrong secret", ("SignatureDoesNotMatch",), wrong.list_buckets)
 
     refused("bucket not empty", ("BucketNotEmpty",), s3.delete_bucket, Bucket=bucket)

@@ -18,8 +18,6 @@ fn run(dir: &std::path::Path, url: &str, more: &[&str]) -> common::Outcome {
         "2",
         "--ops",
         "50",
-        "--out",
-        "out",
         "--target",
         "s3://bench/t",
         "--endpoint-url",

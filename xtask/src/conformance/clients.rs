@@ -71,6 +71,8 @@ impl Client<'_> {
         let mut command = cmd(self.tool(key)?, args);
         command
             .current_dir(self.dir)
+            // A bundle for the package registries is none of the server's business.
+            .env_remove("AWS_CA_BUNDLE")
             .envs(self.server.aws_env())
             .env("HOME", self.dir);
         Ok(command)
