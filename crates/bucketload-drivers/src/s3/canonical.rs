@@ -69,8 +69,7 @@ pub(crate) fn build(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> R
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
         if name == "host" && !bucket.is_empty() {
-            out.extend_from_slice(bucket.as_bytes());
-            out.push(b'.');
+            push_host_bucket(out, bucket);
         }
         out.extend_from_slice(value);
         out.push(b'\n');
@@ -103,6 +102,14 @@ pub(crate) fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) 
         out.push(b'/');
     }
     from..out.len()
+}
+
+/// Appends the bucket's part of a virtual host. Escaped, so that a name which is none cannot add
+/// header lines: the server then refuses it.
+#[inline]
+pub(crate) fn push_host_bucket(out: &mut Vec<u8>, bucket: &str) {
+    encode::push_query(out, bucket);
+    out.push(b'.');
 }
 
 /// Calls `f` for every signed header, in the order of their names.
