@@ -50,6 +50,11 @@ impl Tagger {
         ETag::opaque(digest)
     }
 
+    /// The tag of content that nobody has seen; `None` where tags depend on it.
+    pub(crate) fn unseen(&self) -> Option<ETag> {
+        (self.mode == EtagMode::Opaque).then(|| self.opaque())
+    }
+
     /// Begins a body. An opaque tag is drawn now.
     pub(crate) fn body(&self, options: &PutOptions) -> BodyCheck {
         let opaque = (self.mode == EtagMode::Opaque).then(|| self.opaque());

@@ -170,6 +170,11 @@ impl Store for NullStore {
         Ok(Box::new(self.upload(bucket, key, options)?))
     }
 
+    fn accept_unseen(&self, bucket: &str, key: &str, size: u64) -> Option<Result<Written>> {
+        let etag = self.tagger.unseen()?;
+        Some(Self::check(bucket, key).map(|()| self.written(size, etag)))
+    }
+
     fn delete(&self, bucket: &str, key: &str, _condition: &Condition) -> Result<bool> {
         Self::check(bucket, key)?;
         Ok(true)
@@ -316,6 +321,24 @@ mod tests {
         }
         assert_eq!(lens, [BLOCK_BYTES, BLOCK_BYTES, 5]);
         assert_eq!(object.read_at(size - 2, &mut [1; 9]).unwrap(), 2);
+    }
+
+    #[test]
+    fn opaque_writes_are_accepted_unseen() {
+        let store = NullStore::new(&NullOptions::default());
+        assert!(store.accept_unseen("bucket", "k", 1).is_none());
+        let opaque = NullOptions {
+            etag: EtagMode::Opaque,
+            ..NullOptions::default()
+        };
+        let store = NullStore::new(&opaque);
+        let accept = |bucket| store.accept_unseen(bucket, "k", 7).unwrap();
+        assert_eq!(accept("bucket").unwrap().size, 7);
+        assert_ne!(
+            accept("bucket").unwrap().etag,
+            accept("bucket").unwrap().etag
+        );
+        assert_eq!(accept("X").unwrap_err().code(), "InvalidBucketName");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::error::{Code, S3Error, S3Result};
 /// Reads one request body.
 pub(crate) struct BodyReader {
     outer: Outer,
-    aws: Option<AwsChunked>,
+    aws: Option<Box<AwsChunked>>,
     /// Payload bytes that the head announced, where it did.
     announced: Option<u64>,
     /// Payload bytes seen.
@@ -40,7 +40,7 @@ impl BodyReader {
         };
         Self {
             outer,
-            aws,
+            aws: aws.map(Box::new),
             announced,
             seen: 0,
             failed: None,
@@ -156,7 +156,7 @@ impl BodyReader {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let complete = self.aws.as_ref().is_none_or(AwsChunked::is_done);
+        let complete = self.aws.as_ref().is_none_or(|aws| aws.is_done());
         if !complete
             || self
                 .announced

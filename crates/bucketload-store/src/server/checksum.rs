@@ -168,8 +168,9 @@ fn crc_value(crc: u64, bytes: usize) -> String {
 /// What a request body has to satisfy, and what is computed while it passes.
 #[derive(Default)]
 pub(crate) struct Checks {
-    sha256: Option<(Sha256, Hash)>,
-    sum: Option<(ChecksumAlgorithm, Sum)>,
+    // Boxed: most requests have neither, and the states are large.
+    sha256: Option<Box<(Sha256, Hash)>>,
+    sum: Option<Box<(ChecksumAlgorithm, Sum)>>,
     /// The value given by a header; with `None` the trailer gives it.
     announced: Option<String>,
     in_trailer: bool,
@@ -210,14 +211,14 @@ impl Checks {
                 "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
             ));
         }
-        checks.sum = algorithm.map(|algorithm| (algorithm, Sum::new(algorithm)));
+        checks.sum = algorithm.map(|algorithm| Box::new((algorithm, Sum::new(algorithm))));
         Ok(checks)
     }
 
     /// Checks of a payload hash alone.
     pub(crate) fn of_payload(payload: Option<Hash>) -> Self {
         Self {
-            sha256: payload.map(|hash| (Sha256::new(), hash)),
+            sha256: payload.map(|hash| Box::new((Sha256::new(), hash))),
             ..Self::default()
         }
     }
@@ -229,7 +230,7 @@ impl Checks {
 
     /// Computes a checksum by `algorithm` that the request does not announce.
     pub(crate) fn add_sum(&mut self, algorithm: Option<ChecksumAlgorithm>) {
-        self.sum = algorithm.map(|algorithm| (algorithm, Sum::new(algorithm)));
+        self.sum = algorithm.map(|algorithm| Box::new((algorithm, Sum::new(algorithm))));
     }
 
     /// Whether nothing looks at the bytes.
@@ -239,11 +240,11 @@ impl Checks {
 
     /// Adds a piece of payload.
     pub(crate) fn update(&mut self, data: &[u8]) {
-        if let Some((sha256, _)) = &mut self.sha256 {
-            sha256.update(data);
+        if let Some(state) = &mut self.sha256 {
+            state.0.update(data);
         }
-        if let Some((_, sum)) = &mut self.sum {
-            sum.update(data);
+        if let Some(state) = &mut self.sum {
+            state.1.update(data);
         }
     }
 
@@ -253,12 +254,12 @@ impl Checks {
     /// # Errors
     /// `XAmzContentSHA256Mismatch`, `BadDigest`, `MalformedTrailerError`.
     pub(crate) fn finish(self, trailers: &[(String, String)]) -> S3Result<Option<Checksum>> {
-        if let Some((sha256, announced)) = self.sha256
+        if let Some((sha256, announced)) = self.sha256.map(|state| *state)
             && Hash::from(sha256.finalize()) != announced
         {
             return Err(Code::XAmzContentSHA256Mismatch.into());
         }
-        let Some((algorithm, sum)) = self.sum else {
+        let Some((algorithm, sum)) = self.sum.map(|state| *state) else {
             return Ok(None);
         };
         let value = sum.value();

@@ -12,8 +12,9 @@ use bucketload_wire::{Conn, Error, Sock, Step};
 
 use super::clock;
 use super::error::{Code, S3Error};
-use super::intake::{self, Next, Pending, Reply};
-use super::respond::Body;
+use super::intake::{self, Next};
+use super::pending::{Pending, Reply};
+use super::respond::{Body, Extract};
 use super::send;
 use super::thread::{Slot, Thread, Work};
 
@@ -233,32 +234,41 @@ async fn answer(
             work.head.end(work.document.len() as u64, reply.close);
             conn.send(work.head.bytes(), &work.document).await?;
         }
-        Body::Object(source, range) => {
-            let length = range.end - range.start;
-            work.head.end(length, reply.close);
-            let chunk = match source.chunk(range.start) {
-                Some(chunk) if thread.shared.faults.is_empty() && chunk.len() as u64 >= length => {
-                    Some(chunk)
-                }
-                _ => None,
-            };
-            if let Some(mut chunk) = chunk {
-                chunk.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-                conn.send(work.head.bytes(), &chunk).await?;
-                thread.counters().bytes_out.add(length);
-            } else {
-                let job = send::Job {
-                    source,
-                    range,
-                    operation: reply.operation,
-                    rate: reply.rate,
-                };
-                let cut = Box::pin(send::object(thread, slot, conn, work, job)).await?;
+        Body::Object => {
+            if !send_at_once(thread, conn, work, reply).await? {
+                let cut = Box::pin(send::object(thread, slot, conn, work, reply)).await?;
                 return Ok(if cut { Flow::Cut } else { after });
             }
         }
     }
     Ok(after)
+}
+
+/// Sends an object's bytes in one write, where they lie in one piece and no fault concerns them.
+/// Whether it did.
+async fn send_at_once(
+    thread: &Thread,
+    conn: &mut Conn,
+    work: &mut Work,
+    reply: Reply,
+) -> Result<bool, Error> {
+    let Some(Extract { source, range }) = &work.extract else {
+        return Ok(false);
+    };
+    let length = range.end - range.start;
+    work.head.end(length, reply.close);
+    let chunk = source
+        .chunk(range.start)
+        .filter(|chunk| chunk.len() as u64 >= length);
+    match chunk {
+        Some(mut chunk) if thread.shared.faults.is_empty() => {
+            chunk.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+            conn.send(work.head.bytes(), &chunk).await?;
+            thread.counters().bytes_out.add(length);
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Keeps a body at a rate.

@@ -22,8 +22,9 @@
 //! ```text
 //! thread      a tokio current_thread runtime, its own SO_REUSEPORT listener, nothing shared
 //! connection  one local task per connection: receive, answer, again
-//! intake      head -> authorised and routed request -> answer, or body -> answer
-//!   uri headers sigv4 router        what is asked for, and may it be
+//! intake      head -> authorised and routed request -> answer, or
+//! pending     body -> store -> answer
+//!   uri headers sigv4 sigv2 router  what is asked for, and may it be
 //!   body aws_chunked checksum       how the payload is framed and what it must add up to
 //! ops         what the operations do, against the store
 //! respond xml send                  how answers look and leave
@@ -54,9 +55,11 @@ pub mod faults;
 mod headers;
 mod intake;
 mod ops;
+mod pending;
 mod respond;
 mod router;
 mod send;
+mod sigv2;
 mod sigv4;
 mod stats;
 mod thread;

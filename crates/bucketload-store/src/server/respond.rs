@@ -12,11 +12,7 @@ use super::xml::{Doc, push_number};
 use crate::Object;
 
 /// What follows a head.
-#[derive(Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "it lives on the stack of one request; a box would be an allocation per request"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Nothing; `Content-Length: 0`, but for statuses that have none.
     Empty,
@@ -24,15 +20,22 @@ pub(crate) enum Body {
     Document,
     /// Nothing, but the length that a GET would have: the answer to a HEAD.
     LengthOnly(u64),
-    /// These bytes of an object.
-    Object(Source, Range<u64>),
+    /// The bytes in the work's extract.
+    Object,
+}
+
+/// Bytes of an object to be sent.
+#[derive(Debug)]
+pub(crate) struct Extract {
+    pub(crate) source: Source,
+    pub(crate) range: Range<u64>,
 }
 
 /// An opened object: the current version or a former one.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "it lives on the stack of one request; a box would be an allocation per request"
+    reason = "a box would be an allocation per request"
 )]
 pub(crate) enum Source {
     /// Opened for this request.
@@ -58,14 +61,15 @@ pub(crate) struct Head {
     out: Vec<u8>,
     status: u16,
     /// The `Date` header's value.
-    date: [u8; 29],
+    date: Vec<u8>,
     request_id: [u8; 16],
 }
 
 impl Head {
     /// Prepares for the next answer.
-    pub(crate) fn stamp(&mut self, date: &[u8; 29], request_id: [u8; 16]) {
-        self.date = *date;
+    pub(crate) fn stamp(&mut self, date: &[u8], request_id: [u8; 16]) {
+        self.date.clear();
+        self.date.extend_from_slice(date);
         self.request_id = request_id;
         self.out.clear();
     }

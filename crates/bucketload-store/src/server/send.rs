@@ -1,14 +1,14 @@
 //! Sending objects that need more than one write, and answers under faults.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::time::Instant;
 
 use bucketload_wire::{Conn, Error};
 
 use super::connection::Pace;
 use super::faults::OnBody;
-use super::respond::Source;
+use super::pending::Reply;
+use super::respond::Extract;
 use super::router::Operation;
 use super::thread::{Slot, Thread, Work};
 use crate::{Chunk, Object};
@@ -37,15 +37,7 @@ pub(crate) async fn hold(thread: &Thread, slot: &Slot, operation: Operation, key
     thread.allow(slot);
 }
 
-/// An object's bytes on their way out.
-pub(crate) struct Job {
-    pub(crate) source: Source,
-    pub(crate) range: Range<u64>,
-    pub(crate) operation: Option<Operation>,
-    pub(crate) rate: Option<u64>,
-}
-
-/// Sends the head in `work` and the bytes of `job`. Whether the answer was cut short on purpose.
+/// Sends the head in `work` and the object's bytes. Whether the answer was cut short on purpose.
 ///
 /// # Errors
 /// The connection's; also where the object cannot be read to its end.
@@ -53,25 +45,22 @@ pub(crate) async fn object(
     thread: &Thread,
     slot: &Slot,
     conn: &mut Conn,
-    work: &mut Work,
-    job: Job,
+    work: &Work,
+    reply: Reply,
 ) -> Result<bool, Error> {
-    let Job {
-        source,
-        range,
-        operation,
-        rate,
-    } = job;
+    let Some(Extract { source, range }) = &work.extract else {
+        return Ok(true);
+    };
     let length = range.end - range.start;
     let faults = &thread.shared.faults;
-    let on_body = match operation {
+    let on_body = match reply.operation {
         Some(operation) if length > 0 && !faults.is_empty() => {
             faults.on_body(operation, work.target.key(), length)
         }
         _ => OnBody::default(),
     };
     let total = on_body.truncate.unwrap_or(length);
-    let mut pace = rate.map(Pace::new);
+    let mut pace = reply.rate.map(Pace::new);
     let (mut sent, mut head) = (0, work.head.bytes());
     while sent < total || !head.is_empty() {
         let step = pace
@@ -81,7 +70,7 @@ pub(crate) async fn object(
         conn.send_body(head, step, |offset| {
             thread.allow(slot);
             let at = sent + offset;
-            let piece = Piece::of(&source, range.start + at, range.end - range.start - at);
+            let piece = Piece::of(source, range.start + at, range.end - range.start - at);
             piece.corrupt(on_body.corrupt, at)
         })
         .await?;

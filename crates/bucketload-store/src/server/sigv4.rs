@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::clock;
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
+use super::sigv2;
 use super::uri::{self, Target};
 
 /// How far the request's date may be from the server's, in seconds.
@@ -144,7 +145,7 @@ pub(crate) struct Verified {
     /// How the payload is covered.
     pub(crate) payload: PayloadAuth,
     /// For signed chunks: what checks them.
-    pub(crate) chunks: Option<ChunkSigner>,
+    pub(crate) chunks: Option<Box<ChunkSigner>>,
 }
 
 /// Checks requests against one key pair and region; one per thread.
@@ -205,8 +206,12 @@ impl Verifier {
         if target.has("X-Amz-Signature") || target.has("X-Amz-Algorithm") {
             return self.verify_presigned(method, target, headers, now);
         }
-        if target.has("Signature") && target.has("AWSAccessKeyId") {
-            return Err(version_2());
+        if sigv2::is_presigned(target) {
+            sigv2::verify(&self.keys, method, target, headers, now)?;
+            return Ok(Verified {
+                payload: PayloadAuth::Unsigned,
+                chunks: None,
+            });
         }
         if !self.anonymous {
             return Err(Code::AccessDenied.into());
@@ -247,10 +252,12 @@ impl Verifier {
         }
         self.check_coverage(claim.signed_headers, headers)?;
         let signature = self.check_signature(&claim, method, target, headers, sha256)?;
-        let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| ChunkSigner {
-            key: self.cached.1.clone(),
-            prefix: [claim.amz_date, "\n", claim.scope, "\n"].concat().into(),
-            seed: signature,
+        let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| {
+            Box::new(ChunkSigner {
+                key: self.cached.1.clone(),
+                prefix: [claim.amz_date, "\n", claim.scope, "\n"].concat().into(),
+                seed: signature,
+            })
         });
         Ok(Verified { payload, chunks })
     }

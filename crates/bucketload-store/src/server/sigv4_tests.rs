@@ -51,7 +51,7 @@ fn authorization(signed: &str, signature: &str) -> String {
 }
 
 /// The headers of the documented "GET object" example.
-fn get_object<'a>(authorization: &'a str) -> [(&'a str, &'a str); 5] {
+fn get_object(authorization: &str) -> [(&str, &str); 5] {
     [
         ("Host", "examplebucket.s3.amazonaws.com"),
         ("Authorization", authorization),

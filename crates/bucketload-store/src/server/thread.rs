@@ -27,7 +27,7 @@ use super::config::ServerConfig;
 use super::connection;
 use super::delay::Delays;
 use super::faults::{Faults, History};
-use super::respond::Head;
+use super::respond::{Extract, Head};
 use super::sigv4::Verifier;
 use super::stats::{self, Counters, ServerStats};
 use super::uri::Target;
@@ -76,6 +76,8 @@ pub(crate) struct Work {
     pub(crate) document: Vec<u8>,
     /// The request's document.
     pub(crate) input: Vec<u8>,
+    /// The object's bytes that the answer sends, where it does.
+    pub(crate) extract: Option<Extract>,
 }
 
 /// What the connections of one thread share.
@@ -91,7 +93,7 @@ pub(crate) struct Thread {
     )]
     works: RefCell<Vec<Box<Work>>>,
     /// Second and text of the last `Date`.
-    date: Cell<(u64, [u8; 29])>,
+    date: RefCell<(u64, Vec<u8>)>,
     request_id: Cell<u64>,
     /// Seconds that the thread has served.
     tick: Cell<u32>,
@@ -121,7 +123,7 @@ impl Thread {
             verifier: RefCell::new(verifier),
             delays,
             works: RefCell::default(),
-            date: Cell::new((u64::MAX, [b' '; 29])),
+            date: RefCell::new((u64::MAX, Vec::with_capacity(32))),
             request_id: Cell::new(seed),
             tick: Cell::new(0),
             slots: RefCell::default(),
@@ -138,22 +140,23 @@ impl Thread {
     /// Buffers for a request that has arrived at `now` (seconds since 1970).
     pub(crate) fn take_work(&self, now: u64) -> Box<Work> {
         let mut work = self.works.borrow_mut().pop().unwrap_or_default();
-        let (second, mut text) = self.date.get();
-        if second != now {
-            let mut out = Vec::with_capacity(29);
-            clock::http_date(&mut out, now);
-            text.copy_from_slice(&out);
-            self.date.set((now, text));
+        let mut date = self.date.borrow_mut();
+        let (second, text) = &mut *date;
+        if *second != now {
+            text.clear();
+            clock::http_date(text, now);
+            *second = now;
         }
         let id = self.request_id.get().wrapping_add(1);
         self.request_id.set(id);
-        work.head.stamp(&text, hex16(id));
+        work.head.stamp(text, hex16(id));
         work
     }
 
     /// Keeps buffers for the next request.
     pub(crate) fn give_back(&self, mut work: Box<Work>) {
         work.input.clear();
+        work.extract = None;
         for buffer in [&mut work.input, &mut work.document] {
             if buffer.capacity() > SPARE_BYTES {
                 *buffer = Vec::new();

@@ -71,7 +71,7 @@ pub(crate) fn decode_text(text: &str) -> Option<String> {
 #[derive(Debug, Default)]
 pub(crate) struct Target {
     /// The decoded path, then the decoded parameters one after the other.
-    text: Vec<u8>,
+    text: String,
     path_len: usize,
     bucket: (usize, usize),
     key_start: usize,
@@ -89,81 +89,94 @@ impl Target {
     /// `InvalidURI` for broken escapes, text that is not UTF-8, or too many parameters;
     /// `KeyTooLongError` beyond 1024 bytes.
     pub(crate) fn parse(&mut self, raw: &str, host_bucket: Option<&str>) -> S3Result<()> {
-        self.text.clear();
+        let mut text = std::mem::take(&mut self.text).into_bytes();
+        text.clear();
         self.params.clear();
         self.host_bucket.clear();
-        let raw = strip_authority(raw);
-        let (path, query) = raw.split_once('?').unwrap_or((raw, ""));
-        let bad = |what: &'static str| S3Error::new(Code::InvalidURI, what);
-        if !path.starts_with('/') {
-            return Err(bad("The request target must start with a slash."));
-        }
-        decode(&mut self.text, path.as_bytes(), false)
-            .ok_or_else(|| bad("The path holds a broken percent escape."))?;
-        self.path_len = self.text.len();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            if self.params.len() == MAX_PARAMS {
-                return Err(bad("The query string has more than 64 parameters."));
+        let parsed = self.decode_all(strip_authority(raw), &mut text);
+        self.text = match String::from_utf8(text) {
+            Ok(text) if self.ends().all(|end| text.is_char_boundary(end)) => text,
+            _ => {
+                self.path_len = 0;
+                self.params.clear();
+                self.split_path(None);
+                return Err(S3Error::new(
+                    Code::InvalidURI,
+                    "Keys and parameters must be UTF-8.",
+                ));
             }
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let broken = || bad("The query string holds a broken percent escape.");
-            let start = self.text.len();
-            decode(&mut self.text, name.as_bytes(), true).ok_or_else(broken)?;
-            let mid = self.text.len();
-            decode(&mut self.text, value.as_bytes(), true).ok_or_else(broken)?;
-            self.params.push((start, mid, self.text.len()));
-        }
-        self.check_utf8()?;
+        };
         self.split_path(host_bucket);
+        parsed?;
         if self.key().len() > MAX_KEY_BYTES {
             return Err(Code::KeyTooLongError.into());
         }
         Ok(())
     }
 
-    /// Makes sure that path, names and values are each UTF-8 of their own.
-    fn check_utf8(&self) -> S3Result<()> {
-        let ascii = self.text.is_ascii();
-        let fine = ascii
-            || std::str::from_utf8(&self.text[..self.path_len]).is_ok()
-                && self.params.iter().all(|&(start, mid, end)| {
-                    std::str::from_utf8(&self.text[start..mid]).is_ok()
-                        && std::str::from_utf8(&self.text[mid..end]).is_ok()
-                });
-        if fine {
-            Ok(())
-        } else {
-            Err(S3Error::new(
-                Code::InvalidURI,
-                "Keys and parameters must be UTF-8.",
-            ))
+    /// Decodes path and parameters of `raw` into `text`, which holds what was read on errors too.
+    fn decode_all(&mut self, raw: &str, text: &mut Vec<u8>) -> S3Result<()> {
+        let bad = |what: &'static str| S3Error::new(Code::InvalidURI, what);
+        let (path, query) = raw.split_once('?').unwrap_or((raw, ""));
+        self.path_len = 0;
+        if !path.starts_with('/') {
+            return Err(bad("The request target must start with a slash."));
         }
+        let decoded = decode(text, path.as_bytes(), false);
+        self.path_len = text.len();
+        decoded.ok_or_else(|| bad("The path holds a broken percent escape."))?;
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            if self.params.len() == MAX_PARAMS {
+                return Err(bad("The query string has more than 64 parameters."));
+            }
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let broken = || bad("The query string holds a broken percent escape.");
+            let start = text.len();
+            decode(text, name.as_bytes(), true).ok_or_else(broken)?;
+            let mid = text.len();
+            decode(text, value.as_bytes(), true).ok_or_else(broken)?;
+            self.params.push((start, mid, text.len()));
+        }
+        Ok(())
+    }
+
+    /// Where path, names and values end: each must be UTF-8 of its own.
+    fn ends(&self) -> impl Iterator<Item = usize> {
+        let params = self
+            .params
+            .iter()
+            .flat_map(|&(start, mid, end)| [start, mid, end]);
+        params.chain([self.path_len])
     }
 
     fn split_path(&mut self, host_bucket: Option<&str>) {
-        let path = &self.text[..self.path_len];
+        let path = &self.text.as_bytes()[..self.path_len];
         if let Some(bucket) = host_bucket {
             self.host_bucket.push_str(bucket);
             self.bucket = (0, 0);
-            self.key_start = 1;
+            self.key_start = path.len().min(1);
         } else {
-            let end = path[1..]
-                .iter()
-                .position(|&c| c == b'/')
-                .map_or(path.len(), |at| at + 1);
-            self.bucket = (1, end);
+            let start = path.len().min(1);
+            let slash = path[start..].iter().position(|&c| c == b'/');
+            let end = slash.map_or(path.len(), |at| at + start);
+            self.bucket = (start, end);
             self.key_start = (end + 1).min(path.len());
         }
     }
 
     /// Text between two offsets that `parse` has checked.
     fn slice(&self, start: usize, end: usize) -> &str {
-        std::str::from_utf8(&self.text[start..end]).unwrap_or_default()
+        &self.text[start..end]
     }
 
     /// The decoded path as a whole, with its leading slash: what the signature covers.
     pub(crate) fn path(&self) -> &[u8] {
-        &self.text[..self.path_len]
+        &self.text.as_bytes()[..self.path_len]
+    }
+
+    /// Whether the host name, not the path, gives the bucket.
+    pub(crate) fn is_virtual_host(&self) -> bool {
+        !self.host_bucket.is_empty()
     }
 
     /// The bucket's name; empty for requests to the service.
@@ -202,7 +215,7 @@ impl Target {
     /// Appends the canonical query string of SigV4: parameters sorted by their encoded name and
     /// value, without `X-Amz-Signature`. Sorts in place.
     pub(crate) fn canonical_query(&mut self, out: &mut Vec<u8>) {
-        let text = &self.text;
+        let text = self.text.as_bytes();
         if self.params.len() > 1 {
             self.params.sort_unstable_by(|a, b| {
                 encoded_cmp(&text[a.0..a.1], &text[b.0..b.1])

@@ -5,7 +5,7 @@
 
 use super::error::S3Result;
 use super::headers::Headers;
-use super::respond::{Body, Head};
+use super::respond::{Body, Extract, Head};
 use super::router::Operation;
 use super::thread::Shared;
 use super::uri::Target;
@@ -33,6 +33,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) head: &'a mut Head,
     /// The answer's document, where it has one.
     pub(crate) document: &'a mut Vec<u8>,
+    /// The object's bytes that the answer sends, where it does.
+    pub(crate) extract: &'a mut Option<Extract>,
 }
 
 impl<'a> Ctx<'a> {

@@ -7,8 +7,9 @@ use super::{Ctx, metadata, range};
 use crate::server::checksum;
 use crate::server::error::{Code, S3Error, S3Result};
 use crate::server::headers::{Headers, Name, parse_u64};
-use crate::server::respond::{Body, Source};
+use crate::server::respond::{Body, Extract, Head, Source};
 use crate::server::router::Operation;
+use crate::server::uri::Target;
 use crate::{ObjectInfo, ReadDecision};
 
 /// GetObject.
@@ -18,8 +19,15 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
         Some(former) => former,
         None => Source::Current(ctx.store().open(bucket, key)?),
     };
-    match describe(ctx, headers, source.info())? {
-        Some(range) => Ok(Body::Object(source, range)),
+    let extract = ctx.extract.insert(Extract {
+        source,
+        range: 0..0,
+    });
+    match describe(ctx.head, ctx.target, headers, extract.source.info())? {
+        Some(range) => {
+            extract.range = range;
+            Ok(Body::Object)
+        }
         None => Ok(Body::Empty),
     }
 }
@@ -40,7 +48,7 @@ fn former(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
 /// HeadObject.
 pub(crate) fn head(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
     let info = ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
-    match describe(ctx, headers, &info)? {
+    match describe(ctx.head, ctx.target, headers, &info)? {
         Some(range) => Ok(Body::LengthOnly(range.end - range.start)),
         None => Ok(Body::Empty),
     }
@@ -48,19 +56,20 @@ pub(crate) fn head(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Bod
 
 /// Evaluates conditions and range and writes the head; the bytes to send, or `None` for 304.
 fn describe(
-    ctx: &mut Ctx<'_>,
+    head: &mut Head,
+    target: &Target,
     headers: &Headers<'_, '_>,
     info: &ObjectInfo,
 ) -> S3Result<Option<Range<u64>>> {
     match conditions::of_read(headers, READ, info)? {
         ReadDecision::Proceed => {}
         ReadDecision::NotModified => {
-            ctx.head.start(304).etag(info.etag).modified(info.modified);
+            head.start(304).etag(info.etag).modified(info.modified);
             return Ok(None);
         }
         ReadDecision::PreconditionFailed => return Err(Code::PreconditionFailed.into()),
     }
-    let part = ctx.target.param("partNumber");
+    let part = target.param("partNumber");
     let asked = match (headers.bytes(Name::Range), part) {
         (None, None) => None,
         (Some(_), Some(_)) => {
@@ -76,23 +85,22 @@ fn describe(
         .bytes(Name::ChecksumMode)
         .is_some_and(|mode| mode.eq_ignore_ascii_case(b"ENABLED"));
     let Some(range) = asked else {
-        ctx.head.start(200);
-        metadata::write(ctx.head, ctx.target, info, checksums);
+        head.start(200);
+        metadata::write(head, target, info, checksums);
         return Ok(Some(0..info.size));
     };
     let whole = range == (0..info.size);
-    ctx.head.start(206);
+    head.start(206);
     // A checksum of the whole object would be checked against the range.
     metadata::write(
-        ctx.head,
-        ctx.target,
+        head,
+        target,
         info,
         checksums && whole && info.parts.count() == 0,
     );
-    ctx.head.content_range(&range, info.size);
+    head.content_range(&range, info.size);
     if part.is_some() && info.parts.count() > 0 {
-        ctx.head
-            .number("x-amz-mp-parts-count", u64::from(info.parts.count()));
+        head.number("x-amz-mp-parts-count", u64::from(info.parts.count()));
     }
     Ok(Some(range))
 }
@@ -180,7 +188,7 @@ pub(crate) fn lock(ctx: &mut Ctx<'_>) -> S3Result<Body> {
 }
 
 /// Writes the checksums of a write into the head of its answer.
-pub(crate) fn echo_checksums(head: &mut crate::server::respond::Head, sums: &[crate::Checksum]) {
+pub(crate) fn echo_checksums(head: &mut Head, sums: &[crate::Checksum]) {
     for sum in sums {
         head.header(checksum::header(sum.algorithm), sum.value.as_bytes());
         head.header(
