@@ -178,8 +178,14 @@ mod tests {
 
     #[test]
     fn amazon_has_an_endpoint_per_region() {
-        assert_eq!(Endpoint::aws("eu-west-1").url(), "https://s3.eu-west-1.amazonaws.com");
-        assert_eq!(Endpoint::aws("cn-north-1").host, "s3.cn-north-1.amazonaws.com.cn");
+        assert_eq!(
+            Endpoint::aws("eu-west-1").url(),
+            "https://s3.eu-west-1.amazonaws.com"
+        );
+        assert_eq!(
+            Endpoint::aws("cn-north-1").host,
+            "s3.cn-north-1.amazonaws.com.cn"
+        );
         assert!(Endpoint::aws("cn-north-1").is_aws() && !one("http://minio:9000").is_aws());
     }
 
