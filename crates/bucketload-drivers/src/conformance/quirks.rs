@@ -104,7 +104,8 @@ impl Default for Quirks {
 
 impl Quirks {
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
-    /// that is not known.
+    /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1 and Ceph 16.2 pass the
+    /// suite with them.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let s3 = Self::default();
@@ -139,6 +140,7 @@ impl Quirks {
                 payload_modes: WHOLE,
                 ..s3
             },
+            // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,
                 tagging: UNSUPPORTED,
@@ -149,42 +151,6 @@ impl Quirks {
                     PayloadMode::Streaming,
                     PayloadMode::UnsignedTrailer,
                 ],
-                ..s3
-            },
-            "rclone-s3" => Self {
-                below_object: SERVER,
-                max_segment: 255,
-                min_part: 0,
-                part_copy: Expect::Fails(&[ErrorKind::Protocol]),
-                payload_modes: WHOLE,
-                ..s3
-            },
-            "s3s-fs" => Self {
-                below_object: SERVER,
-                max_key: 150,
-                tagging: UNSUPPORTED,
-                list_uploads: UNSUPPORTED,
-                delete_full: Expect::Works,
-                ..s3
-            },
-            "s3rver" => Self {
-                double_slash: Expect::Fails(&[ErrorKind::NotFound]),
-                max_segment: 240,
-                min_part: 0,
-                part_copy: UNSUPPORTED,
-                list_uploads: UNSUPPORTED,
-                list_v2_pages: SERVER,
-                payload_modes: WHOLE,
-                ..s3
-            },
-            "gofakes3" => Self {
-                min_part: 0,
-                part_copy: REJECTED,
-                payload_modes: WHOLE,
-                ..s3
-            },
-            "moto" => Self {
-                make_existing: Expect::Works,
                 ..s3
             },
             _ => return None,

@@ -33,7 +33,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) headers: &'a [Header<'a>],
 }
 
-/// What is the same for all requests to one endpoint in one second.
+/// What is the same for all requests to one endpoint in one second. Requests without headers of
+/// their own also share everything from the headers on, for each value of the payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     /// `Host` header without the bucket.
@@ -55,8 +56,9 @@ pub(crate) struct Ranges {
     pub(crate) names: Range<usize>,
 }
 
-/// Replaces the contents of `out` by the canonical request.
-pub(crate) fn build(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Ranges {
+/// Replaces the contents of `out` by the first lines: method, path, query.
+#[inline]
+pub(crate) fn begin(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
     out.clear();
     out.extend_from_slice(parts.method.as_bytes());
     out.push(b'\n');
@@ -64,13 +66,17 @@ pub(crate) fn build(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> R
     out.push(b'\n');
     out.extend_from_slice(parts.query);
     out.push(b'\n');
+    path
+}
+
+/// Appends the rest: headers, their names, payload. Returns where the names stand.
+pub(crate) fn end(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
     let bucket = if frame.virtual_host { parts.bucket } else { "" };
     each_header(frame, parts, |name, value| {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
         if name == "host" && !bucket.is_empty() {
-            out.extend_from_slice(bucket.as_bytes());
-            out.push(b'.');
+            push_host_bucket(out, bucket);
         }
         out.extend_from_slice(value);
         out.push(b'\n');
@@ -85,7 +91,7 @@ pub(crate) fn build(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> R
     let names = from..out.len();
     out.push(b'\n');
     out.extend_from_slice(parts.payload);
-    Ranges { path, names }
+    names
 }
 
 /// Appends the encoded path; returns where it stands.
@@ -103,6 +109,14 @@ pub(crate) fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) 
         out.push(b'/');
     }
     from..out.len()
+}
+
+/// Appends the bucket's part of a virtual host. Escaped, so that a name which is none cannot add
+/// header lines: the server then refuses it.
+#[inline]
+pub(crate) fn push_host_bucket(out: &mut Vec<u8>, bucket: &str) {
+    encode::push_query(out, bucket);
+    out.push(b'.');
 }
 
 /// Calls `f` for every signed header, in the order of their names.

@@ -7,6 +7,16 @@
 
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
+/// The two lowercase digits of every byte.
+const HEX_PAIRS: [[u8; 2]; 256] = {
+    let mut table = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = [HEX_LOWER[byte >> 4], HEX_LOWER[byte & 15]];
+        byte += 1;
+    }
+    table
+};
 
 /// What may stand for itself: bit 0 in keys, bit 1 in queries.
 const PLAIN: [u8; 256] = {
@@ -88,9 +98,8 @@ pub(crate) fn decode(text: &str) -> String {
 #[inline]
 pub(crate) fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
     let mut out = [0; 64];
-    for (i, b) in bytes.iter().enumerate() {
-        out[2 * i] = HEX_LOWER[usize::from(b >> 4)];
-        out[2 * i + 1] = HEX_LOWER[usize::from(b & 15)];
+    for (pair, byte) in out.as_chunks_mut().0.iter_mut().zip(bytes) {
+        *pair = HEX_PAIRS[usize::from(*byte)];
     }
     out
 }

@@ -118,7 +118,8 @@ impl Endpoint {
     /// Amazon's own endpoint of `region`.
     #[must_use]
     pub fn aws(region: &str) -> Self {
-        let host = format!("s3.{region}.amazonaws.com");
+        let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
+        let host = format!("s3.{region}.amazonaws.com{suffix}");
         Self {
             tls: true,
             authority: host.clone(),
@@ -173,6 +174,19 @@ mod tests {
         assert_eq!(v6.base_path, "/s3");
         assert_eq!(v6.url(), "http://[::1]:8080/s3");
         assert_eq!(one("http://[fe80::1]").authority, "[fe80::1]");
+    }
+
+    #[test]
+    fn amazon_has_an_endpoint_per_region() {
+        assert_eq!(
+            Endpoint::aws("eu-west-1").url(),
+            "https://s3.eu-west-1.amazonaws.com"
+        );
+        assert_eq!(
+            Endpoint::aws("cn-north-1").host,
+            "s3.cn-north-1.amazonaws.com.cn"
+        );
+        assert!(Endpoint::aws("cn-north-1").is_aws() && !one("http://minio:9000").is_aws());
     }
 
     #[test]

@@ -20,8 +20,8 @@ use bucketload_core::driver::{Completion, Session};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
-use bucketload_wire::Conn;
 use bucketload_wire::http::ChunkedDecoder;
+use bucketload_wire::{Calls, Conn};
 
 use super::connect;
 use super::driver::Shared;
@@ -56,6 +56,12 @@ impl S3Session {
     #[must_use]
     pub fn endpoint_index(&self) -> usize {
         self.shared.endpoint_index()
+    }
+
+    /// System calls made by the current connection; `None` while there is none.
+    #[must_use]
+    pub fn calls(&self) -> Option<Calls> {
+        self.conn.as_ref().map(Conn::calls)
     }
 
     /// Makes sure that there is a connection that the server has not closed.

@@ -9,6 +9,7 @@
 //! ```
 
 use std::fmt;
+use std::ops::Range;
 
 use super::canonical::{self, Frame, Parts, Ranges};
 use super::credentials::Credentials;
@@ -43,6 +44,10 @@ pub(crate) struct Signer {
     rest_len: usize,
     /// Scratch for the canonical request.
     canonical: Vec<u8>,
+    /// End of the canonical request of plain requests in this second, and the place of the
+    /// headers' names in it; it ends with the payload it is for. Empty when not yet known.
+    tail: Vec<u8>,
+    tail_names: Range<usize>,
 }
 
 impl fmt::Debug for Signer {
@@ -65,6 +70,8 @@ impl Signer {
             rest: Vec::with_capacity(128),
             rest_len: 0,
             canonical: Vec::with_capacity(1024),
+            tail: Vec::with_capacity(512),
+            tail_names: 0..0,
         }
     }
 
@@ -82,6 +89,7 @@ impl Signer {
     fn move_to(&mut self, now: u64) {
         self.second = now;
         self.timestamp = timestamp(now);
+        self.tail.clear();
         if self.day != now / 86_400 {
             self.day = now / 86_400;
             let date = &self.timestamp[..8];
@@ -122,8 +130,8 @@ impl Signer {
             .map_or("", |t| t.expose())
     }
 
-    /// Signs a request sent in the current second to the endpoint described by `frame`, whose
-    /// timestamp and token are filled in here.
+    /// Signs a request sent in the current second to the endpoint described by `frame`, which is
+    /// always the same one; its timestamp and token are filled in here.
     #[inline]
     pub(crate) fn sign(&mut self, frame: Frame<'_>, parts: &Parts<'_>) -> (Signature, Ranges) {
         let token = self
@@ -136,7 +144,22 @@ impl Signer {
             token,
             ..frame
         };
-        let ranges = canonical::build(&mut self.canonical, frame, parts);
+        let path = canonical::begin(&mut self.canonical, frame, parts);
+        let host_has_bucket = frame.virtual_host && !parts.bucket.is_empty();
+        let names = if parts.headers.is_empty() && !host_has_bucket {
+            // The payload is the last line, and no payload is the end of another.
+            let known = self.tail.strip_suffix(parts.payload);
+            if !known.is_some_and(|rest| rest.ends_with(b"\n")) {
+                self.tail.clear();
+                self.tail_names = canonical::end(&mut self.tail, frame, parts);
+            }
+            let at = self.canonical.len();
+            self.canonical.extend_from_slice(&self.tail);
+            at + self.tail_names.start..at + self.tail_names.end
+        } else {
+            canonical::end(&mut self.canonical, frame, parts)
+        };
+        let ranges = Ranges { path, names };
         let digest = sha256(&self.canonical);
         self.rest.truncate(self.rest_len);
         self.rest.extend_from_slice(&encode::hex32(&digest));

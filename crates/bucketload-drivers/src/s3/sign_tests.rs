@@ -314,14 +314,26 @@ proptest! {
         } else {
             (host.clone(), format!("/{bucket}/{key}"))
         };
-        for second in seconds {
-            signer.at(second);
-            let (signature, _) = signer.sign(frame, &parts);
+        // Payloads and plain requests take turns, so that nothing kept from one serves another.
+        let payloads = ["UNSIGNED-PAYLOAD", std::str::from_utf8(EMPTY_SHA256).unwrap()];
+        for (i, second) in seconds.iter().flat_map(|s| [s; 4]).enumerate() {
+            signer.at(*second);
+            let (payload, plain) = (payloads[i % 2], i % 3 == 0);
+            let parts = Parts {
+                payload: payload.as_bytes(),
+                headers: if plain { &[] } else { &headers },
+                ..parts
+            };
+            let extra = if plain { &[] } else { extra.as_slice() };
+            let (signature, ranges) = signer.sign(frame, &parts);
             let want = straightforward(
-                second, ("AKID", &secret, token.as_deref()), &region, &full_host, "GET", &path,
-                &pairs, "UNSIGNED-PAYLOAD", &extra,
+                *second, ("AKID", &secret, token.as_deref()), &region, &full_host, "GET", &path,
+                &pairs, payload, extra,
             );
             prop_assert_eq!(text(&signature), want);
+            let names = &signer.canonical()[ranges.names];
+            prop_assert!(names.starts_with(b"host;") || !plain);
+            prop_assert_eq!(names.iter().filter(|b| **b == b';').count(), 2 + extra.len() + usize::from(token.is_some()));
         }
     }
 }

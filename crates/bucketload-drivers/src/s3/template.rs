@@ -171,8 +171,7 @@ impl HeadWriter {
         }
         out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
         if self.virtual_host && !parts.bucket.is_empty() {
-            out.extend_from_slice(parts.bucket.as_bytes());
-            out.push(b'.');
+            canonical::push_host_bucket(out, parts.bucket);
         }
         out.extend_from_slice(&self.middle);
         if let Some((signature, _, names)) = &signed {

@@ -81,6 +81,23 @@ fn an_anonymous_head_in_virtual_style() {
 }
 
 #[test]
+fn no_name_can_add_header_lines() {
+    let mut config = config(None);
+    let parts = Parts {
+        bucket: "b\r\nX-Evil: 1",
+        key: "k\r\nX-Evil: 2",
+        payload: b"",
+        ..PARTS
+    };
+    for style in Addressing::ALL {
+        config.addressing = *style;
+        let head = render(&config, &parts, Unsigned::default());
+        assert!(!head.contains("\nX-Evil"), "{head}");
+        assert_eq!(head.matches("\r\n").count(), 4, "{head}");
+    }
+}
+
+#[test]
 fn a_new_second_changes_date_and_signature() {
     use std::cell::Cell;
     thread_local!(static NOW: Cell<u64> = const { Cell::new(1_369_353_600) });
