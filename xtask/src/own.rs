@@ -38,6 +38,7 @@ pub(crate) fn bucketload(args: &[&str]) -> Result<Command> {
     let mut command = cmd(&program()?.to_string_lossy(), args);
     // Only what a test states may reach the program.
     for name in [
+        "AWS_CA_BUNDLE",
         "AWS_PROFILE",
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",
