@@ -304,3 +304,7 @@ impl Pace {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;
