@@ -24,8 +24,9 @@
 //! connection  one local task per connection: receive, answer, again
 //! intake      head -> authorised and routed request -> answer, or
 //! pending     body -> store -> answer
-//!   uri headers sigv4 sigv2 router  what is asked for, and may it be
-//!   body aws_chunked checksum       how the payload is framed and what it must add up to
+//!   uri headers claim sigv4 sigv2 router   what is asked for, and may it be
+//!   body aws_chunked checks checksum       how the payload is framed and what it must add up to
+//!   xml_in tags                            documents of requests
 //! ops         what the operations do, against the store
 //! respond xml send                  how answers look and leave
 //! faults delay                      what goes wrong on purpose
@@ -45,13 +46,16 @@
 
 mod aws_chunked;
 mod body;
+mod checks;
 mod checksum;
+mod claim;
 mod clock;
 mod config;
 mod connection;
 mod delay;
 mod error;
 pub mod faults;
+mod hashing;
 mod headers;
 mod intake;
 mod ops;
@@ -62,6 +66,7 @@ mod send;
 mod sigv2;
 mod sigv4;
 mod stats;
+mod tags;
 mod thread;
 mod uri;
 mod xml;
