@@ -24,7 +24,8 @@
 //! connection  one local task per connection: receive, answer, again
 //! intake      head -> authorised and routed request -> answer, or
 //! pending     body -> store -> answer
-//!   uri headers claim sigv4 sigv2 router   what is asked for, and may it be
+//!   uri headers router                     what is asked for
+//!   claim canonical sigv4 sigv2            may it be
 //!   body aws_chunked checks checksum       how the payload is framed and what it must add up to
 //!   xml_in tags                            documents of requests
 //! ops         what the operations do, against the store
@@ -46,6 +47,7 @@
 
 mod aws_chunked;
 mod body;
+mod canonical;
 mod checks;
 mod checksum;
 mod claim;
@@ -59,6 +61,7 @@ mod hashing;
 mod headers;
 mod intake;
 mod ops;
+mod pace;
 mod pending;
 mod respond;
 mod router;
@@ -68,6 +71,7 @@ mod sigv4;
 mod stats;
 mod tags;
 mod thread;
+mod upload;
 mod uri;
 mod xml;
 mod xml_in;

@@ -5,8 +5,7 @@
 //! reference. A [`Verifier`] belongs to one thread and keeps the HMAC state of the day's signing key, so that a check
 //! costs the canonical request's hash and four more blocks.
 
-use sha2::{Digest, Sha256};
-
+use super::canonical::Canonical;
 use super::claim::{
     ALGORITHM, Claim, PayloadAuth, parse_authorization, payload_auth, split_credential,
 };
@@ -15,7 +14,7 @@ use super::error::{Code, S3Error, S3Result};
 use super::hashing::{Hash, HmacKey, from_hex, same, signing_key, to_hex};
 use super::headers::{Headers, Name};
 use super::sigv2;
-use super::uri::{self, Target};
+use super::uri::Target;
 
 /// How far the request's date may be from the server's, in seconds.
 const MAX_SKEW: u64 = 15 * 60;
@@ -65,9 +64,7 @@ pub(crate) struct Verifier {
     anonymous: bool,
     /// Date (`YYYYMMDD`) and HMAC state of the signing key used last.
     cached: ([u8; 8], HmacKey),
-    canonical: Vec<u8>,
-    /// Positions of the headers to sign, by signed name; kept to be used again.
-    names: Vec<(usize, usize)>,
+    canonical: Canonical,
 }
 
 impl Verifier {
@@ -80,8 +77,7 @@ impl Verifier {
             region,
             anonymous,
             cached,
-            canonical: Vec::new(),
-            names: Vec::new(),
+            canonical: Canonical::default(),
         }
     }
 
@@ -147,7 +143,7 @@ impl Verifier {
         if now.abs_diff(time) > MAX_SKEW {
             return Err(Code::RequestTimeTooSkewed.into());
         }
-        self.check_coverage(claim.signed_headers, headers)?;
+        self.canonical.cover(claim.signed_headers, headers)?;
         let signature = self.check_signature(&claim, method, target, headers, sha256)?;
         let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| {
             Box::new(ChunkSigner {
@@ -209,7 +205,7 @@ impl Verifier {
         if now > time + claim.expires.unwrap_or(0) {
             return Err(S3Error::new(Code::AccessDenied, "Request has expired."));
         }
-        self.check_coverage(claim.signed_headers, headers)?;
+        self.canonical.cover(claim.signed_headers, headers)?;
         let sha256 = headers
             .bytes(Name::ContentSha256)
             .or_else(|| target.param("X-Amz-Content-Sha256").map(str::as_bytes))
@@ -276,43 +272,6 @@ impl Verifier {
         Ok(time)
     }
 
-    /// Makes sure that `host` and every `x-amz-` header are signed, and that every signed header
-    /// is there; remembers where they stand.
-    fn check_coverage(&mut self, signed: &str, headers: &Headers<'_, '_>) -> S3Result<()> {
-        let denied = |text: &'static str| Err(S3Error::new(Code::AccessDenied, text));
-        let all = headers.all();
-        self.names.clear();
-        let (mut has_host, mut covered) = (false, 0);
-        for (number, name) in signed.split(';').enumerate() {
-            has_host |= name == "host";
-            let before = self.names.len();
-            for (position, header) in all.iter().enumerate() {
-                if header.name.eq_ignore_ascii_case(name) {
-                    self.names.push((number, position));
-                    covered += usize::from(must_be_signed(header.name));
-                }
-            }
-            if self.names.len() == before {
-                return denied("A header that is signed is missing from the request.");
-            }
-            if self.names.len() > all.len() {
-                return denied("A header is named twice in the list of signed headers.");
-            }
-        }
-        if !has_host {
-            return denied("The host header must be signed.");
-        }
-        if covered
-            < all
-                .iter()
-                .filter(|header| must_be_signed(header.name))
-                .count()
-        {
-            return denied("There were headers present in the request which were not signed.");
-        }
-        Ok(())
-    }
-
     /// Computes the signature and compares it with the claimed one.
     fn check_signature(
         &mut self,
@@ -322,33 +281,9 @@ impl Verifier {
         headers: &Headers<'_, '_>,
         sha256: &[u8],
     ) -> S3Result<Hash> {
-        let out = &mut self.canonical;
-        out.clear();
-        out.extend_from_slice(method.as_bytes());
-        out.push(b'\n');
-        uri::encode(out, target.path(), true);
-        out.push(b'\n');
-        target.canonical_query(out);
-        out.push(b'\n');
-        let mut last = usize::MAX;
-        for &(number, position) in &self.names {
-            let header = &headers.all()[position];
-            if number == last {
-                out.pop();
-                out.push(b',');
-            } else {
-                out.extend(header.name.bytes().map(|c| c.to_ascii_lowercase()));
-                out.push(b':');
-                last = number;
-            }
-            push_collapsed(out, header.value.trim_ascii());
-            out.push(b'\n');
-        }
-        out.push(b'\n');
-        out.extend_from_slice(claim.signed_headers.as_bytes());
-        out.push(b'\n');
-        out.extend_from_slice(sha256);
-        let digest = to_hex(&Sha256::digest(&out[..]).into());
+        let digest = self
+            .canonical
+            .digest(method, target, headers, claim.signed_headers, sha256);
         let signature = self.cached.1.mac(&[
             ALGORITHM.as_bytes(),
             b"\n",
@@ -356,35 +291,12 @@ impl Verifier {
             b"\n",
             claim.scope.as_bytes(),
             b"\n",
-            &digest,
+            &to_hex(&digest),
         ]);
         match from_hex(claim.signature.as_bytes()) {
             Some(claimed) if same(&claimed, &signature) => Ok(signature),
             _ => Err(Code::SignatureDoesNotMatch.into()),
         }
-    }
-}
-
-/// Headers that S3 wants signed wherever they stand in a request. The payload hash is part of every
-/// canonical request anyway.
-fn must_be_signed(name: &str) -> bool {
-    name.len() > 6
-        && name.as_bytes()[..6].eq_ignore_ascii_case(b"x-amz-")
-        && !name.eq_ignore_ascii_case(Name::ContentSha256.text())
-}
-
-/// Appends `value` with every run of blanks made one.
-fn push_collapsed(out: &mut Vec<u8>, value: &[u8]) {
-    if !value.windows(2).any(|pair| pair == b"  ") {
-        out.extend_from_slice(value);
-        return;
-    }
-    let mut blank = false;
-    for &byte in value {
-        if byte != b' ' || !blank {
-            out.push(byte);
-        }
-        blank = byte == b' ';
     }
 }
 
