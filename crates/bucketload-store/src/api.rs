@@ -10,9 +10,11 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::object::Object;
 use crate::types::{
-    BucketInfo, Checksum, Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest,
-    Listing, MultipartOptions, ObjectInfo, PartListing, PutOptions, Tags, UploadInfo,
-    UploadListing, Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions, Tags,
+    Usage, Written,
+};
+use crate::upload_types::{
+    CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadInfo, UploadListing,
 };
 
 /// Largest part number.

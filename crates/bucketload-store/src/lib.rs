@@ -20,6 +20,7 @@ pub mod posix;
 #[cfg(feature = "server")]
 pub mod server;
 mod types;
+mod upload_types;
 
 pub use api::{MAX_PARTS, ObjectUpload, PartUpload, Store, Write};
 pub use conditions::{ReadConditions, ReadDecision};
@@ -33,7 +34,10 @@ pub use null::{NullOptions, NullStore};
 pub use object::Object;
 pub use posix::{Durability, MetadataPlace, PosixOptions, PosixStore};
 pub use types::{
-    BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, CompletedPart, Condition,
-    Headers, ListEntry, ListRequest, ListUploadsRequest, Listing, MultipartOptions, ObjectInfo,
-    PartInfo, PartListing, PartSizes, PutOptions, Tags, UploadInfo, UploadListing, Usage, Written,
+    BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Condition, Headers, ListEntry,
+    ListRequest, Listing, ObjectInfo, PartSizes, PutOptions, Tags, Usage, Written,
+};
+pub use upload_types::{
+    CompletedPart, ListUploadsRequest, MultipartOptions, PartInfo, PartListing, UploadInfo,
+    UploadListing,
 };

@@ -10,8 +10,9 @@ use crate::api::MAX_PARTS;
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::listing::common_prefix;
-use crate::types::{
-    CompletedPart, ListUploadsRequest, PartInfo, PartListing, PartSizes, UploadInfo, UploadListing,
+use crate::types::PartSizes;
+use crate::upload_types::{
+    CompletedPart, ListUploadsRequest, PartInfo, PartListing, UploadInfo, UploadListing,
 };
 
 /// Smallest size of a part but the last in S3, in bytes.

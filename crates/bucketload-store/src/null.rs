@@ -14,9 +14,11 @@ use crate::multipart::{check_part_number, new_upload_id};
 use crate::names::{check_bucket_name, check_key};
 use crate::object::Object;
 use crate::types::{
-    BucketInfo, Checksum, Commit, CompletedPart, Condition, Headers, ListRequest,
-    ListUploadsRequest, Listing, MultipartOptions, ObjectInfo, PartListing, PartSizes, PutOptions,
-    Tags, UploadInfo, UploadListing, Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, Headers, ListRequest, Listing, ObjectInfo, PartSizes,
+    PutOptions, Tags, Usage, Written,
+};
+use crate::upload_types::{
+    CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadInfo, UploadListing,
 };
 
 /// Length of the buffer that is served again and again.

@@ -3,7 +3,7 @@
 mod common;
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bucketload_store::{Commit, Condition, EtagMode, Headers, MetadataPlace, Object, Store};
 use common::model::md5;
@@ -49,35 +49,30 @@ fn readers_see_one_whole_version_while_writers_overwrite() {
         let store = &*subject.store;
         store.create_bucket("bucket").unwrap();
         write(store, "k", 1);
-        let done = AtomicBool::new(false);
-        let reads = AtomicUsize::new(0);
+        let reading = AtomicUsize::new(2);
         std::thread::scope(|scope| {
-            let writers: Vec<_> = (0..2_u8)
-                .map(|writer| {
-                    scope.spawn(move || {
-                        for round in 0..100_u8 {
-                            write(store, "k", 1 + (writer + 2 * round) % 200);
-                        }
-                    })
-                })
-                .collect();
+            for writer in 0..2_u8 {
+                let reading = &reading;
+                scope.spawn(move || {
+                    let mut round = 0_u8;
+                    while reading.load(Ordering::Relaxed) > 0 {
+                        write(store, "k", 1 + (writer + 2 * (round % 100)) % 200);
+                        round = round.wrapping_add(1);
+                    }
+                });
+            }
             for _ in 0..2 {
                 scope.spawn(|| {
-                    while !done.load(Ordering::Relaxed) {
+                    for _ in 0..300 {
                         let object = store.open("bucket", "k").unwrap();
                         let head = store.head("bucket", "k").unwrap();
                         assert!(head.size >= 1000);
                         check(&object);
-                        reads.fetch_add(1, Ordering::Relaxed);
                     }
+                    reading.fetch_sub(1, Ordering::Relaxed);
                 });
             }
-            for writer in writers {
-                writer.join().unwrap();
-            }
-            done.store(true, Ordering::Relaxed);
         });
-        assert!(reads.load(Ordering::Relaxed) > 0, "{}", subject.name);
         check(&store.open("bucket", "k").unwrap());
     }
 }
@@ -221,4 +216,29 @@ fn two_sessions_of_one_directory_share_its_objects() {
     });
     assert_eq!(common::keys(&stores[0]).len(), 101);
     assert_eq!(common::keys(&stores[0]), common::keys(&stores[1]));
+}
+
+#[test]
+fn two_sessions_make_room_below_the_same_object() {
+    let directory = common::directory();
+    let stores = [(); 2].map(|()| common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto));
+    stores[0].create_bucket("bucket").unwrap();
+    let start = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for (store, mine) in stores.iter().zip(0..) {
+            let start = &start;
+            scope.spawn(move || {
+                for i in 0..200 {
+                    let key = format!("k{i}");
+                    common::put(store, &key, b"above");
+                    start.wait();
+                    let below = format!("{key}/{mine}");
+                    common::put(store, &below, b"below");
+                    assert_eq!(common::get(store, &below).unwrap(), b"below");
+                    assert_eq!(common::get(store, &key).unwrap(), b"above");
+                }
+            });
+        }
+    });
+    assert_eq!(common::keys(&stores[0]).len(), 600);
 }

@@ -12,7 +12,8 @@ use crate::listing::{after_prefix, common_prefix, lower_bound};
 use crate::memory::multipart::Upload;
 use crate::memory::shards::Shards;
 use crate::multipart::new_upload_id;
-use crate::types::{BucketInfo, ListEntry, ListRequest, Listing, MultipartOptions, UploadInfo};
+use crate::types::{BucketInfo, ListEntry, ListRequest, Listing};
+use crate::upload_types::{MultipartOptions, UploadInfo};
 
 /// A key in byte order, looked up by bytes (the successor of a prefix need not be UTF-8).
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

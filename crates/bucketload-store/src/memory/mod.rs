@@ -3,7 +3,7 @@
 //! One hash map in 256 shards finds an object by bucket and key with one short lock; an ordered
 //! index per bucket, touched only when a key appears or disappears, makes a listing a range scan.
 //! A version is immutable and shared: reading clones an `Arc`, overwriting replaces it. Bytes are
-//! charged where they are allocated and given back where they are freed ([`crate::content`]), so
+//! charged where they are allocated and given back where they are freed (`content`), so
 //! that the limit holds whatever the order of writes, copies, deletes and slow readers.
 //! Locks are taken in the order bucket table, parts of an upload, shard, index. `buckets` keeps buckets and indices, `multipart` the uploads, `upload` receives bytes.
 
@@ -25,9 +25,11 @@ use crate::error::{Result, StoreError};
 use crate::names::{check_bucket_name, check_key};
 use crate::object::{MemoryVersion, Object};
 use crate::types::{
-    BucketInfo, Checksum, Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest,
-    Listing, MultipartOptions, ObjectInfo, PartListing, PartSizes, PutOptions, Tags, UploadListing,
-    Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PartSizes,
+    PutOptions, Tags, Usage, Written,
+};
+use crate::upload_types::{
+    CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
 };
 use buckets::Bucket;
 use shards::Shards;

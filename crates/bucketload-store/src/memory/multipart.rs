@@ -10,10 +10,8 @@ use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::memory::upload::Receiver;
 use crate::multipart::check_completion;
-use crate::types::{
-    Checksum, CompletedPart, MultipartOptions, ObjectInfo, PartInfo, PartListing, UploadInfo,
-    Written,
-};
+use crate::types::{Checksum, ObjectInfo, Written};
+use crate::upload_types::{CompletedPart, MultipartOptions, PartInfo, PartListing, UploadInfo};
 
 struct Part {
     info: PartInfo,

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, RawDir};
-use rustix::io::Result;
+use rustix::io::{Errno, Result};
 
 /// Buffer of one `getdents64` call; larger ones do not make it faster.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -43,7 +43,12 @@ pub(super) fn for_each(
     let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
     let mut entries = RawDir::new(directory, &mut buffer);
     while let Some(entry) = entries.next() {
-        let entry = entry?;
+        let entry = match entry {
+            Ok(entry) => entry,
+            // The directory was removed after it was opened, and so it was empty.
+            Err(Errno::NOENT) => break,
+            Err(error) => return Err(error),
+        };
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
             continue;

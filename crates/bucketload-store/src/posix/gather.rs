@@ -110,7 +110,9 @@ impl<'a> Gathering<'a> {
     /// For candidates that are added in order: when there are enough, makes the last one the
     /// ceiling and returns `true`.
     pub(super) fn cut_behind_last(&mut self) -> bool {
-        if self.candidates.len() <= KEPT {
+        // A page and one more, which tells that there are more.
+        let enough = self.request.max_keys.saturating_add(1).clamp(16, KEPT);
+        if self.candidates.len() <= enough {
             return false;
         }
         self.ceiling = self.candidates.pop();

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
@@ -199,11 +199,12 @@ impl Finished {
         self.inner.tree.metadata.sync(&self.temporary.file)
     }
 
-    /// Makes it the object of a key.
+    /// Makes it the object of a key; `parent` as in [`Tree::publish`](super::tree::Tree::publish).
     pub(super) fn publish(
         self,
         bucket: &str,
         key: &str,
+        parent: Option<OwnedFd>,
         commit: Commit,
         parts: PartSizes,
     ) -> Result<Written> {
@@ -229,9 +230,12 @@ impl Finished {
             None
         };
         let result = attached.and_then(|()| self.sync()).and_then(|()| {
-            inner
-                .tree
-                .publish(&Place::of(bucket, key), self.temporary, &commit.condition)
+            inner.tree.publish(
+                &Place::of(bucket, key),
+                self.temporary,
+                parent,
+                &commit.condition,
+            )
         });
         if let (Err(_), Some(version)) = (&result, version) {
             metadata.discard(version);
@@ -245,14 +249,17 @@ pub(super) struct PosixUpload {
     intake: Intake,
     bucket: String,
     key: String,
+    parent: Option<OwnedFd>,
 }
 
 impl PosixUpload {
-    pub(super) const fn new(intake: Intake, bucket: String, key: String) -> Self {
+    /// `parent` is the directory of the key, if it is there already.
+    pub(super) fn new(intake: Intake, bucket: &str, key: &str, parent: Option<OwnedFd>) -> Self {
         Self {
             intake,
-            bucket,
-            key,
+            bucket: bucket.to_owned(),
+            key: key.to_owned(),
+            parent,
         }
     }
 }
@@ -273,10 +280,11 @@ impl ObjectUpload for PosixUpload {
             intake,
             bucket,
             key,
+            parent,
         } = *self;
         intake
             .finish(None)?
-            .publish(&bucket, &key, commit, PartSizes::default())
+            .publish(&bucket, &key, parent, commit, PartSizes::default())
     }
 }
 

@@ -5,14 +5,15 @@
 //! object by one `rename` (`tree`); metadata travel with the file (`metadata`, `record`). A crash
 //! leaves the old or the new object, and litter only in places where the next opening removes it.
 //! No path leads out of the root and no symbolic link is followed (`beneath`). `list` walks in key
-//! order; `multipart` keeps uploads in the hidden area.
+//! order and `index` keeps large directories sorted; `multipart` keeps uploads in the hidden area.
 //!
-//! Several processes may use one root at the same time. Conditions of one process are atomic, and
-//! between processes `Condition::Absent` is; `Condition::Match` then is as good as the window
-//! between its test and the rename.
+//! Several processes may use one root at the same time. Conditions are atomic within a process;
+//! between processes `Condition::Absent` is, and the others hold when they are tested, just before
+//! the rename. A file that another program puts into a bucket is an object.
 
 mod beneath;
 mod buckets;
+mod complete;
 mod entries;
 mod escape;
 mod gather;
@@ -22,7 +23,9 @@ mod list;
 mod metadata;
 mod multipart;
 mod record;
+mod room;
 mod session;
+mod stripes;
 mod tree;
 
 use std::ops::Range;
@@ -36,9 +39,11 @@ use crate::multipart::{check_part_number, check_range};
 use crate::names::{check_bucket_name, check_key};
 use crate::object::Object;
 use crate::types::{
-    BucketInfo, Checksum, Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest,
-    Listing, MultipartOptions, PartListing, PartSizes, PutOptions, Tags, UploadListing, Usage,
-    Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, PartSizes, PutOptions, Tags,
+    Usage, Written,
+};
+use crate::upload_types::{
+    CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
 };
 use escape::Place;
 use index::Indexes;
@@ -183,13 +188,9 @@ impl Store for PosixStore {
 
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
         self.check(bucket, key)?;
-        buckets::check(&self.inner.tree, bucket)?;
+        let parent = self.inner.tree.parent(bucket, &Place::of(bucket, key))?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(PosixUpload::new(
-            intake,
-            bucket.to_owned(),
-            key.to_owned(),
-        )))
+        Ok(Box::new(PosixUpload::new(intake, bucket, key, parent)))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
@@ -215,7 +216,7 @@ impl Store for PosixStore {
         let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
         intake
             .finish(known)?
-            .publish(bucket, key, commit, PartSizes::default())
+            .publish(bucket, key, None, commit, PartSizes::default())
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
@@ -257,7 +258,7 @@ impl Store for PosixStore {
         check_part_number(number)?;
         let upload = multipart::Upload::open(&self.inner, bucket, key, upload_id)?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(multipart::PosixPart::new(upload, intake, number)))
+        Ok(Box::new(complete::PosixPart::new(upload, intake, number)))
     }
 
     fn copy_part(

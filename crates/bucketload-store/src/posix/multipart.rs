@@ -7,8 +7,7 @@
 //! ```
 //!
 //! A part becomes visible by the rename of its description, so that replacing a part is atomic
-//! too. The completion copies the parts into one file inside the kernel (sharing blocks where the
-//! file system can); a single part becomes the object by a hard link.
+//! too. `complete` makes the object of them.
 
 use std::fs::File;
 use std::io::{Read, Write as _};
@@ -23,24 +22,21 @@ use serde::{Deserialize, Serialize};
 use super::Inner;
 use super::beneath;
 use super::entries::{self, Kind};
-use super::intake::{Finished, Intake, copy_in_kernel};
+use super::intake::Finished;
 use super::record::{from_nanos, to_nanos};
 use super::session::Temporary;
-use crate::api::{PartUpload, Write};
 use crate::error::{Result, StoreError};
-use crate::multipart::{check_completion, new_upload_id, page_parts};
-use crate::types::{
-    Checksum, Commit, CompletedPart, Condition, MultipartOptions, PartInfo, PartListing,
-    UploadInfo, Written,
-};
+use crate::multipart::{new_upload_id, page_parts};
+use crate::types::{Checksum, Written};
+use crate::upload_types::{MultipartOptions, PartInfo, PartListing, UploadInfo};
 
 const DESCRIPTION: &str = "upload.json";
 
 #[derive(Debug, Serialize, Deserialize)]
-struct UploadFile {
-    key: String,
+pub(super) struct UploadFile {
+    pub(super) key: String,
     initiated: i64,
-    options: MultipartOptions,
+    pub(super) options: MultipartOptions,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +49,7 @@ struct PartFile {
     checksums: Vec<Checksum>,
 }
 
-fn failed(context: &'static str) -> impl Fn(Errno) -> StoreError {
+pub(super) fn failed(context: &'static str) -> impl Fn(Errno) -> StoreError {
     move |error| match error {
         // The directory of the upload is gone: completed or aborted.
         Errno::NOENT => StoreError::NoSuchUpload,
@@ -163,12 +159,12 @@ impl UploadFile {
 
 /// An upload in progress.
 pub(super) struct Upload {
-    inner: Arc<Inner>,
-    directory: OwnedFd,
+    pub(super) inner: Arc<Inner>,
+    pub(super) directory: OwnedFd,
     /// Directory of the bucket's uploads.
     above: OwnedFd,
     id: String,
-    description: UploadFile,
+    pub(super) description: UploadFile,
 }
 
 impl Upload {
@@ -212,7 +208,7 @@ impl Upload {
     }
 
     /// Serialises changes of the upload within this process.
-    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
         self.inner.tree.uploads.lock(self.id.as_bytes())
     }
 
@@ -258,7 +254,7 @@ impl Upload {
     }
 
     /// The parts in order of their numbers, with the names of their contents.
-    fn parts(&self) -> Result<Vec<(PartInfo, String)>> {
+    pub(super) fn parts(&self) -> Result<Vec<(PartInfo, String)>> {
         let readable =
             beneath::open_entry(&self.directory, b".").map_err(failed("reading the parts"))?;
         let mut numbers = Vec::new();
@@ -305,68 +301,6 @@ impl Upload {
         ))
     }
 
-    pub(super) fn complete(
-        self,
-        bucket: &str,
-        named: &[CompletedPart],
-        checksums: Vec<Checksum>,
-        condition: &Condition,
-    ) -> Result<Written> {
-        let guard = self.lock();
-        let parts = self.parts()?;
-        let find = |number| {
-            let at = parts
-                .binary_search_by_key(&number, |(info, _)| info.number)
-                .ok()?;
-            Some(&parts[at])
-        };
-        let minimum = self.inner.options.min_part_bytes;
-        let assembly = check_completion(named, minimum, |number| {
-            find(number).map(|(info, _)| info.clone())
-        })?;
-        let contents: Vec<_> = named.iter().filter_map(|part| find(part.number)).collect();
-        let temporary = self.assemble(&contents)?;
-        let finished = Finished::assembled(&self.inner, temporary, assembly.size, assembly.etag)?;
-        let commit = Commit {
-            headers: self.description.options.headers.clone(),
-            checksums,
-            tags: self.description.options.tags.clone(),
-            condition: condition.clone(),
-        };
-        let written = finished.publish(bucket, &self.description.key, commit, assembly.parts)?;
-        drop(guard);
-        // The object is there: the upload being removed by another is no failure.
-        match self.remove() {
-            Ok(()) | Err(StoreError::NoSuchUpload) => Ok(written),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn assemble(&self, contents: &[&(PartInfo, String)]) -> Result<Temporary> {
-        let session = &self.inner.tree.session;
-        if let [(_, content)] = contents
-            && let Some(linked) = Temporary::link(session, &self.directory, content)?
-        {
-            return Ok(linked);
-        }
-        let mut temporary = Temporary::create(session)?;
-        for (info, content) in contents {
-            let fd = beneath::open_entry(&self.directory, content.as_bytes())
-                .map_err(failed("reading a part"))?;
-            let done = copy_in_kernel(&fd, &(0..info.size), &temporary.file)?;
-            if done < info.size {
-                let mut rest = File::from(fd);
-                let copied = std::io::Seek::seek(&mut rest, std::io::SeekFrom::Start(done))
-                    .and_then(|_| std::io::copy(&mut rest, &mut temporary.file))
-                    .map_err(|e| StoreError::system("assembling an object", e))?;
-                if done + copied != info.size {
-                    return Err(StoreError::Corrupt(format!("part {} is cut", info.number)));
-                }
-            }
-        }
-        Ok(temporary)
-    }
-
     /// Discards the upload: it vanishes by one rename, then its files are removed.
     pub(super) fn remove(self) -> Result<()> {
         let session = &self.inner.tree.session;
@@ -376,43 +310,5 @@ impl Upload {
             .map_err(failed("removing an upload"))?;
         beneath::remove_tree(session.scratch().as_fd(), scratch.as_bytes())
             .map_err(failed("removing an upload"))
-    }
-}
-
-/// A part being written.
-pub(super) struct PosixPart {
-    upload: Upload,
-    intake: Intake,
-    number: u32,
-}
-
-impl PosixPart {
-    pub(super) const fn new(upload: Upload, intake: Intake, number: u32) -> Self {
-        Self {
-            upload,
-            intake,
-            number,
-        }
-    }
-}
-
-impl Write for PosixPart {
-    fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.intake.write(data)
-    }
-
-    fn written(&self) -> u64 {
-        self.intake.written()
-    }
-}
-
-impl PartUpload for PosixPart {
-    fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written> {
-        let Self {
-            upload,
-            intake,
-            number,
-        } = *self;
-        upload.put_part(number, intake.finish(None)?, checksums)
     }
 }

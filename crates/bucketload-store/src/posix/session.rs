@@ -17,8 +17,8 @@ use std::fs::File;
 use std::io::{Read, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -51,7 +51,19 @@ pub(super) struct Session {
     tmp: OwnedFd,
     name: String,
     next: AtomicU64,
+    /// The file `lock`, for what one thread of all processes does at a time.
+    global: Mutex<OwnedFd>,
     _lock: OwnedFd,
+}
+
+/// While it lives, no other thread of any process has one.
+pub(super) struct Alone<'a>(MutexGuard<'a, OwnedFd>);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        // Fails only for a descriptor that is not open.
+        let _ = fs::flock(&*self.0, FlockOperation::Unlock);
+    }
 }
 
 /// What opening found.
@@ -94,8 +106,7 @@ impl Session {
         let lock = lock_file(own.as_fd(), FlockOperation::NonBlockingLockExclusive)
             .map_err(failed("locking the session"))?;
         let metadata = agree_on_format(hidden.as_fd(), own.as_fd(), &lock, wanted)?;
-        drop(opening);
-        let next = AtomicU64::new(0);
+        fs::flock(&opening, FlockOperation::Unlock).map_err(failed("unlocking the hidden area"))?;
         let session = Self {
             root,
             uploads,
@@ -103,7 +114,8 @@ impl Session {
             own,
             tmp,
             name,
-            next,
+            next: AtomicU64::new(0),
+            global: Mutex::new(opening),
             _lock: lock,
         };
         Ok(Opened {
@@ -123,6 +135,13 @@ impl Session {
         self.own.as_fd()
     }
 
+    /// Waits until no other thread of any process is between this and the end of what it returns.
+    pub(super) fn alone(&self) -> rustix::io::Result<Alone<'_>> {
+        let guard = self.global.lock().unwrap_or_else(PoisonError::into_inner);
+        lock(&guard, FlockOperation::LockExclusive)?;
+        Ok(Alone(guard))
+    }
+
     /// A name that is new in [`scratch`](Self::scratch).
     pub(super) fn scratch_name(&self) -> String {
         format!("t{}", self.next.fetch_add(1, Ordering::Relaxed))
@@ -139,11 +158,15 @@ impl Drop for Session {
 fn lock_file(directory: BorrowedFd<'_>, operation: FlockOperation) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = fs::openat(directory, "lock", flags, Mode::from_raw_mode(0o666))?;
+    lock(&file, operation)?;
+    Ok(file)
+}
+
+fn lock(file: &OwnedFd, operation: FlockOperation) -> rustix::io::Result<()> {
     loop {
-        match fs::flock(&file, operation) {
-            Ok(()) => return Ok(file),
+        match fs::flock(file, operation) {
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
+            result => return result,
         }
     }
 }

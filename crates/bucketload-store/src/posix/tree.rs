@@ -4,12 +4,11 @@
 //! A file and a directory cannot have the same name, but `a` and `a/b` are both keys. The
 //! directory has the name then, and object `a` is the file `%self` in it. When `a/b` arrives while
 //! `a` is a file, a directory that holds a hard link to it as `%self` takes its place by an atomic
-//! exchange: there is no moment without object `a`. Directories that become empty are removed, and
+//! exchange (`room`): there is no moment without object `a`. Directories that become empty are removed, and
 //! a writer whose directory was removed under it makes it again.
 
-use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use rustix::fs::{self, AtFlags, FileType, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -18,39 +17,13 @@ use super::beneath;
 use super::escape::{Place, SELF};
 use super::metadata::{Metadata, Version};
 use super::session::{Session, Temporary};
+use super::stripes::Stripes;
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::types::{Condition, ObjectInfo};
 
-/// Number of locks of one kind.
-const STRIPES: usize = 256;
 /// How often a write starts again because directories vanish under it.
 const ATTEMPTS: u32 = 1000;
-
-/// Locks by name; two names that share one wait for each other, no more. A thread must not hold two
-/// of one set.
-#[derive(Debug)]
-pub(super) struct Stripes {
-    hasher: RandomState,
-    locks: Box<[Mutex<()>]>,
-}
-
-impl Stripes {
-    fn new() -> Self {
-        let locks = (0..STRIPES).map(|_| Mutex::default()).collect();
-        Self {
-            hasher: RandomState::new(),
-            locks,
-        }
-    }
-
-    pub(super) fn lock(&self, name: &[u8]) -> MutexGuard<'_, ()> {
-        let stripe = self.hasher.hash_one(name) as usize % STRIPES;
-        self.locks[stripe]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -60,14 +33,14 @@ pub(super) struct Tree {
     /// Locks for uploads. A completion holds one while it takes that of its key.
     pub(super) uploads: Stripes,
     /// Write directory changes to the medium before returning.
-    sync_directories: bool,
+    pub(super) sync_directories: bool,
 }
 
-fn is_file(stat: &Stat) -> bool {
+pub(super) fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
-fn is_directory(stat: &Stat) -> bool {
+pub(super) fn is_directory(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
@@ -150,16 +123,29 @@ impl Tree {
         Ok(self.open(place)?.map(|(_, stat)| Version::of(&stat)))
     }
 
-    /// Gives a finished temporary file its key, if the condition holds.
+    /// The directory of a key whose bucket exists, if it is there already.
+    pub(super) fn parent(&self, bucket: &str, place: &Place) -> Result<Option<OwnedFd>> {
+        match self.session.root.anchor(place.parent()) {
+            Ok(parent) => Ok(Some(parent)),
+            Err(_) => super::buckets::check(self, bucket).map(|()| None),
+        }
+    }
+
+    /// Gives a finished temporary file its key, if the condition holds. `parent` is the directory
+    /// of the key, if that was opened before.
     pub(super) fn publish(
         &self,
         place: &Place,
         mut file: Temporary,
+        mut parent: Option<OwnedFd>,
         condition: &Condition,
     ) -> Result<()> {
         let failed = |e| StoreError::system("publishing an object", e);
         for _ in 0..ATTEMPTS {
-            let parent = match self.session.root.anchor(place.parent()) {
+            let parent = match parent
+                .take()
+                .map_or_else(|| self.session.root.anchor(place.parent()), Ok)
+            {
                 Ok(parent) => parent,
                 Err(Errno::NOENT | Errno::NOTDIR) => self.make_directories(place)?,
                 Err(error) => return Err(failed(error)),
@@ -258,45 +244,6 @@ impl Tree {
             return Ok(at);
         }
         Err(failed(Errno::BUSY))
-    }
-
-    /// Puts a directory in the place of the file of an object, which becomes `%self` in it. Fine
-    /// if another thread or process was faster.
-    fn turn_into_directory(&self, parent: &OwnedFd, name: &[u8], path: &[u8]) -> Result<()> {
-        let failed = |e| StoreError::system("making room for keys below an object", e);
-        let _guard = self.lock(path);
-        let linked = match beneath::stat_entry(parent, name) {
-            Ok(stat) if is_file(&stat) => stat.st_ino,
-            Ok(stat) if is_directory(&stat) => return Ok(()),
-            Err(Errno::NOENT) => return Ok(()),
-            Ok(_) => return Err(failed(Errno::NOTDIR)),
-            Err(error) => return Err(failed(error)),
-        };
-        let scratch = self.session.scratch();
-        let temporary = self.session.scratch_name();
-        let attempt = || -> rustix::io::Result<()> {
-            beneath::create_directory(scratch, temporary.as_bytes())?;
-            let directory = beneath::anchor_entry(scratch, temporary.as_bytes())?;
-            fs::linkat(parent, name, &directory, SELF, AtFlags::empty())?;
-            if self.sync_directories {
-                beneath::sync_directory(&directory)?;
-            }
-            fs::renameat_with(scratch, &temporary[..], parent, name, RenameFlags::EXCHANGE)?;
-            if beneath::stat_entry(scratch, temporary.as_bytes())?.st_ino == linked {
-                return Ok(());
-            }
-            // Another process has overwritten the object meanwhile: what was exchanged is newer.
-            fs::renameat(scratch, &temporary[..], &directory, SELF)
-        };
-        let result = match attempt() {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(Errno::INVAL | Errno::NOSYS) => Err(StoreError::NotImplemented(
-                "keys below an object on a file system without an atomic exchange of names",
-            )),
-            Err(error) => Err(failed(error)),
-        };
-        beneath::remove_tree(scratch, temporary.as_bytes()).map_err(failed)?;
-        result
     }
 
     /// Removes a key, if the condition holds; returns whether it was there.
