@@ -67,7 +67,8 @@ pub(crate) fn from_name(name: &str) -> S3Result<ChecksumAlgorithm> {
     })
 }
 
-/// The checksum that the request's headers carry, if any.
+/// The checksum that the request's headers carry, if any. The number of parts behind a composite
+/// checksum (`-N`) is dropped: some clients send it, some do not.
 ///
 /// # Errors
 /// `InvalidRequest` for more than one or for a value of the wrong length.
@@ -86,10 +87,18 @@ pub(crate) fn from_headers(headers: &Headers<'_, '_>) -> S3Result<Option<Checksu
         found = Some(Checksum {
             algorithm,
             kind: ChecksumKind::FullObject,
-            value: check_value(algorithm, value)?.to_owned(),
+            value: check_value(algorithm, without_count(value))?.to_owned(),
         });
     }
     Ok(found)
+}
+
+/// A checksum's value without its number of parts.
+pub(crate) fn without_count(value: &str) -> &str {
+    match value.split_once('-') {
+        Some((sum, count)) if count.bytes().all(|c| c.is_ascii_digit()) => sum,
+        _ => value,
+    }
 }
 
 /// Makes sure that `value` can be a checksum by `algorithm`.
