@@ -22,3 +22,7 @@ mod multipart;
 mod objects;
 #[path = "server/signer.rs"]
 mod signer;
+#[path = "server/stores.rs"]
+mod stores;
+#[path = "server/tls.rs"]
+mod tls;

@@ -17,7 +17,8 @@ use bucketload_wire::http::{ChunkedDecoder, Event, HttpError};
 use sha2::{Digest, Sha256};
 
 use super::error::{Code, S3Error, S3Result};
-use super::sigv4::{ChunkSigner, Hash, from_hex, same, to_hex};
+use super::hashing::{Hash, from_hex, same, to_hex};
+use super::sigv4::ChunkSigner;
 
 /// Most trailer lines.
 const MAX_TRAILERS: usize = 16;
@@ -198,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::server::sigv4::signing_key;
+    use crate::server::hashing::signing_key;
 
     /// The key, date and scope of the examples in the Amazon S3 API reference.
     fn signer(seed: &str) -> Box<ChunkSigner> {

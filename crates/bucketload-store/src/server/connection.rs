@@ -5,7 +5,6 @@
 //! way, large objects and faults take the boxed paths, so that a resting connection stays small.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use bucketload_wire::http::{self, parse_request};
 use bucketload_wire::{Conn, Error, Sock, Step};
@@ -13,6 +12,7 @@ use bucketload_wire::{Conn, Error, Sock, Step};
 use super::clock;
 use super::error::{Code, S3Error};
 use super::intake::{self, Next};
+use super::pace::Pace;
 use super::pending::{Pending, Reply};
 use super::respond::{Body, Extract};
 use super::send;
@@ -24,7 +24,7 @@ const MAX_HEAD: usize = 64 * 1024;
 const DISCARD: u64 = 8 << 20;
 /// What a connection above the limit is told.
 const REFUSAL: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nServer: bucketload\r\nContent-Length: 0\r\n\
+    b"HTTP/1.1 503 Service Unavailable\r\nServer: bucketload\r\nx-amz-request-id: 0000000000000000\r\nContent-Length: 0\r\n\
     Retry-After: 1\r\nConnection: close\r\n\r\n";
 
 /// How an exchange leaves its connection.
@@ -271,36 +271,6 @@ async fn send_at_once(
     }
 }
 
-/// Keeps a body at a rate.
-pub(crate) struct Pace {
-    bytes_per_s: u64,
-    started: Instant,
-    moved: u64,
-}
-
-impl Pace {
-    /// A body that starts now.
-    pub(crate) fn new(bytes_per_s: u64) -> Self {
-        Self {
-            bytes_per_s,
-            started: Instant::now(),
-            moved: 0,
-        }
-    }
-
-    /// Bytes to move at a time: about 20 ms worth.
-    pub(crate) fn piece(&self) -> u64 {
-        (self.bytes_per_s / 50).clamp(1, 1 << 20)
-    }
-
-    /// Waits until `bytes` more may have been moved.
-    pub(crate) async fn after(&mut self, thread: &Thread, slot: &Slot, bytes: u64) {
-        self.moved += bytes;
-        let due = Duration::from_secs_f64(self.moved as f64 / self.bytes_per_s as f64);
-        if let Some(delays) = &thread.delays {
-            Thread::hold(slot);
-            delays.until(self.started + due).await;
-            thread.allow(slot);
-        }
-    }
-}
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

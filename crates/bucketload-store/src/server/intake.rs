@@ -8,27 +8,21 @@
 //! Nothing here waits: a request whose body arrived with its head is begun, fed and finished in
 //! one call, out of the receive buffer.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use bucketload_wire::http::{self, Request};
 
-use super::aws_chunked::AwsChunked;
 use super::body::BodyReader;
-use super::checksum::{self, Checks};
+use super::checks::Checks;
+use super::checksum;
 use super::clock;
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
-use super::ops::{self, conditions, metadata, multipart};
+use super::ops::{self, conditions, metadata};
 use super::pending::{Envelope, Pending, Purpose, Reply, Sink, context, render};
 use super::respond::Body;
 use super::router::{self, Operation, STATS_PATH};
-use super::sigv4::{PayloadAuth, Verified};
 use super::thread::{Shared, Thread, Work};
+use super::upload::{self, content_md5, framing, payload_hash};
 use super::uri;
-use crate::{Commit, Condition, PutOptions};
-
-/// Largest object or part in one request, by S3's limit, in bytes.
-const MAX_SINGLE_PUT: u64 = 5 << 30;
 
 /// What happens next to a request.
 pub(crate) enum Next {
@@ -40,11 +34,12 @@ pub(crate) enum Next {
     Reset,
 }
 
+/// How a request has begun.
 #[allow(
     clippy::large_enum_variant,
     reason = "it lives on the stack of one request; a box would be an allocation per request"
 )]
-enum Started {
+pub(super) enum Started {
     Done(Body),
     Receive {
         sink: Sink,
@@ -80,6 +75,10 @@ pub(crate) fn begin(
         }) => (sink, checks, reader),
         settled => {
             let body = match settled {
+                // Whatever a GET would send, a HEAD gets its length only.
+                Ok(Started::Done(Body::Document)) if request.method == "HEAD" => {
+                    Body::LengthOnly(work.document.len() as u64)
+                }
                 Ok(Started::Done(body)) => body,
                 Err(error) => render(work, &error, request.method != "HEAD"),
                 Ok(_) => unreachable!("handled above"),
@@ -175,7 +174,7 @@ fn start(
     }
     let purpose = match operation {
         Operation::Put | Operation::UploadPart => {
-            return start_upload(shared, work, request, &headers, verified, operation);
+            return upload::start(shared, work, request, &headers, verified, operation);
         }
         Operation::DeleteMany => Purpose::DeleteMany,
         Operation::CompleteUpload => Purpose::Complete {
@@ -225,76 +224,6 @@ fn start(
     })
 }
 
-fn start_upload(
-    shared: &Shared,
-    work: &Work,
-    request: &Request<'_>,
-    headers: &Headers<'_, '_>,
-    verified: Verified,
-    operation: Operation,
-) -> S3Result<Started> {
-    let (store, target) = (&*shared.store, &work.target);
-    let (bucket, key) = (target.bucket(), target.key());
-    metadata::check_storage(headers)?;
-    let hash = payload_hash(&verified);
-    let (reader, size) = framing(request, headers, verified)?;
-    if size.is_none() && request.body == http::Body::Empty {
-        return Err(Code::MissingContentLength.into());
-    }
-    if size.is_some_and(|size| size > MAX_SINGLE_PUT) {
-        return Err(Code::EntityTooLarge.into());
-    }
-    let mut checks = Checks::new(headers, hash)?;
-    let options = PutOptions {
-        size,
-        content_md5: content_md5(headers)?,
-    };
-    let condition = conditions::of_write(headers)?;
-    let part = match operation {
-        Operation::UploadPart => Some(multipart::part_of(target)?),
-        _ => None,
-    };
-    if !shared.faults.is_empty() && !shared.faults.takes(operation, key, size.unwrap_or(0)) {
-        return Err(Code::StorageFull.into());
-    }
-    if let (true, None, Condition::None, Some(size)) =
-        (checks.is_empty(), options.content_md5, &condition, size)
-        && let Some(written) = store.accept_unseen(bucket, key, size)
-    {
-        return Ok(Started::Receive {
-            sink: Sink::Unseen(written?),
-            checks,
-            reader,
-        });
-    }
-    let sink = match part {
-        None => Sink::Object {
-            upload: store.put(bucket, key, &options)?,
-            commit: Commit {
-                headers: metadata::collect(headers)?,
-                checksums: Vec::new(),
-                tags: metadata::tags(headers)?,
-                condition,
-            },
-        },
-        Some((id, number)) => {
-            if !checks.has_sum() {
-                // Completion needs the checksum that the upload announced, sent or not.
-                let announced = store.upload_info(bucket, key, id)?.checksum;
-                checks.add_sum(announced.map(|(algorithm, _)| algorithm));
-            }
-            Sink::Part {
-                upload: store.upload_part(bucket, key, id, number, &options)?,
-            }
-        }
-    };
-    Ok(Started::Receive {
-        sink,
-        checks,
-        reader,
-    })
-}
-
 fn stats_page(shared: &Shared, work: &mut Work) -> S3Result<Started> {
     work.head
         .start(200)
@@ -320,51 +249,4 @@ fn injected(status: u16) -> S3Error {
         _ => Code::InvalidRequest,
     };
     S3Error::new(code, "Injected by a fault rule.").with_status(status)
-}
-
-fn payload_hash(verified: &Verified) -> Option<[u8; 32]> {
-    match verified.payload {
-        PayloadAuth::Sha256(hash) => Some(hash),
-        _ => None,
-    }
-}
-
-/// A reader for the request's body, and the size of its payload where the head tells it.
-fn framing(
-    request: &Request<'_>,
-    headers: &Headers<'_, '_>,
-    verified: Verified,
-) -> S3Result<(BodyReader, Option<u64>)> {
-    let aws = match verified.payload {
-        PayloadAuth::SignedChunks { trailer } => Some(AwsChunked::new(verified.chunks, trailer)),
-        PayloadAuth::UnsignedChunks => Some(AwsChunked::new(None, true)),
-        _ if headers.lists(Name::ContentEncoding, "aws-chunked") => {
-            Some(AwsChunked::new(None, true))
-        }
-        _ => None,
-    };
-    let size = if aws.is_some() {
-        Some(
-            headers
-                .number(Name::DecodedContentLength)?
-                .ok_or(Code::MissingContentLength)?,
-        )
-    } else if request.body == http::Body::Empty {
-        headers.number(Name::ContentLength)?
-    } else {
-        request.body.length()
-    };
-    Ok((BodyReader::new(request.body, aws, size), size))
-}
-
-/// Reads `Content-MD5`.
-fn content_md5(headers: &Headers<'_, '_>) -> S3Result<Option<[u8; 16]>> {
-    let Some(value) = headers.bytes(Name::ContentMd5) else {
-        return Ok(None);
-    };
-    let digest = BASE64
-        .decode(value)
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok());
-    digest.map(Some).ok_or_else(|| Code::InvalidDigest.into())
 }

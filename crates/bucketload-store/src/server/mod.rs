@@ -24,8 +24,10 @@
 //! connection  one local task per connection: receive, answer, again
 //! intake      head -> authorised and routed request -> answer, or
 //! pending     body -> store -> answer
-//!   uri headers sigv4 sigv2 router  what is asked for, and may it be
-//!   body aws_chunked checksum       how the payload is framed and what it must add up to
+//!   uri headers router                     what is asked for
+//!   claim canonical sigv4 sigv2            may it be
+//!   body aws_chunked checks checksum       how the payload is framed and what it must add up to
+//!   xml_in tags                            documents of requests
 //! ops         what the operations do, against the store
 //! respond xml send                  how answers look and leave
 //! faults delay                      what goes wrong on purpose
@@ -45,16 +47,21 @@
 
 mod aws_chunked;
 mod body;
+mod canonical;
+mod checks;
 mod checksum;
+mod claim;
 mod clock;
 mod config;
 mod connection;
 mod delay;
 mod error;
 pub mod faults;
+mod hashing;
 mod headers;
 mod intake;
 mod ops;
+mod pace;
 mod pending;
 mod respond;
 mod router;
@@ -62,7 +69,9 @@ mod send;
 mod sigv2;
 mod sigv4;
 mod stats;
+mod tags;
 mod thread;
+mod upload;
 mod uri;
 mod xml;
 mod xml_in;

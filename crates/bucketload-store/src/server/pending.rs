@@ -1,7 +1,7 @@
 //! A request under way: where its body goes, and the answer when it is complete.
 
 use super::body::BodyReader;
-use super::checksum::Checks;
+use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
 use super::ops::{Ctx, bucket, delete, multipart, object, tagging};
 use super::respond::Body;

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use bucketload_wire::{Conn, Error};
 
-use super::connection::Pace;
 use super::faults::OnBody;
+use super::pace::Pace;
 use super::pending::Reply;
 use super::respond::Extract;
 use super::router::Operation;

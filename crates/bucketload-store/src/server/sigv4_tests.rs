@@ -1,8 +1,10 @@
 //! Vectors of the Amazon S3 API reference and a differential check against a plain signer.
 
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::server::uri;
 
 const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";

@@ -109,7 +109,11 @@ pub(crate) struct Slot {
 }
 
 impl Thread {
-    fn new(shared: Arc<Shared>, number: usize) -> io::Result<Self> {
+    /// The state of thread `number` of a server.
+    ///
+    /// # Errors
+    /// When there are fault rules and no timer can be made.
+    pub(crate) fn new(shared: Arc<Shared>, number: usize) -> io::Result<Self> {
         let config = &shared.config;
         let verifier = Verifier::new(config.keys.clone(), config.region.clone(), config.anonymous);
         let delays = if shared.faults.is_empty() {

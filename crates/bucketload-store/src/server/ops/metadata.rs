@@ -4,8 +4,8 @@ use crate::server::checksum;
 use crate::server::error::{Code, S3Error, S3Result};
 use crate::server::headers::{Headers, Name};
 use crate::server::respond::Head;
+use crate::server::tags;
 use crate::server::uri::Target;
-use crate::server::xml_in;
 use crate::{ObjectInfo, Tags};
 
 /// Most bytes of user metadata, names and values together, by S3's limit.
@@ -123,11 +123,11 @@ pub(crate) fn check_acl(headers: &Headers<'_, '_>) -> S3Result<()> {
 /// The tags of the `x-amz-tagging` header.
 ///
 /// # Errors
-/// As [`xml_in::tagging_header`].
+/// As [`tags::tagging_header`].
 pub(crate) fn tags(headers: &Headers<'_, '_>) -> S3Result<Tags> {
     headers
         .text(Name::Tagging)?
-        .map_or(Ok(Tags::new()), xml_in::tagging_header)
+        .map_or(Ok(Tags::new()), tags::tagging_header)
 }
 
 /// Writes what is known about an object into the head of a GET or HEAD, with the overrides that the

@@ -85,7 +85,8 @@ pub(crate) fn complete(
         None => None,
     };
     if let (Some(announced), Some(sum)) = (announced, &sum)
-        && (announced.algorithm != sum.algorithm || announced.value != sum.value)
+        && (announced.algorithm != sum.algorithm
+            || announced.value != checksum::without_count(&sum.value))
     {
         return Err(checksum::mismatch(announced.algorithm));
     }

@@ -4,7 +4,7 @@ use super::Ctx;
 use crate::Tags;
 use crate::server::error::S3Result;
 use crate::server::respond::Body;
-use crate::server::xml_in;
+use crate::server::tags;
 
 /// GetObjectTagging.
 pub(crate) fn get(ctx: &mut Ctx<'_>) -> S3Result<Body> {
@@ -24,7 +24,7 @@ pub(crate) fn get(ctx: &mut Ctx<'_>) -> S3Result<Body> {
 
 /// PutObjectTagging.
 pub(crate) fn put(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
-    let tags = xml_in::tagging(input)?;
+    let tags = tags::tagging(input)?;
     ctx.store()
         .set_tags(ctx.target.bucket(), ctx.target.key(), tags)?;
     Ok(ctx.empty(200))

@@ -1,0 +1,141 @@
+//! What a signed request claims: key, scope, date, signed headers, signature, and how its payload
+//! is covered. Reading only; `sigv4` checks it.
+
+use super::clock;
+use super::error::{Code, S3Error, S3Result};
+use super::hashing::{Hash, from_hex};
+use super::headers::{Headers, Name};
+
+/// The algorithm that requests name.
+pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
+/// How the payload is covered by the signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PayloadAuth {
+    /// Not covered.
+    Unsigned,
+    /// Its SHA-256 is the given one.
+    Sha256(Hash),
+    /// `aws-chunked` with a signature on each chunk, and on the trailer if there is one.
+    SignedChunks { trailer: bool },
+    /// `aws-chunked` without signatures, with a trailer.
+    UnsignedChunks,
+}
+
+/// The five parts of a credential and what comes with it.
+pub(super) struct Claim<'a> {
+    pub(super) access_key: &'a str,
+    /// `YYYYMMDD/region/s3/aws4_request`.
+    pub(super) scope: &'a str,
+    pub(super) date: &'a str,
+    pub(super) signed_headers: &'a str,
+    pub(super) signature: &'a str,
+    pub(super) amz_date: &'a str,
+    /// Seconds that a presigned URL lives.
+    pub(super) expires: Option<u64>,
+}
+
+fn version_2() -> S3Error {
+    S3Error::new(
+        Code::InvalidRequest,
+        "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.",
+    )
+}
+
+/// Splits `ACCESS-KEY/YYYYMMDD/REGION/s3/aws4_request` into key, scope and date.
+pub(super) fn split_credential(credential: &str) -> Option<(&str, &str, &str)> {
+    // The access key may itself hold slashes: count from the right.
+    let (at, _) = credential.rmatch_indices('/').nth(3)?;
+    let scope = &credential[at + 1..];
+    let date = scope
+        .get(..8)
+        .filter(|date| date.bytes().all(|c| c.is_ascii_digit()))?;
+    (scope.as_bytes()[8] == b'/').then_some((&credential[..at], scope, date))
+}
+
+/// Reads the `Authorization` header; `date_text` holds the date where only `Date` gives it.
+///
+/// # Errors
+/// The S3 error that tells what is wrong with it.
+pub(super) fn parse_authorization<'a>(
+    value: &'a str,
+    headers: &Headers<'_, 'a>,
+    date_text: &'a mut [u8; 16],
+) -> S3Result<Claim<'a>> {
+    let malformed = |text: &'static str| S3Error::new(Code::AuthorizationHeaderMalformed, text);
+    if value.starts_with("AWS ") {
+        return Err(version_2());
+    }
+    let rest = value.strip_prefix(ALGORITHM).ok_or_else(|| {
+        S3Error::new(
+            Code::InvalidArgument,
+            "Unsupported Authorization Type: only AWS4-HMAC-SHA256 is served.",
+        )
+    })?;
+    let (mut credential, mut signed_headers, mut signature) = (None, None, None);
+    for part in rest.split(',') {
+        match part.trim().split_once('=') {
+            Some(("Credential", value)) => credential = Some(value),
+            Some(("SignedHeaders", value)) => signed_headers = Some(value),
+            Some(("Signature", value)) => signature = Some(value),
+            _ => return Err(malformed("The authorization header holds an unknown part.")),
+        }
+    }
+    let (Some(credential), Some(signed_headers), Some(signature)) =
+        (credential, signed_headers, signature)
+    else {
+        return Err(malformed(
+            "The authorization header needs Credential, SignedHeaders and Signature.",
+        ));
+    };
+    let (access_key, scope, date) = split_credential(credential).ok_or_else(|| {
+        malformed("The credential must be ACCESS-KEY/YYYYMMDD/REGION/s3/aws4_request.")
+    })?;
+    let amz_date = match headers.text(Name::AmzDate)? {
+        Some(date) => date,
+        None => http_date_as_amz(headers.bytes(Name::Date), date_text)?,
+    };
+    Ok(Claim {
+        access_key,
+        scope,
+        date,
+        signed_headers,
+        signature,
+        amz_date,
+        expires: None,
+    })
+}
+
+/// The `Date` header in the form of `x-amz-date`, for clients that send only the former.
+fn http_date_as_amz<'a>(date: Option<&[u8]>, out: &'a mut [u8; 16]) -> S3Result<&'a str> {
+    let missing = || {
+        S3Error::new(
+            Code::AccessDenied,
+            "AWS authentication requires a valid Date or x-amz-date header.",
+        )
+    };
+    let time = date.and_then(clock::parse_http_date).ok_or_else(missing)?;
+    let mut iso = Vec::with_capacity(24);
+    clock::iso_date(&mut iso, time, 0);
+    iso.retain(|c| !b"-:".contains(c));
+    out[..15].copy_from_slice(&iso[..15]);
+    out[15] = b'Z';
+    std::str::from_utf8(out).map_err(|_| missing())
+}
+
+/// Reads `x-amz-content-sha256`.
+pub(super) fn payload_auth(value: Option<&[u8]>) -> S3Result<PayloadAuth> {
+    Ok(match value {
+        None | Some(b"UNSIGNED-PAYLOAD") => PayloadAuth::Unsigned,
+        Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD") => PayloadAuth::SignedChunks { trailer: false },
+        Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER") => PayloadAuth::SignedChunks { trailer: true },
+        Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER") => PayloadAuth::UnsignedChunks,
+        Some(hex) => PayloadAuth::Sha256(from_hex(hex).ok_or_else(|| {
+            S3Error::new(
+                Code::InvalidArgument,
+                "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \
+                 STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, STREAMING-UNSIGNED-PAYLOAD-TRAILER or a SHA-256 in lower-case hex.",
+            )
+        })?),
+    })
+}
