@@ -16,6 +16,7 @@ use std::future::poll_fn;
 use std::time::{Duration, Instant};
 
 use super::Conn;
+use super::send::Turn;
 use crate::error::Error;
 use crate::scratch::BUFFER;
 use crate::sock::Sock;
@@ -125,7 +126,9 @@ impl Conn {
             done += take as u64;
         }
         let mut low_water = (n - done > MARK).then(|| LowWater::new(Instant::now()));
+        let mut turn = Turn::default();
         while done < n {
+            let before = done;
             if let Some(low_water) = &low_water {
                 // A record that is held in part has left the socket already.
                 let held = self.tls.as_ref().map_or(0, |layer| layer.held() as u64);
@@ -155,6 +158,9 @@ impl Conn {
             }
             if let Some(low_water) = &mut low_water {
                 low_water.after(Instant::now());
+            }
+            if done < n {
+                turn.took((done - before) as usize).await;
             }
         }
         Ok(self.end_recv()?)

@@ -86,6 +86,7 @@ impl Conn {
             self.awaiting = true;
         }
         let mut window = Window::new(head, len, piece);
+        let mut turn = Turn::default();
         loop {
             window.fill()?;
             if window.is_empty() {
@@ -102,7 +103,10 @@ impl Conn {
             })
             .await?;
             match sent {
-                Some(n) => window.advance(n),
+                Some(n) => {
+                    window.advance(n);
+                    turn.took(n).await;
+                }
                 None => {
                     return Ok(SendEnd::Answered {
                         sent: window.body_sent(),
@@ -154,6 +158,26 @@ impl Conn {
                 Poll::Ready(_) => return true,
                 Poll::Pending => return false,
             }
+        }
+    }
+}
+
+/// Bytes that a connection may move before the other tasks of its thread get a turn. A body that
+/// never has to wait would otherwise keep the thread for as long as it lasts (20 ms for 64 MiB) and
+/// make every timer of the thread late by that.
+const TURN: usize = 512 * 1024;
+
+/// Gives way to other tasks after [`TURN`] bytes.
+#[derive(Debug, Default)]
+pub(super) struct Turn(usize);
+
+impl Turn {
+    /// `n` more bytes were moved.
+    pub(super) async fn took(&mut self, n: usize) {
+        self.0 += n;
+        if self.0 >= TURN {
+            self.0 = 0;
+            tokio::task::yield_now().await;
         }
     }
 }
