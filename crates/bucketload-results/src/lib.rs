@@ -16,6 +16,7 @@ pub mod output;
 pub mod report;
 pub mod result;
 pub mod rundir;
+mod units;
 
 pub use analyze::analyze;
 pub use error::ResultsError;

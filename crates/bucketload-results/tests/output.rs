@@ -203,6 +203,52 @@ fn json_lines_keep_their_form() {
     assert_eq!(counts, [1, 2, 4, 2, 41, 1]);
 }
 
+/// Sections, tables and charts of the report page, with how much each holds.
+fn outline(html: &str) -> String {
+    let begin = "<script type=\"application/json\" id=\"data\">";
+    let from = html.find(begin).expect("the page has data") + begin.len();
+    let to = from + html[from..].find("</script>").expect("the data ends");
+    let data: Value = serde_json::from_str(&html[from..to]).unwrap();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut out = format!(
+        "{} [{}]\n",
+        text(&data["title"]),
+        text(&data["verdict"]["word"])
+    );
+    for section in list(&data["sections"]) {
+        out += &format!("\n# {}\n", text(&section["title"]));
+        for table in list(&section["tables"]) {
+            out += &format!(
+                "table {:?}: {} rows\n",
+                text(&table["title"]),
+                list(&table["rows"]).len()
+            );
+        }
+        for chart in list(&section["charts"]) {
+            let series: Vec<String> = list(&chart["series"])
+                .iter()
+                .map(|s| format!("{} ({})", text(&s["name"]), list(&s["points"]).len()))
+                .collect();
+            let columns = list(&chart["heat"]["rows"]).len();
+            out += &format!(
+                "chart {:?}: {} columns {columns}\n",
+                text(&chart["title"]),
+                series.join(", ")
+            );
+        }
+    }
+    out
+}
+
+#[test]
+fn report_page() {
+    golden(
+        "report-outline.txt",
+        &outline(&bucketload_results::report::html(&result())),
+    );
+}
+
 #[test]
 fn live_view_of_a_run() {
     let mut view = LiveView::new(&plan(120.0, 40));

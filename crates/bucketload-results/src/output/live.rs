@@ -8,7 +8,7 @@ use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
 use bucketload_core::sink::Event;
 use bucketload_core::tally::{Interval, Tally};
 
-use super::units;
+use crate::units;
 
 /// Intervals shown in the small chart.
 const CHART: usize = 40;

@@ -10,7 +10,6 @@ pub mod live;
 pub mod prometheus;
 mod table;
 mod text;
-mod units;
 
 pub use csv::csv;
 pub use json::{json, jsonl};

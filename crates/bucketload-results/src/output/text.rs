@@ -9,8 +9,8 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::{Verdict, Word};
 
 use super::table::{Style, Table, Text};
-use super::units;
 use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+use crate::units;
 
 /// How the text is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What surrounds the measurement: other phases, failures in full, machine, settings.
 
 use super::page::{Section, Table};
-use super::units;
 use crate::result::{PhaseResult, RunResult};
+use crate::units;
 
 /// Preparation and clean-up in one table; nothing when there were none.
 pub(super) fn other_phases(result: &RunResult) -> Option<Section> {

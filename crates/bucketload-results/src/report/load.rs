@@ -2,8 +2,8 @@
 //! distribution of the throughput.
 
 use super::page::{Axis, Chart, Mark, Section, Series, Table};
-use super::units;
 use crate::result::{PhaseResult, ThroughputDistribution};
+use crate::units;
 
 /// The load section of a phase.
 pub(super) fn section(phase: &PhaseResult) -> Section {

@@ -9,7 +9,6 @@ mod latency;
 mod load;
 pub mod page;
 mod summary;
-mod units;
 mod workload;
 
 use crate::result::{PhaseResult, RunResult};

@@ -5,8 +5,8 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::page::{Page, Section, Table, VerdictBox};
-use super::units;
 use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+use crate::units;
 
 /// Title, verdict and headline figures.
 pub(super) fn head(result: &RunResult) -> Page {

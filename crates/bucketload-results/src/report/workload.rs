@@ -1,8 +1,8 @@
 //! Sizes and popularity as realised, against their laws.
 
 use super::page::{Axis, Chart, Section, Series, Table};
-use super::units;
 use crate::result::{PhaseResult, Realised, RealisedPopularity, RealisedSizes};
+use crate::units;
 
 /// The comparison with theory.
 pub(super) fn section(phase: &PhaseResult) -> Section {

@@ -1,12 +1,12 @@
 //! Numbers as text with three significant digits, of constant length so that columns align.
 
 /// A duration with a fitting unit.
-pub(super) fn ns(value: f64) -> String {
+pub(crate) fn ns(value: f64) -> String {
     scaled(value, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
 }
 
 /// A number of bytes with a binary unit.
-pub(super) fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     const KIB: f64 = 1024.0;
     scaled(
         value,
@@ -21,7 +21,7 @@ pub(super) fn bytes(value: f64) -> String {
 }
 
 /// A count with its thousands separated by commas.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// A rate or another number: one decimal below 1000, none from there on.
-pub(super) fn rate(value: f64) -> String {
+pub(crate) fn rate(value: f64) -> String {
     if value.abs() < 9.995 {
         format!("{value:.2}")
     } else if value.abs() < 999.95 {
@@ -44,8 +44,24 @@ pub(super) fn rate(value: f64) -> String {
     }
 }
 
+/// A number of any size with about three significant digits.
+pub(crate) fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        a if !a.is_finite() => return "–".to_owned(),
+        a if a == 0.0 || a >= 100.0 => 0,
+        a if a >= 10.0 => 1,
+        a if a >= 1.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// Seconds, as a number of digits that suits their size.
-pub(super) fn seconds(s: f64) -> String {
+pub(crate) fn seconds(s: f64) -> String {
     if s < 10.0 {
         format!("{s:.1} s")
     } else if s < 600.0 {
@@ -63,7 +79,7 @@ pub(super) fn seconds(s: f64) -> String {
 }
 
 /// A share as a percentage.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value != 0.0 && value.abs() < 1.0 {
         format!("{value:.2} %")
@@ -92,7 +108,7 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, count, ns, percent, rate, seconds};
+    use super::{bytes, count, ns, number, percent, rate, seconds};
 
     #[test]
     fn three_digits_and_a_unit() {
@@ -107,6 +123,13 @@ mod tests {
             [0.0, 512.0, 1536.0, 123.4 * 1_048_576.0].map(bytes),
             ["0 B", "512 B", "1.50 KiB", "123 MiB"]
         );
+    }
+
+    #[test]
+    fn plain_numbers_have_about_three_digits() {
+        let values = [0.0, 0.0414, 1.5, 12.34, 123.4, 98_765.4, f64::NAN];
+        let texts = ["0", "0.041", "1.5", "12.3", "123", "98765", "–"];
+        assert_eq!(values.map(number), texts);
     }
 
     #[test]
