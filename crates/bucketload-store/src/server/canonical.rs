@@ -27,11 +27,12 @@ impl Canonical {
         let all = headers.all();
         self.names.clear();
         let (mut has_host, mut covered) = (false, 0);
-        for (number, name) in signed.split(';').enumerate() {
-            has_host |= name == "host";
+        // Names are compared as bytes: the searcher behind `str::split` costs more than it saves here.
+        for (number, name) in signed.as_bytes().split(|&c| c == b';').enumerate() {
+            has_host |= name == b"host";
             let before = self.names.len();
             for (position, header) in all.iter().enumerate() {
-                if header.name.eq_ignore_ascii_case(name) {
+                if header.name.as_bytes().eq_ignore_ascii_case(name) {
                     self.names.push((number, position));
                     covered += usize::from(must_be_signed(header.name));
                 }

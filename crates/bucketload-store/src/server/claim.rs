@@ -1,6 +1,8 @@
 //! What a signed request claims: key, scope, date, signed headers, signature, and how its payload
 //! is covered. Reading only; `sigv4` checks it.
 
+use std::ops::Range;
+
 use super::clock;
 use super::error::{Code, S3Error, S3Result};
 use super::hashing::{Hash, from_hex};
@@ -53,15 +55,93 @@ pub(super) fn split_credential(credential: &str) -> Option<(&str, &str, &str)> {
     (scope.as_bytes()[8] == b'/').then_some((&credential[..at], scope, date))
 }
 
-/// Reads the `Authorization` header; `date_text` holds the date where only `Date` gives it.
-///
-/// # Errors
-/// The S3 error that tells what is wrong with it.
-pub(super) fn parse_authorization<'a>(
-    value: &'a str,
-    headers: &Headers<'_, 'a>,
-    date_text: &'a mut [u8; 16],
-) -> S3Result<Claim<'a>> {
+/// Length of a signature in hexadecimal digits.
+const SIGNATURE: usize = 64;
+
+/// Reads `Authorization` headers and remembers the last one: those of one client differ in their
+/// final signature only, until midnight.
+#[derive(Debug, Default)]
+pub(super) struct AuthorizationReader {
+    /// The last header up to its signature.
+    prefix: Vec<u8>,
+    /// Where its parts stand.
+    parts: Parts<Range<usize>>,
+}
+
+/// The parts of the header but the signature.
+#[derive(Clone, Debug, Default)]
+struct Parts<T> {
+    access_key: T,
+    scope: T,
+    date: T,
+    signed_headers: T,
+}
+
+impl AuthorizationReader {
+    /// Reads the header `value`; `date_text` holds the date where only `Date` gives it.
+    ///
+    /// # Errors
+    /// The S3 error that tells what is wrong with it.
+    pub(super) fn read<'a>(
+        &mut self,
+        value: &'a str,
+        headers: &Headers<'_, 'a>,
+        date_text: &'a mut [u8; 16],
+    ) -> S3Result<Claim<'a>> {
+        let known = value.len() == self.prefix.len() + SIGNATURE
+            && value.as_bytes().starts_with(&self.prefix);
+        let (parts, signature) = if known {
+            let part = |range: &Range<usize>| value.get(range.clone()).unwrap_or_default();
+            let parts = Parts {
+                access_key: part(&self.parts.access_key),
+                scope: part(&self.parts.scope),
+                date: part(&self.parts.date),
+                signed_headers: part(&self.parts.signed_headers),
+            };
+            (parts, value.get(self.prefix.len()..).unwrap_or_default())
+        } else {
+            let (parts, signature) = parse_authorization(value)?;
+            self.remember(value, &parts, signature);
+            (parts, signature)
+        };
+        let amz_date = match headers.text(Name::AmzDate)? {
+            Some(date) => date,
+            None => http_date_as_amz(headers.bytes(Name::Date), date_text)?,
+        };
+        Ok(Claim {
+            access_key: parts.access_key,
+            scope: parts.scope,
+            date: parts.date,
+            signed_headers: parts.signed_headers,
+            signature,
+            amz_date,
+            expires: None,
+        })
+    }
+
+    fn remember(&mut self, value: &str, parts: &Parts<&str>, signature: &str) {
+        self.prefix.clear();
+        if signature.len() != SIGNATURE || !value.ends_with(signature) {
+            return;
+        }
+        let end = value.len() - SIGNATURE;
+        self.prefix.extend_from_slice(&value.as_bytes()[..end]);
+        // Every part is a slice of the value.
+        let range = |part: &str| {
+            let start = part.as_ptr() as usize - value.as_ptr() as usize;
+            start..start + part.len()
+        };
+        self.parts = Parts {
+            access_key: range(parts.access_key),
+            scope: range(parts.scope),
+            date: range(parts.date),
+            signed_headers: range(parts.signed_headers),
+        };
+    }
+}
+
+/// Splits the header into its parts and the signature.
+fn parse_authorization(value: &str) -> S3Result<(Parts<&str>, &str)> {
     let malformed = |text: &'static str| S3Error::new(Code::AuthorizationHeaderMalformed, text);
     if value.starts_with("AWS ") {
         return Err(version_2());
@@ -91,19 +171,13 @@ pub(super) fn parse_authorization<'a>(
     let (access_key, scope, date) = split_credential(credential).ok_or_else(|| {
         malformed("The credential must be ACCESS-KEY/YYYYMMDD/REGION/s3/aws4_request.")
     })?;
-    let amz_date = match headers.text(Name::AmzDate)? {
-        Some(date) => date,
-        None => http_date_as_amz(headers.bytes(Name::Date), date_text)?,
-    };
-    Ok(Claim {
+    let parts = Parts {
         access_key,
         scope,
         date,
         signed_headers,
-        signature,
-        amz_date,
-        expires: None,
-    })
+    };
+    Ok((parts, signature))
 }
 
 /// The `Date` header in the form of `x-amz-date`, for clients that send only the former.

@@ -78,6 +78,6 @@ pub(crate) fn from_hex(text: &[u8]) -> Option<Hash> {
 }
 
 /// Compares in time that does not depend on where the two differ.
-pub(crate) fn same(a: &Hash, b: &Hash) -> bool {
-    a.iter().zip(b).fold(0, |diff, (x, y)| diff | (x ^ y)) == 0
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |diff, (x, y)| diff | (x ^ y)) == 0
 }

@@ -1,4 +1,4 @@
-//! An S3 server over a [`Store`](crate::Store): HTTP/1.1, Signature Version 4, TLS, faults on
+//! An S3 server over a [`Store`]: HTTP/1.1, Signature Version 4, TLS, faults on
 //! demand.
 //!
 //! ```no_run
@@ -35,7 +35,7 @@
 //!
 //! A small request costs one receive and one send; its answer leaves in one vectored write with
 //! the object's bytes straight from the store. Large bodies are received with a low-water mark,
-//! and bodies that the store accepts unseen ([`Store::accept_unseen`](crate::Store::accept_unseen))
+//! and bodies that the store accepts unseen ([`Store::accept_unseen`])
 //! are dropped in the kernel, so that the server is not what a measurement measures.
 //!
 //! # What it refuses

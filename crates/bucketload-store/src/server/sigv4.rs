@@ -7,11 +7,11 @@
 
 use super::canonical::Canonical;
 use super::claim::{
-    ALGORITHM, Claim, PayloadAuth, parse_authorization, payload_auth, split_credential,
+    ALGORITHM, AuthorizationReader, Claim, PayloadAuth, payload_auth, split_credential,
 };
 use super::clock;
 use super::error::{Code, S3Error, S3Result};
-use super::hashing::{Hash, HmacKey, from_hex, same, signing_key, to_hex};
+use super::hashing::{Hash, HmacKey, same, signing_key, to_hex};
 use super::headers::{Headers, Name};
 use super::sigv2;
 use super::uri::Target;
@@ -64,6 +64,7 @@ pub(crate) struct Verifier {
     anonymous: bool,
     /// Date (`YYYYMMDD`) and HMAC state of the signing key used last.
     cached: ([u8; 8], HmacKey),
+    reader: AuthorizationReader,
     canonical: Canonical,
 }
 
@@ -77,6 +78,7 @@ impl Verifier {
             region,
             anonymous,
             cached,
+            reader: AuthorizationReader::default(),
             canonical: Canonical::default(),
         }
     }
@@ -131,7 +133,7 @@ impl Verifier {
         now: u64,
     ) -> S3Result<Verified> {
         let mut date_text = [0; 16];
-        let claim = parse_authorization(value, headers, &mut date_text)?;
+        let claim = self.reader.read(value, headers, &mut date_text)?;
         let sha256 = headers.bytes(Name::ContentSha256).ok_or_else(|| {
             S3Error::new(
                 Code::InvalidRequest,
@@ -293,9 +295,10 @@ impl Verifier {
             b"\n",
             &to_hex(&digest),
         ]);
-        match from_hex(claim.signature.as_bytes()) {
-            Some(claimed) if same(&claimed, &signature) => Ok(signature),
-            _ => Err(Code::SignatureDoesNotMatch.into()),
+        if same(claim.signature.as_bytes(), &to_hex(&signature)) {
+            Ok(signature)
+        } else {
+            Err(Code::SignatureDoesNotMatch.into())
         }
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::server::hashing::from_hex;
 use crate::server::uri;
 
 const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
@@ -370,6 +371,29 @@ fn plain_signature(
             .map(|b| format!("{b:02x}"))
             .collect(),
     )
+}
+
+#[test]
+fn a_remembered_header_is_read_like_a_new_one() {
+    let mut verifier = verifier();
+    let good = authorization(GET_SIGNED, GET_SIGNATURE);
+    let other = authorization(GET_SIGNED, &GET_SIGNATURE.replace("f0e8", "f0e9"));
+    let spaced = good.replace(",Signature", ", Signature");
+    let short = &good[..good.len() - 1];
+    let foreign = good.replace("AKIA", "AKIB");
+    for _ in 0..2 {
+        for (auth, code) in [
+            (good.as_str(), None),
+            (&good, None),
+            (&other, Some(Code::SignatureDoesNotMatch)),
+            (&spaced, None),
+            (short, Some(Code::SignatureDoesNotMatch)),
+            (&foreign, Some(Code::InvalidAccessKeyId)),
+        ] {
+            let got = check_with(&mut verifier, "GET", "/test.txt", &get_object(auth), NOW);
+            assert_eq!(got.err().map(|e| e.code), code, "{auth}");
+        }
+    }
 }
 
 proptest! {

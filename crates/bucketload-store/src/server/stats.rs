@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Serialize;
 
+use super::clock;
 use super::faults::FaultStats;
 use super::router::Operation;
 
@@ -113,7 +114,7 @@ pub(crate) fn sum<'a>(threads: impl Iterator<Item = &'a Counters>) -> ServerStat
         server_errors: 0,
         body_bytes_in: 0,
         body_bytes_out: 0,
-        process_cpu_ns: process_cpu_ns(),
+        process_cpu_ns: clock::process_cpu_ns(),
         objects: None,
         charged_bytes: None,
         faults: Vec::new(),
@@ -137,12 +138,6 @@ pub(crate) fn sum<'a>(threads: impl Iterator<Item = &'a Counters>) -> ServerStat
         .map(|(operation, n)| (operation.name(), n));
     stats.requests = named.filter(|(_, n)| *n > 0).collect();
     stats
-}
-
-fn process_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let (secs, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
-    secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
 #[cfg(test)]

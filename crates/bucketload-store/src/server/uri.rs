@@ -195,6 +195,9 @@ impl Target {
 
     /// The value of the first parameter called `name`, empty where it has none.
     pub(crate) fn param(&self, name: &str) -> Option<&str> {
+        if self.params.is_empty() {
+            return None;
+        }
         self.params()
             .find(|(n, _)| *n == name)
             .map(|(_, value)| value)
