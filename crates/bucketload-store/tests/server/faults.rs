@@ -94,16 +94,16 @@ fn corruptions_change_one_byte_each() {
 
 #[test]
 fn stalls_hold_all_answers_of_their_window() {
-    let (server, mut c) = with(&["stall,at=100ms,for=300ms"]);
+    let (server, mut c) = with(&["stall,at=100ms,for=500ms"]);
     let start = Instant::now();
     let (mut longest, mut last) = (Duration::ZERO, start);
-    while start.elapsed() < Duration::from_millis(600) {
+    while start.elapsed() < Duration::from_millis(800) {
         c.get("/").is(200);
         longest = longest.max(last.elapsed());
         last = Instant::now();
     }
-    // Nothing can be answered between 100 ms and 400 ms after the first request.
-    assert!(longest >= Duration::from_millis(290), "{longest:?}");
+    // Nothing can be answered between 100 ms and 600 ms after the first request.
+    assert!(longest >= Duration::from_millis(490), "{longest:?}");
     assert_eq!(injected(&server), [1]);
 }
 
