@@ -82,6 +82,7 @@ fn closed(
         "--endpoint-url",
         &url,
         "--no-calibration",
+        "--create-bucket",
         "--output",
         "json",
         "--out",

@@ -7,23 +7,25 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
-
 /// `CLOCK_MONOTONIC` at the epoch, nanoseconds; 0 until the first reading.
 static EPOCH_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH: OnceLock<u64> = OnceLock::new();
 
-fn ns(t: Timespec) -> u64 {
-    t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs()
-}
-
-fn read(id: ClockId) -> u64 {
-    ns(clock_gettime(id))
+/// Reads a clock through libc: rustix looks the vDSO up by itself and crashes under valgrind, which
+/// hides it.
+fn read(id: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is valid for writing, and these clocks always exist.
+    unsafe { libc::clock_gettime(id, &raw mut now) };
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 #[cold]
 fn fix_epoch() -> u64 {
-    let epoch = *EPOCH.get_or_init(|| read(ClockId::Monotonic).saturating_sub(1).max(1));
+    let epoch = *EPOCH.get_or_init(|| read(libc::CLOCK_MONOTONIC).saturating_sub(1).max(1));
     EPOCH_NS.store(epoch, Ordering::Relaxed);
     epoch
 }
@@ -42,23 +44,23 @@ pub(crate) fn epoch_ns() -> u64 {
 #[must_use]
 pub fn now_ns() -> u64 {
     let epoch = epoch_ns();
-    read(ClockId::Monotonic).saturating_sub(epoch).max(1)
+    read(libc::CLOCK_MONOTONIC).saturating_sub(epoch).max(1)
 }
 
 /// CPU time of the calling thread (user and system), nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
-    read(ClockId::ThreadCPUTime)
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// CPU time of the process, nanoseconds.
 pub(crate) fn process_cpu_ns() -> u64 {
-    read(ClockId::ProcessCPUTime)
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// Wall-clock minus monotonic time, nanoseconds: constant unless the wall clock is stepped.
 pub(crate) fn wall_offset_ns() -> i64 {
-    let wall = read(ClockId::Realtime);
-    i64::try_from(wall.saturating_sub(read(ClockId::Monotonic))).unwrap_or(i64::MAX)
+    let wall = read(libc::CLOCK_REALTIME);
+    i64::try_from(wall.saturating_sub(read(libc::CLOCK_MONOTONIC))).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

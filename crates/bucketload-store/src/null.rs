@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::api::{ObjectUpload, PartUpload, Store, Write};
 use crate::content::{Buffer, Chunk};
 use crate::digest::{BodyCheck, EtagMode, Tagger};
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::etag::ETag;
+use crate::memory::{MemoryOptions, MemoryStore};
 use crate::multipart::{check_part_number, new_upload_id};
 use crate::names::{check_bucket_name, check_key};
 use crate::object::Object;
@@ -23,6 +24,15 @@ use crate::upload_types::{
 
 /// Length of the buffer that is served again and again.
 const BLOCK_BYTES: usize = 1 << 20;
+/// Memory for kept objects.
+const MARKS_BYTES: u64 = 1 << 20;
+
+/// Whether an object is kept.
+fn is_mark(key: &str) -> bool {
+    key.rsplit('/')
+        .next()
+        .is_some_and(|name| name.starts_with('.'))
+}
 
 /// How a [`NullStore`] behaves.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +47,11 @@ pub struct NullOptions {
 /// can be read. The size of an object is the number in the first component of its key that
 /// consists of decimal digits and a final `B` (`data/4096B/x` has 4096 bytes), else
 /// [`NullOptions::object_bytes`]. The content is zeros.
+///
+/// Objects whose last component begins with a dot are the exception: they are kept, in at most
+/// 1 MiB of memory, so that a benchmark's ownership mark reads back as it was written.
 pub struct NullStore {
+    marks: MemoryStore,
     object_bytes: u64,
     tagger: Tagger,
     block: Chunk,
@@ -49,6 +63,10 @@ impl NullStore {
     #[must_use]
     pub fn new(options: &NullOptions) -> Self {
         Self {
+            marks: MemoryStore::new(MemoryOptions {
+                limit_bytes: MARKS_BYTES,
+                ..MemoryOptions::default()
+            }),
             object_bytes: options.object_bytes,
             tagger: Tagger::new(options.etag),
             block: Chunk::new(Arc::new(Buffer {
@@ -165,20 +183,42 @@ impl Store for NullStore {
 
     fn open(&self, bucket: &str, key: &str) -> Result<Object> {
         Self::check(bucket, key)?;
+        if is_mark(key) {
+            return match self.marks.open(bucket, key) {
+                Err(StoreError::NoSuchBucket) => Err(StoreError::NoSuchKey),
+                outcome => outcome,
+            };
+        }
         Ok(Object::constant(self.info(key), self.block.clone()))
     }
 
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
+        if is_mark(key) {
+            match self.marks.create_bucket(bucket) {
+                Ok(()) | Err(StoreError::BucketAlreadyOwnedByYou) => {}
+                Err(error) => return Err(error),
+            }
+            return self.marks.put(bucket, key, options);
+        }
         Ok(Box::new(self.upload(bucket, key, options)?))
     }
 
     fn accept_unseen(&self, bucket: &str, key: &str, size: u64) -> Option<Result<Written>> {
+        if is_mark(key) {
+            return None;
+        }
         let etag = self.tagger.unseen()?;
         Some(Self::check(bucket, key).map(|()| self.written(size, etag)))
     }
 
-    fn delete(&self, bucket: &str, key: &str, _condition: &Condition) -> Result<bool> {
+    fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
         Self::check(bucket, key)?;
+        if is_mark(key) {
+            return match self.marks.delete(bucket, key, condition) {
+                Err(StoreError::NoSuchBucket) => Ok(false),
+                outcome => outcome,
+            };
+        }
         Ok(true)
     }
 
@@ -308,6 +348,32 @@ mod tests {
                 "{key}"
             );
         }
+    }
+
+    #[test]
+    fn ownership_marks_read_back() {
+        let store = NullStore::new(&NullOptions::default());
+        let (bucket, key) = ("bucket", "p/.mark");
+        assert!(matches!(
+            store.open(bucket, key),
+            Err(StoreError::NoSuchKey)
+        ));
+        let mut upload = store.put(bucket, key, &PutOptions::default()).unwrap();
+        upload.write(b"mine").unwrap();
+        upload.commit(Commit::default()).unwrap();
+        assert!(store.accept_unseen(bucket, key, 4).is_none());
+        let mut read = [0; 4];
+        store
+            .open(bucket, key)
+            .unwrap()
+            .read_at(0, &mut read)
+            .unwrap();
+        assert_eq!(&read, b"mine");
+        assert!(store.delete(bucket, key, &Condition::None).unwrap());
+        assert!(matches!(
+            store.open(bucket, key),
+            Err(StoreError::NoSuchKey)
+        ));
     }
 
     #[test]

@@ -95,7 +95,16 @@ impl Setup {
     fn own(&self, server: &Serve, tls: bool, args: &[&str]) -> Candidate {
         let scheme = if tls { "https" } else { "http" };
         let mut line: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        line.extend(["--target", "s3://bench/b", "--endpoint-url"].map(str::to_owned));
+        line.extend(
+            [
+                "--no-calibration",
+                "--create-bucket",
+                "--target",
+                "s3://bench/b",
+                "--endpoint-url",
+            ]
+            .map(str::to_owned),
+        );
         line.push(format!("{scheme}://{}", server.endpoint().0));
         if tls {
             line.extend(["--ca-bundle".to_owned(), self.ca.clone()]);
