@@ -30,10 +30,16 @@ pub(crate) fn all(args: &[String]) -> Result {
             names.join(", ")
         ));
     }
-    for (name, body) in PARTS {
-        if args.is_empty() || args.iter().any(|arg| arg == name) {
-            step(name, body)?;
-        }
+    let chosen = PARTS
+        .into_iter()
+        .filter(|(name, _)| args.is_empty() || args.iter().any(|arg| arg == name));
+    // One failure does not hide the next.
+    let failures: Vec<String> = chosen
+        .filter_map(|(name, body)| step(name, body).err())
+        .collect();
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("\n"))
     }
-    Ok(())
 }

@@ -38,7 +38,6 @@ fn suite(server: &Server) -> Result {
         "--example",
         "conformance",
         "--",
-        "--quirks",
         &server.name,
     ])
     .envs(&server.env))
@@ -74,8 +73,8 @@ fn scenario(server: &Server, python: &str) -> Result {
         "20s",
         "--objects",
         "200",
-        "--max-object-size",
-        "4MiB",
+        "--size",
+        "loguniform(1KiB, 1MiB)",
         "--out",
         &out,
         "--output",

@@ -49,17 +49,15 @@ pub(crate) fn stall() -> Result {
     outcome.expect_code(0)?;
     let result = outcome.json()?;
     let class = run_class(&result)?;
-    let seconds = |kind: &str, q: &str| {
-        class[kind][q]
-            .as_f64()
-            .map(|ns| ns / 1e9)
-            .unwrap_or(f64::NAN)
+    let seconds = |kind: &str, q: f64| {
+        let percentiles = class[kind]["percentiles"].as_array();
+        let found = percentiles.into_iter().flatten().find(|p| p["q"] == q);
+        found
+            .and_then(|p| p["value_ns"].as_f64())
+            .map_or(f64::NAN, |ns| ns / 1e9)
     };
-    let (p99, p999) = (
-        seconds("response", "p99_ns"),
-        seconds("response", "p999_ns"),
-    );
-    let service = seconds("service", "p999_ns");
+    let (p99, p999) = (seconds("response", 0.99), seconds("response", 0.999));
+    let service = seconds("service", 0.999);
     eprintln!("response p99 {p99:.3} s, p99.9 {p999:.3} s; service p99.9 {service:.4} s");
     let holds = (0.5..0.85).contains(&p99) && (0.85..1.1).contains(&p999) && service < 0.1;
     if holds {
