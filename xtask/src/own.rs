@@ -145,6 +145,9 @@ pub(crate) fn self_signed(cert: &str, key: &str) -> Result {
         "/CN=localhost",
         "-addext",
         names,
+        // rustls refuses a CA's certificate as a server's own
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
         "-keyout",
         key,
         "-out",

@@ -263,7 +263,7 @@ impl Setup {
                 0.75,
                 GiB,
                 false,
-                self.large("get", false, &["--verify"]),
+                self.large("get", false, &["--verify", "--payload", "zeros"]),
                 self.iperf(&["-R"]),
             ),
             row(
