@@ -166,24 +166,30 @@ fn large_syscalls() -> Result {
     )
 }
 
-fn instructions() -> Result {
-    let (dir, server) = (TempDir::new("callgrind")?, null_store("4KiB")?);
-    let counts = [2_000u64, 6_000];
-    let mut totals = [[0.0; 2]; 2];
-    for (total, ops) in totals.iter_mut().zip(counts) {
-        let (log, out) = (
-            dir.file(&format!("log{ops}")),
-            dir.file(&format!("run{ops}")),
-        );
-        let file = format!("--callgrind-out-file={log}");
-        let args = closed(&server, &out, "get", "4KiB", 8, ops);
-        behind(
-            &["valgrind", "--tool=callgrind", "-q", &file],
-            &log,
-            &args,
-            &server,
-        )?;
-        let listing = output(&mut cmd("callgrind_annotate", ["--threshold=100", &log]))?;
+/// Instructions of the load thread, in total and in SHA-256 compressions: the collector's work goes
+/// by the second, and under valgrind a second holds few requests.
+fn load_thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<[f64; 2]> {
+    let (log, out) = (
+        dir.file(&format!("log{ops}")),
+        dir.file(&format!("run{ops}")),
+    );
+    let file = format!("--callgrind-out-file={log}");
+    let args = closed(server, &out, "get", "4KiB", 8, ops);
+    let tool = [
+        "valgrind",
+        "--tool=callgrind",
+        "--separate-threads=yes",
+        "-q",
+        &file,
+    ];
+    behind(&tool, &log, &args, server)?;
+    let mut busiest = [0.0; 2];
+    for number in 1..100 {
+        let part = format!("{log}-{number:02}");
+        if !std::path::Path::new(&part).exists() {
+            break;
+        }
+        let listing = output(&mut cmd("callgrind_annotate", ["--auto=no", "--threshold=100", &part]))?;
         let count = |line: &str| -> Option<f64> {
             line.split_whitespace()
                 .next()?
@@ -198,10 +204,21 @@ fn instructions() -> Result {
                 .filter_map(count)
                 .sum()
         };
-        total[0] = sum(&|line| line.contains("PROGRAM TOTALS"));
-        total[1] = sum(&|line| line.contains("sha256") && line.contains("compress"));
+        let sha = sum(&|line| line.contains("sha256") && line.contains("compress"));
+        // Only the load thread signs by the thousand.
+        if sha > busiest[1] {
+            busiest = [sum(&|line| line.contains("PROGRAM TOTALS")), sha];
+        }
     }
-    let per_op = |i: usize| (totals[1][i] - totals[0][i]) / (counts[1] - counts[0]) as f64;
+    Ok(busiest)
+}
+
+fn instructions() -> Result {
+    let (dir, server) = (TempDir::new("callgrind")?, null_store("4KiB")?);
+    let counts = [2_000u64, 6_000];
+    let few = load_thread_instructions(&server, &dir, counts[0])?;
+    let many = load_thread_instructions(&server, &dir, counts[1])?;
+    let per_op = |i: usize| (many[i] - few[i]) / (counts[1] - counts[0]) as f64;
     hold_towards(
         "instructions per signed 4 KiB GET, with software SHA-256",
         per_op(0),
@@ -211,7 +228,7 @@ fn instructions() -> Result {
     hold_towards(
         "instructions without the SHA-256 blocks",
         per_op(0) - per_op(1),
-        16_000.0,
+        13_000.0,
         8_000.0,
     )
 }

@@ -111,7 +111,7 @@ pub(crate) enum OutputFormat {
     Text,
     /// One JSON document at the end
     Json,
-    /// One JSON document per line and interval, then the result
+    /// One JSON record per line: run, phases, classes, points over time, failures
     Jsonl,
     /// The table per operation class as comma-separated values
     Csv,
