@@ -189,7 +189,10 @@ fn load_thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<[
         if !std::path::Path::new(&part).exists() {
             break;
         }
-        let listing = output(&mut cmd("callgrind_annotate", ["--auto=no", "--threshold=100", &part]))?;
+        let listing = output(&mut cmd(
+            "callgrind_annotate",
+            ["--auto=no", "--threshold=100", &part],
+        ))?;
         let count = |line: &str| -> Option<f64> {
             line.split_whitespace()
                 .next()?

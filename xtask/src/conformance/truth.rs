@@ -20,8 +20,11 @@ max-in-flight = 4
 mix = { get = 100 }
 "#;
 
-/// Runs the minute and compares with the simulated reference of scenarios.md section 11 test 4:
-/// p99 0.68 s and p99.9 0.95 s of response time.
+/// Runs the minute and compares with what must come out. Of 30 000 arrivals the 500 that fall into
+/// the stall wait uniformly up to 1 s, and the embedded server clears the queue within milliseconds:
+/// p99 = 1 s - 300/500 s = 0.40 s (standard error 0.03 s, because the number of arrivals in the
+/// stall is Poisson), p99.9 = 1 s - 30/500 s = 0.94 s. Only four requests are in service during the
+/// stall, so the service time's p99.9 (30 requests) does not show it.
 pub(crate) fn stall() -> Result {
     let dir = TempDir::new("stall")?;
     let file = dir.file("stall.toml");
@@ -59,7 +62,7 @@ pub(crate) fn stall() -> Result {
     let (p99, p999) = (seconds("response", 0.99), seconds("response", 0.999));
     let service = seconds("service", 0.999);
     eprintln!("response p99 {p99:.3} s, p99.9 {p999:.3} s; service p99.9 {service:.4} s");
-    let holds = (0.5..0.85).contains(&p99) && (0.85..1.1).contains(&p999) && service < 0.1;
+    let holds = (0.28..0.52).contains(&p99) && (0.90..0.99).contains(&p999) && service < 0.1;
     if holds {
         Ok(())
     } else {
