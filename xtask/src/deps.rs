@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use crate::sh::{Result, cargo, output, root};
 
 /// Crate, features, and what must not be in its tree of normal dependencies.
@@ -126,36 +124,28 @@ fn licences_and_bans() -> Result<Vec<String>> {
     let allowed = strings(section("licenses", "allow").as_ref(), None);
     let banned = strings(section("bans", "deny").as_ref(), Some("name"));
 
-    let metadata = output(&mut cargo([
-        "metadata",
+    // The tree, unlike `cargo metadata`, holds just what is built.
+    let tree = output(&mut cargo([
+        "tree",
         "--locked",
-        "--format-version",
-        "1",
-        "--filter-platform",
-        "x86_64-unknown-linux-gnu",
+        "--workspace",
+        "-e",
+        "normal,build,dev",
+        "--prefix",
+        "none",
+        "-f",
+        "{p}|{l}",
     ]))?;
-    let metadata: Value =
-        serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
-    let resolved: BTreeSet<&str> = metadata["resolve"]["nodes"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|node| node["id"].as_str())
-        .collect();
     let mut problems = BTreeMap::new();
-    for package in metadata["packages"].as_array().into_iter().flatten() {
-        let name = package["name"].as_str().unwrap_or_default();
-        if !package["id"]
-            .as_str()
-            .is_some_and(|id| resolved.contains(id))
-        {
-            continue;
-        }
+    for line in tree.lines().filter(|line| !line.is_empty()) {
+        let Some((package, licence)) = line.split_once('|') else {
+            return Err(format!("cargo tree: unexpected line {line:?}"));
+        };
+        let licence = licence.trim_end_matches(" (*)");
+        let name = package.split_whitespace().next().unwrap_or_default();
         if banned.contains(name) {
             problems.insert(name, format!("{name} is banned by deny.toml"));
-        }
-        let licence = package["license"].as_str().unwrap_or_default();
-        if !permitted(licence, &allowed) {
+        } else if !permitted(licence, &allowed) {
             problems.insert(
                 name,
                 format!("{name}: licence {licence:?} is not allowed by deny.toml"),

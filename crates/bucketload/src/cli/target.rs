@@ -77,6 +77,7 @@ pub(crate) struct TargetArgs {
 macro_rules! names {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)* }) => {
         $(#[$meta])*
+        #[allow(rustdoc::bare_urls, reason = "these are help texts for a terminal")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
         pub(crate) enum $name {
             $($(#[$doc])* #[value(name = $text)] $variant,)*

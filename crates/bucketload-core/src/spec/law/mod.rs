@@ -1,6 +1,6 @@
 //! Laws of sizes, keys, arrivals, pauses and content: their names, parameters and two notations.
 //!
-//! Each law is one row of a table ([`table::LawDef`]): name, parameters with kinds and defaults,
+//! Each law is one row of a table (`table::LawDef`): name, parameters with kinds and defaults,
 //! and how to build the plan's value. Reading the compact form (`"zipf(0.99)"`), the table form
 //! (`{ law = "zipf", theta = 0.99 }`), error messages and the JSON Schema all follow from the row.
 //! To add a law: one variant in [`crate::plan`], one row here, one arm where it is written.
