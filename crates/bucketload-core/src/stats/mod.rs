@@ -4,7 +4,8 @@
 //! and by seeded simulation. [`dist`] supplies the reference distributions, [`moments`],
 //! [`regress`] and [`batch`] the estimates, [`mser`] and [`steady`] decide where a run has settled
 //! and whether it stays so, [`quantile`] says how far a percentile can be trusted, and
-//! [`normality`], [`bootstrap`] and [`ks`] describe distributions.
+//! [`normality`], [`bootstrap`] and [`ks`] describe distributions. [`usl`] and [`knee`] describe how a
+//! store scales and where it bends, [`mod@queue`] is the theory that the capacity search is tested against.
 //!
 //! Terms: a *bin* is one interval of a run (1 s unless the run records others); a *batch* is the
 //! mean of consecutive bins.
@@ -12,13 +13,16 @@
 pub mod batch;
 pub mod bootstrap;
 pub mod dist;
+pub mod knee;
 pub mod ks;
 pub mod moments;
 pub mod mser;
 pub mod normality;
 pub mod quantile;
+pub mod queue;
 pub mod regress;
 pub mod steady;
+pub mod usl;
 
 #[cfg(test)]
 pub(crate) mod testing;
