@@ -40,8 +40,9 @@ pub struct Evidence<'a> {
 pub struct Checked {
     /// The objective as it is written.
     pub objective: String,
-    /// The measured value, in the unit of the bound: nanoseconds, a share, or per second.
-    pub value: f64,
+    /// The measured value, in the unit of the bound: nanoseconds, a share, or per second. `None`
+    /// when there were no operations.
+    pub value: Option<f64>,
     /// Operations that it rests on.
     pub n: u64,
     /// Whether the bound was kept.
@@ -151,7 +152,7 @@ fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
     };
     Checked {
         objective: objective.to_string(),
-        value,
+        value: (n > 0).then_some(value),
         n,
         // Nothing measured is nothing kept.
         holds: objective.holds(value),
@@ -346,7 +347,7 @@ mod tests {
         let judged = judge(&"p99<1s,errors<0.1%".parse().unwrap(), &evidence);
         assert_eq!(judged.meaning, Meaning::Pass);
         assert_eq!(judged.checked[0].n, 1021);
-        assert!((judged.checked[1].value - 1.0 / 1021.0).abs() < 1e-12);
+        assert!((judged.checked[1].value.unwrap() - 1.0 / 1021.0).abs() < 1e-12);
     }
 
     #[test]
