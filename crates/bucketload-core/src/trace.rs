@@ -381,7 +381,10 @@ mod tests {
             copy.push_recorded(&recorded, recorded.record);
         }
         for batch in [&batch, &copy] {
-            assert_eq!((batch.get(0).key, batch.get(0).record.src), (&b"a/b"[..], 1));
+            assert_eq!(
+                (batch.get(0).key, batch.get(0).record.src),
+                (&b"a/b"[..], 1)
+            );
             assert_eq!(batch.get(0).more().count(), 0);
             assert_eq!(batch.get(1).key, b"");
             let more: Vec<&[u8]> = batch.get(1).more().collect();
