@@ -84,12 +84,22 @@ pub fn is_study<S: Study>(dir: &Path) -> bool {
     dir.join(S::HEADER).is_file()
 }
 
-/// Reads a study, finished or not: what was asked for, the trials, and the number of lines that
-/// cannot be read (a killed process tears the last one).
+/// A study as it was read.
+#[derive(Debug)]
+pub struct StudyFiles<S: Study> {
+    /// What was asked for.
+    pub header: S::Header,
+    /// The trials that had ended.
+    pub trials: Vec<S::Record>,
+    /// Lines of the file of trials that cannot be read: a killed process tears the last one.
+    pub damaged: u64,
+}
+
+/// Reads a study, finished or not.
 ///
 /// # Errors
 /// When a file is missing or the header cannot be understood.
-pub fn read<S: Study>(dir: &Path) -> Result<(S::Header, Vec<S::Record>, u64), ResultsError> {
+pub fn read<S: Study>(dir: &Path) -> Result<StudyFiles<S>, ResultsError> {
     let path = dir.join(S::HEADER);
     let text = std::fs::read_to_string(&path).map_err(ResultsError::io(&path, "read"))?;
     let header = serde_json::from_str(&text).map_err(|e| ResultsError::Manifest {
@@ -100,14 +110,18 @@ pub fn read<S: Study>(dir: &Path) -> Result<(S::Header, Vec<S::Record>, u64), Re
     })?;
     let path = dir.join(TRIALS);
     let text = std::fs::read_to_string(&path).map_err(ResultsError::io(&path, "read"))?;
-    let (mut records, mut damaged) = (Vec::new(), 0);
+    let (mut trials, mut damaged) = (Vec::new(), 0);
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(record) => records.push(record),
+            Ok(record) => trials.push(record),
             Err(_) => damaged += 1,
         }
     }
-    Ok((header, records, damaged))
+    Ok(StudyFiles {
+        header,
+        trials,
+        damaged,
+    })
 }
 
 /// Writes the computed result and the page.

@@ -85,7 +85,7 @@ pub(crate) fn check_capabilities(
 pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     for (phase, phase_plan) in plan.phases.iter().enumerate() {
         for work in 0..phase_plan.works.len() {
-            Source::new(plan, phase, work, &options.prefix)?;
+            Source::new(plan, phase, work, &options.prefix, options.schedule)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! `servers/`; what cannot be had fails the run.
 
 mod browser;
+mod capacity;
 mod clients;
 mod delays;
 mod servers;
@@ -12,9 +13,10 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("truth", truth::stall),
     ("delays", delays::all),
+    ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

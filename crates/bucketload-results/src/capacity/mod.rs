@@ -21,7 +21,7 @@ use bucketload_core::verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::result::RunResult;
-use crate::study::Study;
+use crate::study::{Study, StudyFiles};
 
 /// Version of the JSON form.
 pub const SCHEMA: u32 = 1;
@@ -245,7 +245,12 @@ pub struct CapacityResult {
 impl CapacityResult {
     /// Computes everything from what was asked for and the trials.
     #[must_use]
-    pub fn new(header: Header, trials: Vec<Record>, damaged: u64) -> Self {
+    pub fn new(files: StudyFiles<CapacityStudy>) -> Self {
+        let StudyFiles {
+            header,
+            trials,
+            damaged,
+        } = files;
         let mut search = Search::new(header.settings.clone());
         for record in &trials {
             // A line that was lost makes the rest another search's.

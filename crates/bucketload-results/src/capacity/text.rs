@@ -48,7 +48,20 @@ pub fn text(result: &CapacityResult, with_trials: bool) -> String {
             out.push('\n');
         }
     }
-    out += "\nLatency against load\n";
+    if !result.curve.is_empty() {
+        out += &curve(result);
+    }
+    out += "\n";
+    for line in conclusion(result) {
+        out += &line;
+        out.push('\n');
+    }
+    out
+}
+
+/// The table of latency against load.
+fn curve(result: &CapacityResult) -> String {
+    let mut out = "\nLatency against load\n".to_owned();
     let figure = header
         .slo
         .primary()
@@ -70,11 +83,6 @@ pub fn text(result: &CapacityResult, with_trials: bool) -> String {
             load.passes,
             load.trials
         );
-    }
-    out += "\n";
-    for line in conclusion(result) {
-        out += &line;
-        out.push('\n');
     }
     out
 }
