@@ -111,7 +111,8 @@ impl Writer {
         if self.preload_offset.is_none() {
             if self.records == 0 {
                 self.frame_begins(MAGIC.len() as u64, rec.base.ts_ns);
-            } else if self.records.is_multiple_of(FRAME_RECORDS) || self.frame_bytes >= FRAME_BYTES {
+            } else if self.records.is_multiple_of(FRAME_RECORDS) || self.frame_bytes >= FRAME_BYTES
+            {
                 let offset = self.next_frame()?;
                 self.frame_begins(offset, rec.base.ts_ns);
             }

@@ -18,6 +18,7 @@ mod input;
 mod parsed;
 mod prepare;
 mod rec;
+mod source;
 mod spill;
 mod text;
 
@@ -33,3 +34,4 @@ pub use prepare::{
     Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, Sample, SampleBy, SizeSketch,
     SizeSources, Summary, Ticks, Untimed, prepare,
 };
+pub use source::{LapKeys, MOST_COPIES, Replay, SourceOptions};

@@ -12,6 +12,8 @@ pub(crate) struct Rec {
     pub(crate) key: Vec<u8>,
     /// Further keys: the source of a copy, the rest of a multi-object delete.
     pub(crate) more: Vec<Vec<u8>>,
+    /// Whether the trace creates, overwrites or deletes the object, or copies from it.
+    pub(crate) changed: bool,
     /// Identity of the key: hash of bucket name and key.
     pub(crate) key_id: [u8; 16],
     /// Body bytes that were answered; -1 unknown.
@@ -28,6 +30,7 @@ impl Default for Rec {
             base: TraceRecord::default(),
             key: Vec::new(),
             more: Vec::new(),
+            changed: false,
             key_id: [0; 16],
             sent: -1,
             id: 0,
@@ -40,6 +43,7 @@ const GHOST: u8 = 1;
 const ABSENT: u8 = 2;
 /// The fields of the preparation follow.
 const INNER: u8 = 4;
+const CHANGED: u8 = 8;
 
 impl Rec {
     /// What records are sorted by.
@@ -52,6 +56,7 @@ impl Rec {
         let r = &self.base;
         let flags = if self.ghost { GHOST } else { 0 }
             | if r.absent { ABSENT } else { 0 }
+            | if self.changed { CHANGED } else { 0 }
             | if inner { INNER } else { 0 };
         out.push(flags);
         out.push(r.op as u8);
@@ -117,6 +122,7 @@ impl Rec {
         }
         self.base.key_hash = key_hash(self.base.bucket, &self.key);
         self.ghost = flags & GHOST != 0;
+        self.changed = flags & CHANGED != 0;
         (self.key_id, self.sent, self.id) = ([0; 16], -1, 0);
         if flags & INNER != 0 {
             let (id, rest) = input.split_first_chunk::<16>()?;
@@ -191,7 +197,7 @@ mod tests {
             op in 0u8..12, numbers in any::<[i64; 5]>(), small in any::<[u32; 3]>(),
             status in any::<u16>(), part in any::<u16>(), big in any::<[u64; 3]>(),
             key in vec(any::<u8>(), 0..40), more in vec(vec(any::<u8>(), 0..9), 0..4),
-            flags in any::<[bool; 2]>(), key_id in any::<[u8; 16]>(), sent in any::<i64>(),
+            flags in any::<[bool; 3]>(), key_id in any::<[u8; 16]>(), sent in any::<i64>(),
         ) -> Rec {
             let [ts_ns, size, off, len, dur_ns] = numbers;
             let base = TraceRecord {
@@ -199,7 +205,7 @@ mod tests {
                 client: small[1], status, dur_ns, part, upload: big[0], repeat: small[2],
                 src: big[1], lap: 0, absent: flags[0], key_hash: key_hash(small[0], &key),
             };
-            Rec { base, key, more, key_id, sent, id: big[2], ghost: flags[1] }
+            Rec { base, key, more, key_id, sent, id: big[2], ghost: flags[1], changed: flags[2] }
         }
     }
 

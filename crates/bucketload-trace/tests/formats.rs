@@ -492,3 +492,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn own_operation_log() {
+    let records = sample(include_str!("data/op-log.csv"), Format::OpLog);
+    let mut put = record(1000, Put, "", "bucketload-1/d/0", "3");
+    (put.size, put.status, put.dur_ns) = (4096, 200, 300);
+    let mut get = record(2000, Get, "", "bucketload-1/d/0", "4");
+    (get.size, get.off, get.len, get.dur_ns) = (4096, 50, 100, 300);
+    // A timeout has no status.
+    get.status = 500;
+    assert_same(&records, &[put, get]);
+}

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::{Emit, Framing, Importer};
 use crate::hash::hash64;
 use crate::parsed::{Parsed, Reason};
+use crate::text::fields::copy_source;
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
 
@@ -117,9 +118,7 @@ impl Importer for CloudTrail {
         if r.key.is_empty() && !matches!(r.op, TraceOp::List | TraceOp::Other) {
             return Err(Reason::NoKey);
         }
-        let source = parameters.source.bytes();
-        r.source
-            .extend_from_slice(source.strip_prefix(b"/").unwrap_or(source));
+        copy_source(parameters.source.bytes(), &mut r.source);
         r.part = u16::try_from(parameters.part.0.max(0)).map_err(|_| Reason::BadNumber)?;
         if !parameters.upload.is_empty() {
             r.upload = hash64(&[parameters.upload.bytes()]);

@@ -2,6 +2,7 @@
 //! (traces.md section 1), Meta's CacheLib layouts (3.2), generic CSV with a mapping (3.3),
 //! Bucketload's operation log and warp's operation dump. They differ in a [`Layout`] only.
 
+use bucketload_core::op::OpClass;
 use bucketload_core::trace::TraceOp;
 
 use super::{Emit, Importer, SECOND};
@@ -44,12 +45,14 @@ pub enum Column {
     Repeat,
     /// Source of a copy.
     Source,
-    /// Text that is empty unless the request failed.
+    /// Text that is empty or `ok` unless the request failed.
     Error,
+    /// Instant from which the duration counts when only its end is given.
+    Started,
 }
 
 impl Column {
-    const COUNT: usize = 16;
+    const COUNT: usize = 17;
 
     /// The names that `--map` takes.
     pub const NAMES: [(&'static str, Self); Self::COUNT] = [
@@ -69,6 +72,7 @@ impl Column {
         ("repeat", Self::Repeat),
         ("source", Self::Source),
         ("error", Self::Error),
+        ("started", Self::Started),
     ];
 
     /// The column called `name` in `--map`.
@@ -249,6 +253,9 @@ impl Importer for Columns {
             };
             r.dur_ns = decimal(text, unit).ok_or(Reason::BadNumber)?;
         }
+        if let (Some(from), Some(to)) = (value(Column::Started), value(Column::End)) {
+            r.dur_ns = (instant(to, layout.time)? - instant(from, layout.time)?).max(0);
+        }
         match (value(Column::Ts), value(Column::End)) {
             (Some(text), _) => r.ts_ns = instant(text, layout.time)?,
             (None, Some(text)) => r.started_before(instant(text, layout.time)?),
@@ -295,7 +302,7 @@ impl Importer for Columns {
             let repeat = unsigned(repeat).and_then(|n| u32::try_from(n).ok());
             r.repeat = repeat.filter(|&n| n > 0).ok_or(Reason::BadNumber)?;
         }
-        if r.status == 0 && value(Column::Error).is_some_and(|text| !text.is_empty()) {
+        if r.status == 0 && value(Column::Error).is_some_and(|text| !matches!(text, b"" | b"ok")) {
             // A failure of unknown kind: it was load, but proves nothing about its key.
             r.status = 500;
         }
@@ -363,5 +370,39 @@ pub(super) fn warp(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
     layout = layout
         .with_op("stat", TraceOp::Head)
         .with_op("putpart", TraceOp::MpuPart);
+    Some(layout)
+}
+
+/// Bucketload's own operation log as CSV: requests at the instants at which they were due.
+pub(super) fn op_log(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
+    let at = |name: &[u8]| names.iter().position(|n| *n == name);
+    let mut layout = Layout::new(delimiter, TimeForm::Unit(1))
+        .with(Column::Ts, at(b"due_ns")?)
+        .with(Column::Started, at(b"started_ns")?)
+        .with(Column::End, at(b"done_ns")?)
+        .with(Column::Op, at(b"class")?)
+        .with(Column::Key, at(b"key")?)
+        .with(Column::Size, at(b"size")?)
+        .with(Column::Off, at(b"range_offset")?)
+        .with(Column::Len, at(b"range_length")?)
+        .with(Column::Client, at(b"worker")?)
+        .with(Column::Status, at(b"status")?)
+        .with(Column::Error, at(b"outcome")?)
+        .with(Column::Source, at(b"source_key")?);
+    let op = |class| match class {
+        OpClass::Get | OpClass::RangeGet => TraceOp::Get,
+        OpClass::Put => TraceOp::Put,
+        OpClass::MultipartPut => TraceOp::MpuComplete,
+        OpClass::Head => TraceOp::Head,
+        OpClass::Delete => TraceOp::Delete,
+        OpClass::DeleteMany => TraceOp::MultiDelete,
+        OpClass::List | OpClass::ListV1 => TraceOp::List,
+        OpClass::Copy => TraceOp::Copy,
+        OpClass::MultipartAbort => TraceOp::MpuAbort,
+        _ => TraceOp::Other,
+    };
+    layout.ops = OpClass::ALL
+        .map(|class| (class.name().to_owned(), op(class)))
+        .into();
     Some(layout)
 }

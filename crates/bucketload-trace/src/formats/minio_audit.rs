@@ -11,7 +11,7 @@ use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
 use crate::hash::hash64;
 use crate::parsed::{Parsed, Reason};
-use crate::text::fields::byte_range;
+use crate::text::fields::{byte_range, copy_source};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
 
@@ -118,9 +118,7 @@ impl Importer for MinioAudit {
         if !upload.is_empty() {
             r.upload = hash64(&[upload]);
         }
-        let source = value(&entry.header, "X-Amz-Copy-Source");
-        r.source
-            .extend_from_slice(source.strip_prefix(b"/").unwrap_or(source));
+        copy_source(value(&entry.header, "X-Amz-Copy-Source"), &mut r.source);
         match r.op {
             TraceOp::Put | TraceOp::MpuPart => r.size = entry.api.rx.0,
             TraceOp::Get => {

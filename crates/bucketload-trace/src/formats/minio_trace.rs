@@ -12,7 +12,7 @@ use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
 use crate::hash::hash64;
 use crate::parsed::{Parsed, Reason};
-use crate::text::fields::{byte_range, optional, percent_decode, query, split_path};
+use crate::text::fields::{byte_range, copy_source, optional, percent_decode, query, split_path};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
 
@@ -184,9 +184,7 @@ impl Importer for MinioTrace {
         if let Some(upload) = query(parameters, b"uploadId") {
             r.upload = hash64(&[upload]);
         }
-        let source = header(&request.headers, "X-Amz-Copy-Source");
-        r.source
-            .extend_from_slice(source.strip_prefix(b"/").unwrap_or(source));
+        copy_source(header(&request.headers, "X-Amz-Copy-Source"), &mut r.source);
         let length = |text: &[u8]| optional(text).unwrap_or(-1);
         match r.op {
             TraceOp::Put | TraceOp::MpuPart => {

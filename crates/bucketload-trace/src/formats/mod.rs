@@ -68,6 +68,8 @@ pub trait Importer: Send {
 pub enum Format {
     /// Bucketload's CSV with a header.
     Native,
+    /// Bucketload's operation log as CSV.
+    OpLog,
     /// IBM Cloud Object Storage.
     IbmCos,
     /// S3 server access log.
@@ -96,8 +98,9 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which they are tried.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Native,
+        Self::OpLog,
         Self::Warp,
         Self::CacheLib,
         Self::IbmCos,
@@ -117,6 +120,7 @@ impl Format {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::OpLog => "op-log",
             Self::IbmCos => "ibm-cos",
             Self::S3Access => "s3-access",
             Self::S3AccessJson => "s3-access-json",
@@ -146,6 +150,7 @@ impl Format {
         let wrong = |reason: String| TraceError::Option(reason);
         Ok(match self {
             Self::Native => header(columns::native, b','),
+            Self::OpLog => header(columns::op_log, b','),
             Self::Warp => header(columns::warp, b'\t'),
             Self::CacheLib => header(columns::cachelib, b','),
             Self::IbmCos => Box::new(ibm_cos::IbmCos::default()),
@@ -165,7 +170,10 @@ impl Format {
                     let example = "--map ts=1,op=2,key=3,size=4 (columns count from 1)";
                     wrong(format!("the format csv needs a mapping, such as {example}"))
                 })?;
-                Box::new(Columns::new(Header::Known(Box::new(layout)), options.skip_lines))
+                Box::new(Columns::new(
+                    Header::Known(Box::new(layout)),
+                    options.skip_lines,
+                ))
             }
         })
     }

@@ -82,6 +82,8 @@ struct Key {
     initial: u64,
     /// Whether the window has written, created or deleted the object.
     mutated: bool,
+    /// Whether the window changes the object, or copies from it.
+    changed: bool,
     /// Whether the first request with evidence was seen.
     decided: bool,
     /// Whether the object must exist when the window begins.
@@ -271,6 +273,7 @@ impl<'o> Liveness<'o> {
                 key.sent = key.sent.max(rec.sent as u64 + 1);
             }
         }
+        key.changed |= inside && (rec.ghost || creates(r.op) || deletes(r.op));
         if rec.ghost {
             self.decide(key, seen, true, inside);
             return;
@@ -391,8 +394,8 @@ impl<'o> Liveness<'o> {
 
     /// Second reading: completes a record and passes it on.
     fn walk(&mut self, key: &mut Key, rec: &mut Rec, out: &mut Stream) -> Result<(), TraceError> {
-        let r = &rec.base;
-        let inside = (self.window.0..self.window.1).contains(&r.ts_ns);
+        let inside = (self.window.0..self.window.1).contains(&rec.base.ts_ns);
+        rec.changed = key.changed;
         if rec.ghost {
             return self.place_preload(key, rec, inside);
         }
@@ -401,6 +404,7 @@ impl<'o> Liveness<'o> {
             return Ok(());
         }
         self.place_preload(key, rec, true)?;
+        let r = &rec.base;
         let seen = evidence(r.status);
         if (400..500).contains(&r.status) && !self.options.replay_errors {
             self.found.dropped[Reason::RecordedError as usize] += 1;

@@ -300,7 +300,15 @@ impl Partitions {
 
 /// The source of a copy as a record of its own, to tell that the object existed.
 fn source_of(copy: &Rec, imported: &mut Imported) -> Rec {
-    let (bucket, key) = crate::text::fields::split_at(&copy.more[0], b'/');
+    // Where the format has no buckets, the source is a key alone.
+    let names = imported.buckets.names();
+    let bare = names
+        .get(copy.base.bucket as usize)
+        .is_some_and(Vec::is_empty);
+    let (bucket, key) = match bare {
+        true => (&b""[..], &copy.more[0][..]),
+        false => crate::text::fields::split_at(&copy.more[0], b'/'),
+    };
     let mut source = copy.clone();
     source.ghost = true;
     source.more.clear();

@@ -95,6 +95,12 @@ pub(crate) fn byte_range(text: &[u8], size: i64) -> Option<(i64, i64)> {
     }
 }
 
+/// Appends the source of a copy, `/bucket/key?versionId=…` with `%XX`, as `bucket/key`.
+pub(crate) fn copy_source(text: &[u8], out: &mut Vec<u8>) {
+    let (path, _) = split_at(text, b'?');
+    percent_decode(path.strip_prefix(b"/").unwrap_or(path), out);
+}
+
 /// Splits a line of separated values into `out` as (start, end) of each field, without the quotes
 /// of a quoted field (RFC 4180). A doubled quote inside a field stays doubled: [`unquote`] removes
 /// it. Returns whether the quotes match.

@@ -1,4 +1,5 @@
 //! Prepares traces from text and reads them back.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::path::PathBuf;
 
@@ -19,6 +20,11 @@ pub(crate) struct Prepared {
 
 /// Reads a stream to its end.
 pub(crate) fn rows(mut stream: impl RecordStream) -> Vec<Row> {
+    rows_of(&mut stream)
+}
+
+/// Reads a stream to its end.
+pub(crate) fn rows_of(stream: &mut dyn RecordStream) -> Vec<Row> {
     let (mut batch, mut rows) = (Batch::new(), Vec::new());
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     while stream.next_batch(&mut batch).unwrap() {
