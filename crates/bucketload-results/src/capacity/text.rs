@@ -62,7 +62,8 @@ pub fn text(result: &CapacityResult, with_trials: bool) -> String {
 /// The table of latency against load.
 fn curve(result: &CapacityResult) -> String {
     let mut out = "\nLatency against load\n".to_owned();
-    let figure = header
+    let figure = result
+        .header
         .slo
         .primary()
         .map_or("p99".to_owned(), |o| o.metric());
