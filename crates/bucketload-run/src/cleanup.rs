@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use bucketload_core::driver::{Admin, Driver};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::generate::names::INDEX_DIGITS;
-use bucketload_core::plan::{KeysetPlan, Plan};
+use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
+use bucketload_core::plan::{KeyNaming, KeysetPlan, Plan};
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
@@ -219,6 +219,8 @@ fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
     let digits = |text: &str, least: usize| {
         text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
     };
+    let is_hash =
+        |text: &str| text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named = |set: &KeysetPlan| {
         let name = key
             .strip_prefix(prefix)?
@@ -226,6 +228,11 @@ fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
         let index = match (set.shards > 1, name.split_once('/')) {
             (false, None) => name,
             (true, Some((shard, index))) if digits(shard, 2) => index,
+            _ => return None,
+        };
+        let index = match (set.naming, index.split_once('-')) {
+            (KeyNaming::Index, None) => index,
+            (KeyNaming::Hashed, Some((hash, index))) if is_hash(hash) => index,
             _ => return None,
         };
         Some(digits(index, INDEX_DIGITS))
@@ -237,15 +244,18 @@ fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
 mod tests {
     use bucketload_core::generate::names::KeyNames;
     use bucketload_core::payload::PayloadKind;
-    use bucketload_core::plan::{KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw};
+    use bucketload_core::plan::{
+        KeyNaming, KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw,
+    };
     use proptest::prelude::*;
 
     use super::is_own;
 
-    fn plan(shards: u32) -> Plan {
+    fn plan(shards: u32, naming: KeyNaming) -> Plan {
         Plan {
             workload: String::new(),
             profile: String::new(),
+            compat: String::new(),
             seed: 0,
             scale: 1.0,
             payload: PayloadKind::Zeros,
@@ -269,6 +279,7 @@ mod tests {
                 },
                 assign: SizeAssign::Random,
                 overwritten: false,
+                naming,
             }],
             phases: Vec::new(),
         }
@@ -276,8 +287,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_of_the_plan_is_its_own(key in any::<u64>(), shards in 1u32..300) {
-            let plan = plan(shards);
+        fn every_name_of_the_plan_is_its_own(
+            key in any::<u64>(), shards in 1u32..300, hashed in any::<bool>(),
+        ) {
+            let naming = if hashed { KeyNaming::Hashed } else { KeyNaming::Index };
+            let plan = plan(shards, naming);
             let names = KeyNames::new("p/", &plan.keysets[0]).unwrap();
             let mut name = String::new();
             names.render(key, &mut name);
@@ -296,9 +310,17 @@ mod tests {
             "p/r/00/0000000000001",
             "p/s/0000000000001",
         ] {
-            assert!(!is_own(&plan(1), "p/", name), "{name}");
+            assert!(!is_own(&plan(1, KeyNaming::Index), "p/", name), "{name}");
         }
-        assert!(!is_own(&plan(4), "p/", "p/r/0000000000001"));
-        assert!(!is_own(&plan(4), "p/", "p/r/a0/0000000000001"));
+        assert!(!is_own(
+            &plan(4, KeyNaming::Index),
+            "p/",
+            "p/r/0000000000001"
+        ));
+        assert!(!is_own(
+            &plan(4, KeyNaming::Index),
+            "p/",
+            "p/r/a0/0000000000001"
+        ));
     }
 }

@@ -44,6 +44,7 @@ mod slots;
 mod source;
 mod startup;
 mod stop;
+mod streams;
 mod think;
 mod thread;
 mod timer;

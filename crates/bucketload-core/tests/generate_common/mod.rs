@@ -35,6 +35,7 @@ pub(crate) fn keyset(name: &str, count: u64, size: SizeLaw) -> KeysetPlan {
         size,
         assign: SizeAssign::Random,
         overwritten: false,
+        naming: KeyNaming::Index,
     }
 }
 
@@ -70,6 +71,7 @@ pub(crate) fn phase(kind: PhaseKind, mixes: Vec<Vec<MixEntry>>) -> PhasePlan {
         limits: Limits::default(),
         steady_state: false,
         stop: None,
+        accounting: Accounting::default(),
     }
 }
 
@@ -78,6 +80,7 @@ pub(crate) fn plan(keysets: Vec<KeysetPlan>, phases: Vec<PhasePlan>) -> Plan {
     Plan {
         workload: "test".into(),
         profile: String::new(),
+        compat: String::new(),
         seed: 2020,
         scale: 1.0,
         payload: PayloadKind::Random,
