@@ -49,6 +49,7 @@ fn online_service() -> Plan {
         assign,
         overwritten: false,
         naming: KeyNaming::Index,
+        existing: false,
     };
     let entry = |class, weight, keyset, keys| MixEntry {
         class,
@@ -143,6 +144,7 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
         due_ns,
         taken_ns: due_ns + 50,
         dispatch_ns: 0,
+        blocked_ns: 0,
         started_ns: due_ns + 150,
         held_ns: 0,
         first_byte_ns: due_ns + 150 + service / 2,

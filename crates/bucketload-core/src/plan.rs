@@ -62,6 +62,10 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// Retries of one operation; every attempt is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPlan {
@@ -94,6 +98,10 @@ pub struct KeysetPlan {
     /// How keys are made of indices.
     #[serde(default, skip_serializing_if = "KeyNaming::is_index")]
     pub naming: KeyNaming,
+    /// Whether the objects are those of an earlier run, which is named when the run begins; they
+    /// are only read.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub existing: bool,
 }
 
 /// How keys are made of object indices.

@@ -42,6 +42,7 @@ fn operation() -> impl Strategy<Value = OpRecord> {
             due_ns: 1000,
             taken_ns: 1000 + extra,
             dispatch_ns: extra / 2,
+            blocked_ns: 0,
             held_ns: 0,
             started_ns: 1010 + extra,
             first_byte_ns: if extra == 3 { 0 } else { 1010 + ns / 2 },
@@ -62,7 +63,12 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
     )
         .prop_map(move |(ops, connects, (a, b, c))| {
             let mut tally = Tally::new();
+            for class in [OpClass::Get, OpClass::Put] {
+                tally.size_cells(0, class, &[1, 1 << 20, 1 << 39]);
+            }
             ops.iter().for_each(|op| tally.record(op));
+            // Empty classes are not written.
+            tally.sizes.retain(|cell| cell.ok > 0);
             for (dns_ns, tcp_ns, tls_ns) in connects {
                 tally.record_connect(ConnectTimes {
                     dns_ns,

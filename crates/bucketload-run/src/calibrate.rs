@@ -197,9 +197,11 @@ fn drive<N: Driver>(
         interval: INTERVAL,
         converged: None,
         run_id: String::new(),
+        data: options.data.clone(),
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),
         cores: options.cores.clone(),
+        phases: None,
         ..*options
     };
     let mut context = RunContext::new(&plan, &options, stop, affinity::layout(&options)?);

@@ -85,6 +85,7 @@ pub(crate) async fn labour<S: Session>(
             due_ns: ready_ns,
             taken_ns: now,
             dispatch_ns: 0,
+            blocked_ns: 0,
         };
         if turn == 0
             && let Some(streams) = &shard.streams

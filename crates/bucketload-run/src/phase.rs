@@ -122,13 +122,16 @@ impl Load {
     ) -> Result<Self, RunError> {
         let options = context.options;
         let threads = context.layout.len();
-        let prefix = &options.prefix;
+        let prefix = options.names_prefix();
         let works = context.plan.phases[phase].works.len();
         let shared = Arc::new(Shared {
             plan: Arc::clone(&context.plan),
             phase,
             sources: (0..works)
-                .map(|work| Source::new(&context.plan, phase, work, prefix))
+                .map(|work| {
+                    Source::new(&context.plan, phase, work, prefix)
+                        .map(|source| source.of_generation(&context.plan, options.generation))
+                })
                 .collect::<Result<_, _>>()?,
             arena: Arc::clone(&context.arena),
             bucket: options.bucket.clone(),

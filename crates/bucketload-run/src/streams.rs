@@ -159,6 +159,7 @@ mod tests {
             due_ns: started_ns,
             taken_ns: started_ns,
             dispatch_ns: 0,
+            blocked_ns: 0,
             started_ns,
             held_ns: 0,
             first_byte_ns: done_ns,

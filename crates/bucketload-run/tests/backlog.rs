@@ -74,7 +74,11 @@ fn three_ticks_are_outstanding_and_every_request_is_recorded_with_its_true_respo
     assert!(most >= waiting.iter().sum(), "{most} of {waiting:?}");
     let backlog = gauges().map(|g| g.backlog_ns).max().unwrap();
     assert!(backlog > ms(STOP_MS - 110), "{backlog}");
-    assert_eq!(gauges().last().unwrap().backlog_ns, 0, "nothing is left");
+    assert_eq!(
+        gauges().next_back().unwrap().backlog_ns,
+        0,
+        "nothing is left"
+    );
     // True response times: what was left of the stop when each batch was due. Delays of a loaded
     // machine only make them longer.
     let tally = kept.total(0);

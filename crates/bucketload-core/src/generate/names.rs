@@ -213,6 +213,7 @@ mod tests {
             assign: SizeAssign::Random,
             overwritten: false,
             naming: KeyNaming::Index,
+            existing: false,
         };
         KeyNames::new("run-1/", &keyset).unwrap()
     }

@@ -59,7 +59,15 @@ impl Lower<'_> {
     fn keyset(&mut self, name: &str, spec: &KeysetSpec) -> Keyset {
         let path = |field: &str| format!("keysets.{name}.{field}");
         let count = spec.count.unwrap_or(0);
-        let prepare = spec.prepare.unwrap_or(true);
+        let existing = spec.existing.unwrap_or(false);
+        let prepare = spec.prepare.unwrap_or(!existing);
+        if existing && prepare {
+            self.error(
+                &path("prepare"),
+                "objects of an earlier run are not prepared",
+                "remove `prepare` or `existing`",
+            );
+        }
         if count > 0 && spec.size.is_none() {
             let remedy = "add it, such as size = \"64KiB\"";
             self.error(&path("size"), "the size of the objects is missing", remedy);
@@ -112,6 +120,7 @@ impl Lower<'_> {
                 assign: spec.assign.unwrap_or(SizeAssign::Random),
                 overwritten: false,
                 naming: spec.naming.unwrap_or_default(),
+                existing,
             },
             scaled: spec.scaled.unwrap_or(true),
             prepare,
@@ -188,10 +197,20 @@ impl Lower<'_> {
             for (entry, path) in phase.entries() {
                 let index = usize::from(entry.keyset);
                 let keyset = &keysets[index];
+                if keyset.plan.existing && !entry.class.only_reads() {
+                    self.error(
+                        path,
+                        format!(
+                            "`{}` would change key set `{}`, whose objects belong to an earlier run",
+                            entry.class, keyset.plan.name
+                        ),
+                        "only read them",
+                    );
+                }
                 let state = State {
                     name: &keyset.plan.name,
                     count: keyset.plan.count,
-                    there: keyset.prepare || written[index],
+                    there: keyset.prepare || keyset.plan.existing || written[index],
                     written: written_now[index],
                     overwritten: keyset.plan.overwritten,
                 };

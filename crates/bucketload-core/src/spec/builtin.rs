@@ -28,6 +28,7 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "multi-stream",
     "bulk-delete",
     "redownload",
+    "cold-read",
     "smoke",
 ];
 

@@ -99,6 +99,9 @@ spec_table! {
         pub prepare: Option<bool>,
         /// Prepare objects as multipart uploads with parts of this size.
         pub part_size: Option<ByteSize>,
+        /// Whether the objects are those of an earlier run, named on the command line with
+        /// --objects-of; they are only read. False unless given.
+        pub existing: Option<bool>,
         /// How keys are made: "index" (the default: neighbours in time are neighbours by name) or
         /// "hashed" (ten hexadecimal digits of a hash come first).
         pub naming: Option<KeyNaming>,

@@ -36,6 +36,7 @@ pub(crate) fn keyset(name: &str, count: u64, size: SizeLaw) -> KeysetPlan {
         assign: SizeAssign::Random,
         overwritten: false,
         naming: KeyNaming::Index,
+        existing: false,
     }
 }
 

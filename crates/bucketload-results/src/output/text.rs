@@ -97,6 +97,9 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     } else {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
     }
+    if !run.data_note.is_empty() {
+        writeln!(out, "  data: {}", run.data_note)?;
+    }
     for popularity in &run.popularity {
         let phase = if result.measured().count() > 1 {
             format!("{}: ", popularity.phase)

@@ -52,7 +52,9 @@ pub(super) fn head(result: &RunResult) -> Page {
             run.payload,
             units::number(run.scale),
             if run.scale_note.is_empty() { "" } else { " " },
-            run.scale_note,
+            [run.scale_note.as_str(), run.data_note.as_str()]
+                .join(" ")
+                .trim(),
         ),
         verdict: VerdictBox {
             word: verdict.word.name().to_owned(),

@@ -95,6 +95,9 @@ pub struct RunHeader {
     pub scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
+    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    #[serde(default)]
+    pub data_note: String,
     /// Content of objects, in words.
     pub payload: String,
     /// Whether every byte read was compared with what was written.

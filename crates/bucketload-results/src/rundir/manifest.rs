@@ -87,6 +87,9 @@ pub struct Manifest {
     pub seed: u64,
     /// Why the data set has its size, for readers; empty when it is as the workload states.
     pub scale_note: String,
+    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    #[serde(default)]
+    pub data_note: String,
     /// The target, as URL or path.
     pub target: String,
     /// How the driver talks to it.
@@ -121,6 +124,7 @@ impl Manifest {
             schedule_hash: schedule_hash(&plan).unwrap_or_default(),
             seed: plan.seed,
             scale_note: String::new(),
+            data_note: String::new(),
             target: String::new(),
             driver: DriverFacts::default(),
             client: ClientFacts {

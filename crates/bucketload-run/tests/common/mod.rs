@@ -445,6 +445,7 @@ pub fn keyset(name: &str, count: u64) -> KeysetPlan {
         assign: SizeAssign::Random,
         overwritten: false,
         naming: KeyNaming::Index,
+        existing: false,
     }
 }
 
