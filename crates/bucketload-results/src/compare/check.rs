@@ -4,6 +4,7 @@ use bucketload_core::verdict::Word;
 
 use super::diff::{Difference, differences};
 use super::{Options, Run};
+use crate::rundir::Manifest;
 
 /// Fields that no permission covers: results of different scale are not comparable.
 const NEVER: [&str; 1] = ["scale"];
@@ -116,7 +117,6 @@ pub(super) fn check(
         });
     }
     let mut notes = Vec::new();
-    verdicts(a.iter().chain(b), options, &mut notes)?;
     for (label, runs) in [("A", a), ("B", b)] {
         for run in &runs[1..] {
             let sides = format!(
@@ -124,13 +124,18 @@ pub(super) fn check(
                 runs[0].directory.display(),
                 run.directory.display()
             );
-            permitted(sides, differences(&runs[0], run), options)?;
+            permitted(
+                sides,
+                differences(&runs[0].manifest, &run.manifest),
+                options,
+            )?;
         }
     }
-    let found = permitted("A and B".to_owned(), differences(&a[0], &b[0]), options)?;
+    let found = comparable(&a[0].manifest, &b[0].manifest, options)?;
     if options.paired {
         pairs(a, b, &found)?;
     }
+    verdicts(a.iter().chain(b), options, &mut notes)?;
     let hosts = |run: &Run| run.manifest.host.clone();
     if a.iter().chain(b).any(|run| hosts(run) != hosts(&a[0])) {
         notes.push(
@@ -154,6 +159,19 @@ pub(super) fn check(
         }
     }
     Ok((found, notes))
+}
+
+/// The differences between what two runs would measure, all of them permitted. Can be asked before
+/// anything runs.
+///
+/// # Errors
+/// When one is not permitted.
+pub fn comparable(
+    a: &Manifest,
+    b: &Manifest,
+    options: &Options,
+) -> Result<Vec<Difference>, Refusal> {
+    permitted("A and B".to_owned(), differences(a, b), options)
 }
 
 fn no_run_twice(a: &[Run], b: &[Run]) -> Result<(), Refusal> {
@@ -246,7 +264,7 @@ fn covers(allowed: &str, field: &str) -> bool {
 fn pairs(a: &[Run], b: &[Run], found: &[Difference]) -> Result<(), Refusal> {
     let known: Vec<&str> = found.iter().map(|d| d.field.as_str()).collect();
     for (a, b) in a.iter().zip(b) {
-        let fields: Vec<Difference> = differences(a, b)
+        let fields: Vec<Difference> = differences(&a.manifest, &b.manifest)
             .into_iter()
             .filter(|d| !known.contains(&d.field.as_str()))
             .collect();

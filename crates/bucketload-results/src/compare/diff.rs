@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Run;
+use crate::rundir::Manifest;
 
 /// One field with different values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +19,7 @@ pub struct Difference {
 }
 
 /// The fields that identify what was measured and how, and differ.
-pub(super) fn differences(a: &Run, b: &Run) -> Vec<Difference> {
+pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
     let (a, b) = (leaves(&identity(a)), leaves(&identity(b)));
     let mut fields: Vec<&String> = a.keys().chain(b.keys()).collect();
     fields.sort_unstable();
@@ -42,8 +42,8 @@ pub(super) fn differences(a: &Run, b: &Run) -> Vec<Difference> {
 
 /// Everything that has to be equal. The target itself, its region and its way of addressing may
 /// differ: they are what is compared.
-fn identity(run: &Run) -> Value {
-    let driver = &run.manifest.driver;
+fn identity(manifest: &Manifest) -> Value {
+    let driver = &manifest.driver;
     let settings: serde_json::Map<String, Value> = driver
         .settings
         .iter()
@@ -52,7 +52,7 @@ fn identity(run: &Run) -> Value {
         })
         .map(|(name, value)| (name.clone(), value.clone().into()))
         .collect();
-    let mut identity = serde_json::to_value(&run.manifest.plan).unwrap_or_default();
+    let mut identity = serde_json::to_value(&manifest.plan).unwrap_or_default();
     if let Value::Object(fields) = &mut identity {
         fields.insert(
             "driver".to_owned(),
@@ -61,9 +61,9 @@ fn identity(run: &Run) -> Value {
         fields.insert(
             "client".to_owned(),
             json!({
-                "threads": run.manifest.client.threads,
-                "spinning": run.manifest.client.spinning,
-                "interval_ns": run.manifest.client.interval_ns,
+                "threads": manifest.client.threads,
+                "spinning": manifest.client.spinning,
+                "interval_ns": manifest.client.interval_ns,
             }),
         );
     }

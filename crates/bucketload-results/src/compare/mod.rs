@@ -21,7 +21,7 @@ use bucketload_core::stats::ratio::Interval;
 use serde::Serialize;
 
 pub use analysis::{LEVEL, judge};
-pub use check::{Refusal, UsableVerdict, usable};
+pub use check::{Refusal, UsableVerdict, comparable, usable};
 pub use diff::Difference;
 pub use runs::{Run, find};
 pub use shift::{Shift, ShiftPoint};

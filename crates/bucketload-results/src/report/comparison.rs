@@ -123,6 +123,12 @@ fn quantities(c: &Comparison) -> Section {
     }
 }
 
+/// A figure of a phase in one run.
+type Figure<'a> = &'a dyn Fn(&PhaseResult) -> f64;
+
+/// A duration of a class.
+type Duration = fn(&ClassResult) -> &Latency;
+
 /// Throughput and latencies of a phase, a column (or row) per side; means over the runs.
 fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
     let mut outcome = Table {
@@ -130,13 +136,12 @@ fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
         head: texts(["", "A", "B"]),
         ..Table::default()
     };
-    let mut row =
-        |name: String, show: &dyn Fn(f64) -> String, value: &dyn Fn(&PhaseResult) -> f64| {
-            let cell = |runs: &[&PhaseResult]| {
-                show(runs.iter().map(|p| value(p)).sum::<f64>() / runs.len() as f64)
-            };
-            outcome.rows.push(vec![name, cell(a), cell(b)]);
+    let mut row = |name: String, show: &dyn Fn(f64) -> String, value: Figure<'_>| {
+        let cell = |runs: &[&PhaseResult]| {
+            show(runs.iter().map(|p| value(p)).sum::<f64>() / runs.len() as f64)
         };
+        outcome.rows.push(vec![name, cell(a), cell(b)]);
+    };
     let per_s = |value: f64| format!("{}/s", units::rate(value));
     row("operations offered".into(), &per_s, &|p| {
         p.rates.offered_ops_per_s
@@ -164,7 +169,7 @@ fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
         ..Table::default()
     };
     for class in &a[0].classes {
-        let kinds: [(&str, fn(&ClassResult) -> &Latency); 3] = [
+        let kinds: [(&str, Duration); 3] = [
             ("response", |c| &c.response),
             ("service", |c| &c.service),
             ("first byte", |c| &c.ttfb),
