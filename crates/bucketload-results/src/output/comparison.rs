@@ -16,12 +16,10 @@ pub fn comparison_sentence(c: &Comparison) -> String {
         Decision::Slower => format!("B is slower than A: {}", culprits(c, Decision::Slower)),
         Decision::Faster => format!("B is faster than A: {}", culprits(c, Decision::Faster)),
         Decision::Equivalent => {
-            format!("A and B are equivalent: they differ by less than {margin}")
+            format!("B differs from A by less than {margin}")
         }
         Decision::Inconclusive => {
-            format!(
-                "inconclusive: the runs show neither a difference beyond {margin} nor that there is none"
-            )
+            format!("the runs show neither a change beyond {margin} nor that there is none")
         }
     }
 }

@@ -113,7 +113,7 @@ pub(crate) fn execute(
     let differences = comparable(&manifests[0], &manifests[1], options)
         .map_err(|e| Failure::usage(e.to_string()))?;
     let runs = args.live.runs;
-    let schedule = order::describe(args.live.order, seed, runs);
+    let schedule = order::describe(args.live.order, seed, 0..runs);
     let say = |text: &str| {
         if !global.quiet {
             eprintln!("bucketload: {text}");
@@ -135,21 +135,18 @@ pub(crate) fn execute(
     say(&format!("order of the runs: {schedule}"));
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let measured = measure(&mut a, &mut b, args, options, seed, &say);
-    let places = format!("{} {}", a.dir().display(), b.dir().display());
+    let places = format!("{} and {}", a.dir().display(), b.dir().display());
     // A may have made the bucket that both work in: it goes last.
     let closed = b.close().and(a.close());
-    let Some((a, b)) = interrupted(measured)? else {
-        say(&format!(
-            "interrupted; complete pairs are in {}",
-            dir.display()
-        ));
+    let Some(Measured { a, b, made }) = interrupted(measured)? else {
+        say(&format!("interrupted; the runs are kept in {places}"));
         return Ok(Outcome::Interrupted);
     };
     closed?;
     Ok(Outcome::Measured(Pairs {
         a,
         b,
-        schedule,
+        schedule: order::describe(args.live.order, seed, made),
         dir,
     }))
 }
@@ -225,6 +222,16 @@ fn campaign(
     })
 }
 
+/// Usable pairs.
+#[derive(Default)]
+struct Measured {
+    a: Vec<Run>,
+    b: Vec<Run>,
+    /// Numbers of the pairs, from 0.
+    made: Vec<u32>,
+}
+
+/// Measures as many usable pairs as were asked for.
 fn measure(
     a: &mut Campaign,
     b: &mut Campaign,
@@ -232,13 +239,13 @@ fn measure(
     options: &Options,
     seed: u64,
     say: &dyn Fn(&str),
-) -> Result<(Vec<Run>, Vec<Run>), Failure> {
+) -> Result<Measured, Failure> {
     a.prepare(&[])?;
     b.prepare(&[])?;
     let wanted = args.live.runs as usize;
-    let (mut runs_a, mut runs_b) = (Vec::new(), Vec::new());
+    let mut measured = Measured::default();
     for pair in 0..2 * args.live.runs {
-        if runs_a.len() == wanted {
+        if measured.a.len() == wanted {
             break;
         }
         let mut found = [None, None];
@@ -250,25 +257,32 @@ fn measure(
             campaign.prepare(&[])?;
             campaign.pause(args.live.pause);
             let name = format!("pair-{:02}", pair + 1);
-            say(&format!("pair {} of {wanted}: {side:?}", runs_a.len() + 1));
+            say(&format!(
+                "pair {} of {wanted}: {side:?}",
+                measured.a.len() + 1
+            ));
             let trial = campaign.trial(&name, &[])?;
-            found[side as usize] = Some(run(trial, options, say)?);
+            found[side as usize] = run(trial, options, say)?;
+            if found[side as usize].is_none() {
+                break;
+            }
         }
-        if let [Some(Some(a)), Some(Some(b))] = found {
-            runs_a.push(a);
-            runs_b.push(b);
+        if let [Some(a), Some(b)] = found {
+            measured.a.push(a);
+            measured.b.push(b);
+            measured.made.push(pair);
         }
     }
-    if runs_a.len() < wanted {
+    if measured.a.len() < wanted {
         return Err(Failure {
             exit: Exit::GateFailed,
             message: format!(
                 "only {} of {wanted} pairs are usable; the others are invalid as said above",
-                runs_a.len()
+                measured.a.len()
             ),
         });
     }
-    Ok((runs_a, runs_b))
+    Ok(measured)
 }
 
 /// The run of a trial, unless it is of no use for a comparison.
