@@ -5,6 +5,7 @@
 mod browser;
 mod capacity;
 mod clients;
+mod compare;
 mod delays;
 mod servers;
 mod truth;
@@ -13,10 +14,12 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 8] = [
     ("truth", truth::stall),
     ("delays", delays::all),
     ("capacity", capacity::all),
+    ("backlog", truth::backlog),
+    ("compare", compare::words),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

@@ -7,6 +7,7 @@
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
 //!                  ├─ capacity, sweep  several runs on one data set
+//!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -16,6 +17,7 @@
 //! explained the same way in a file and on the command line.
 
 pub(crate) mod capacity;
+pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod manage;
 pub(crate) mod run;
@@ -28,6 +30,7 @@ pub(crate) mod workload;
 use clap::{Args, Parser, Subcommand};
 
 use capacity::CapacityArgs;
+use compare::CompareArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
@@ -133,6 +136,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
+    Compare(Box<CompareArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 pub(crate) mod cleanup;
+pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod docs;
 mod over;
