@@ -134,6 +134,17 @@ impl Source {
         }
     }
 
+    /// The same with the fresh objects of another measurement on the data set of `plan`. The names
+    /// of a trace stay what they are.
+    pub(crate) fn of_generation(mut self, plan: &Plan, generation: u32) -> Self {
+        self.ops = match self.ops {
+            Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
+            Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
+            recorded @ Ops::Recorded(_) => recorded,
+        };
+        self
+    }
+
     /// The trace that the work replays and the queues of its shares.
     pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
         match &self.ops {

@@ -15,6 +15,7 @@
 
 use super::LawError;
 use super::elementary::ln;
+use super::ops::FRESH_STRIDE;
 use super::rng::{Draws, Purpose, Stream};
 use super::sizes::SizeSampler;
 use crate::op::{Op, OpClass};
@@ -64,6 +65,8 @@ pub struct JobGen {
     entries: [Entries; 2],
     /// Mean gap between operations, nanoseconds; 0 without gaps.
     mean_gap_ns: f64,
+    /// Index of the object of slot 0.
+    first_key: u64,
 }
 
 impl JobGen {
@@ -138,7 +141,15 @@ impl JobGen {
                 StagePace::Poisson { rate } => 1e9 / rate,
                 StagePace::Burst | StagePace::Sequential => 0.0,
             },
+            first_key: 0,
         })
+    }
+
+    /// The same operations on the objects of another measurement on the same data set.
+    #[must_use]
+    pub fn of_generation(mut self, generation: u32) -> Self {
+        self.first_key = u64::from(generation) * FRESH_STRIDE;
+        self
     }
 
     /// Number of stages of a job.
@@ -276,7 +287,7 @@ impl JobGen {
                 _ => entries.put,
             },
             keyset,
-            key,
+            key: self.first_key + key,
             source_key: 0,
             source_keyset: keyset,
             version: 0,
