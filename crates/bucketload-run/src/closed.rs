@@ -86,6 +86,7 @@ pub(crate) async fn labour<S: Session>(
             taken_ns: now,
             dispatch_ns: 0,
             blocked_ns: 0,
+            absent_expected: false,
         };
         let end = perform(&shard, &mut worker, taken, || ()).await;
         // What the loop does between two operations belongs to the next one's build time.

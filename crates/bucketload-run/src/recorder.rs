@@ -13,7 +13,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-use bucketload_core::plan::PhasePlan;
+use bucketload_core::plan::{ModelPlan, PhasePlan};
 use bucketload_core::sink::Event;
 use bucketload_core::tally::Tally;
 
@@ -31,6 +31,8 @@ pub(crate) struct ThreadGauges {
     pub(crate) in_flight: u64,
     /// Open sessions.
     pub(crate) sessions: u64,
+    /// Jobs that have arrived and not ended.
+    pub(crate) jobs: u64,
     /// CPU time of the thread, nanoseconds.
     pub(crate) cpu_ns: u64,
 }
@@ -75,6 +77,12 @@ pub(crate) fn empty_tally(phase: &PhasePlan) -> Box<Tally> {
         for entry in &plan.mix {
             let work = u16::try_from(work).expect("fewer than 65536 works");
             tally.cell_mut(work, entry.class);
+        }
+        if let ModelPlan::Jobs(jobs) = &plan.model {
+            let work = u16::try_from(work).expect("fewer than 65536 works");
+            for part in 0..=jobs.stages.len() as u16 {
+                tally.span_mut(work, part);
+            }
         }
     }
     tally
@@ -137,7 +145,7 @@ impl Recorder {
     /// Delivers the current interval and begins the next one. In steady state the tally that the
     /// collector gave back is used again; a slow collector makes the thread allocate a few more,
     /// and beyond that bound the interval is delivered together with the next one.
-    pub(crate) fn rotate(&self, in_flight: u64, sessions: u64) {
+    pub(crate) fn rotate(&self, gauges: ThreadGauges) {
         let spare = self.spares.try_recv().ok().or_else(|| {
             (self.made.get() < INTERVALS_AHEAD).then(|| {
                 self.made.set(self.made.get() + 1);
@@ -146,7 +154,7 @@ impl Recorder {
         });
         if let Some(spare) = spare {
             let full = self.tally.replace(spare);
-            let message = self.message(full, in_flight, sessions);
+            let message = self.message(full, gauges);
             if let Err(TrySendError::Full(Message::Tally { tally, .. })) =
                 self.to_collector.try_send(message)
             {
@@ -161,12 +169,10 @@ impl Recorder {
     }
 
     /// Delivers what is left; may wait for the collector.
-    pub(crate) fn finish(&self, in_flight: u64, sessions: u64, done: Done) {
+    pub(crate) fn finish(&self, gauges: ThreadGauges, done: Done) {
         let full = self.tally.replace(Box::default());
         // A closed channel means that the collector has given up; there is nobody left to tell.
-        let _ = self
-            .to_collector
-            .send(self.message(full, in_flight, sessions));
+        let _ = self.to_collector.send(self.message(full, gauges));
         let _ = self.to_collector.send(Message::Done(done));
     }
 
@@ -175,15 +181,14 @@ impl Recorder {
         let _ = self.to_collector.try_send(message);
     }
 
-    fn message(&self, tally: Box<Tally>, in_flight: u64, sessions: u64) -> Message {
+    fn message(&self, tally: Box<Tally>, gauges: ThreadGauges) -> Message {
         Message::Tally {
             thread: self.thread,
             index: self.index.get(),
             tally,
             gauges: ThreadGauges {
-                in_flight,
-                sessions,
                 cpu_ns: thread_cpu_ns(),
+                ..gauges
             },
         }
     }

@@ -26,8 +26,9 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
+use crate::error::RunError;
 use crate::options::{Pacing, Share};
-use crate::recorder::{Done, Message, Recorder};
+use crate::recorder::{Done, Message, Recorder, ThreadGauges};
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
@@ -176,16 +177,33 @@ impl Shard {
     fn rotate_until(&self, now_ns: u64) {
         while now_ns >= self.recorder.boundary() {
             self.count_offered(self.recorder.boundary());
-            self.recorder.rotate(self.in_flight(), self.sessions.get());
+            self.recorder.rotate(self.gauges());
         }
     }
 
     /// Counts as offered every arrival due before `until_ns` that was not counted yet.
     fn count_offered(&self, until_ns: u64) {
-        let until = until_ns.min(self.cutoff_ns.get());
         for baton in self.batons() {
-            baton.count_until(until, self);
+            baton.count_until(until_ns, self);
         }
+    }
+
+    /// Readings of the thread; its CPU time is read when they are delivered.
+    fn gauges(&self) -> ThreadGauges {
+        ThreadGauges {
+            in_flight: self.in_flight(),
+            sessions: self.sessions.get(),
+            jobs: self.batons().iter().map(|b| b.jobs()).sum(),
+            cpu_ns: 0,
+        }
+    }
+
+    /// Ends the run because an object is absent that the trace found.
+    #[cold]
+    pub(crate) fn fail_absent(&self, op: &Op) {
+        let class = op.class;
+        self.recorder
+            .try_tell(Message::Failed(RunError::Absent { class }));
     }
 
     /// Operations due but not ended.
@@ -251,7 +269,7 @@ impl Shard {
     pub(crate) fn abandon(&self, now_ns: u64) {
         self.close(now_ns);
         self.tick(now_ns);
-        self.count_offered(self.cutoff_ns.get());
+        self.count_offered(now_ns);
         for baton in self.batons() {
             self.recorder.tally().capped += baton.capped_backlog();
             baton.finish();
@@ -282,8 +300,7 @@ impl Shard {
                 && now_ns >= self.cutoff_ns.get(),
             byte_limit: self.byte_limit_hit.get(),
         };
-        self.recorder
-            .finish(self.in_flight(), self.sessions.get(), done);
+        self.recorder.finish(self.gauges(), done);
     }
 }
 

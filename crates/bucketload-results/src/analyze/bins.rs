@@ -18,9 +18,10 @@ pub(crate) struct Counts {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
     pub(crate) bytes: u64,
-    /// Sum of the readings of operations in flight and of sessions.
+    /// Sum of the readings of operations in flight, of sessions and of jobs.
     pub(crate) in_flight: u64,
     pub(crate) sessions: u64,
+    pub(crate) jobs: u64,
     /// Machine CPU time, busy and total, nanoseconds; 0 where the former reading is unknown.
     pub(crate) busy_ns: u64,
     pub(crate) total_ns: u64,
@@ -48,6 +49,7 @@ impl Counts {
             bytes: line.bytes(),
             in_flight: now.in_flight,
             sessions: now.sessions,
+            jobs: now.jobs,
             busy_ns: cpu(now.machine_busy_ns, |g| g.machine_busy_ns),
             total_ns: cpu(now.machine_total_ns, |g| g.machine_total_ns),
             late_p99_ns,
@@ -57,6 +59,11 @@ impl Counts {
     /// `count` per second of the bin.
     pub(crate) fn per_s(&self, count: u64) -> f64 {
         count as f64 * 1e9 / self.len_ns.max(1) as f64
+    }
+
+    /// Mean reading of jobs under way.
+    pub(crate) fn mean_jobs(&self) -> f64 {
+        self.jobs as f64 / self.intervals.max(1) as f64
     }
 
     /// Mean reading of operations in flight.
@@ -78,6 +85,7 @@ impl Bin for Counts {
         self.bytes += next.bytes;
         self.in_flight += next.in_flight;
         self.sessions += next.sessions;
+        self.jobs += next.jobs;
         self.busy_ns += next.busy_ns;
         self.total_ns += next.total_ns;
         self.late_p99_ns = self.late_p99_ns.max(next.late_p99_ns);

@@ -17,6 +17,7 @@ pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
+mod model;
 mod realised;
 mod scan;
 mod throughput;
@@ -265,6 +266,8 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
+        replay: model::replay(plan, scan, tally),
         verdict,
         realised,
     }
@@ -388,6 +391,7 @@ fn series(scan: &PhaseScan) -> Series {
         series
             .sessions
             .push(bin.sessions as f64 / bin.intervals.max(1) as f64);
+        series.jobs.push(bin.mean_jobs());
         series.machine_busy.push(if bin.total_ns == 0 {
             0.0
         } else {

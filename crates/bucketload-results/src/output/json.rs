@@ -73,6 +73,7 @@ fn phase_lines(out: &mut String, phase: &PhaseResult) {
             "bytes_per_s": s.bytes_per_s[i],
             "in_flight": s.in_flight[i],
             "sessions": s.sessions[i],
+            "jobs": s.jobs[i],
             "machine_busy": s.machine_busy[i],
             "late_p99_ms": s.late_p99_ms[i],
         });

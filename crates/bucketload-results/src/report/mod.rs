@@ -7,6 +7,7 @@
 mod environment;
 mod latency;
 mod load;
+mod model;
 pub mod page;
 mod summary;
 mod workload;
@@ -37,6 +38,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
         latency::section(phase),
         load::section(phase),
     ];
+    sections.extend(model::sections(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));
     }

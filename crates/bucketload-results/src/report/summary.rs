@@ -37,13 +37,18 @@ pub(super) fn head(result: &RunResult) -> Page {
     Page {
         title: format!("{name} on {}", run.target),
         subtitle: format!(
-            "Run {}, started {}, Bucketload {}. Scenario {}, seed {}, scale {}.{}{}",
+            "Run {}, started {}, Bucketload {}. Scenario {}, seed {}, scale {}{}.{}{}",
             run.run_id,
             run.started,
             run.version,
             run.scenario_hash,
             run.seed,
             units::number(run.scale),
+            if run.size_scale == 1.0 {
+                String::new()
+            } else {
+                format!(", sizes times {}", units::factor(run.size_scale))
+            },
             if run.scale_note.is_empty() { "" } else { " " },
             run.scale_note,
         ),

@@ -9,6 +9,7 @@
 //! changes over time and [`realised`] how the workload's laws came out.
 
 pub mod latency;
+pub mod model;
 pub mod phase;
 pub mod realised;
 pub mod series;
@@ -23,6 +24,7 @@ use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status};
 
 pub use latency::{Cdf, Latency, Percentile};
+pub use model::{JobsResult, ReplayResult, SpanResult};
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
 };
@@ -81,6 +83,9 @@ pub struct RunHeader {
     pub seed: u64,
     /// Factor applied to object counts.
     pub scale: f64,
+    /// Factor applied to all sizes; results with different factors are not comparable.
+    #[serde(default = "one")]
+    pub size_scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
     /// Content of objects, in words.
@@ -105,6 +110,11 @@ pub struct RunHeader {
     pub ended_unix_ns: u64,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+}
+
+/// The factor of results from before there was one.
+const fn one() -> f64 {
+    1.0
 }
 
 /// One failed operation in full.

@@ -9,7 +9,10 @@ use bucketload_core::stats::steady::Assessment;
 use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-use super::{Cdf, HeatMap, Latency, LatencyOverTime, Realised, Series, ThroughputDistribution};
+use super::{
+    Cdf, HeatMap, JobsResult, Latency, LatencyOverTime, Realised, ReplayResult, Series,
+    ThroughputDistribution,
+};
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,6 +66,12 @@ pub struct PhaseResult {
     pub client: ClientUse,
     /// Whether to believe the phase; `None` for phases that do not measure.
     pub verdict: Option<Verdict>,
+    /// Jobs, for works that are made of them.
+    #[serde(default)]
+    pub jobs: Option<JobsResult>,
+    /// What a replay did beside performing requests, for replays.
+    #[serde(default)]
+    pub replay: Option<ReplayResult>,
     /// The workload's laws as realised; empty for phases that do not measure.
     pub realised: Vec<Realised>,
 }

@@ -186,9 +186,11 @@ impl IntervalReader {
             if !wanted(metric) {
                 continue;
             }
+            let tally = &mut interval.tally;
             let histogram = match target {
-                Some((work, class)) => metric.of_cell_mut(interval.tally.cell_mut(work, class)),
-                None => metric.of_tally_mut(&mut interval.tally),
+                Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
+                Owner::Span(work, part) => &mut tally.span_mut(work, part).makespan,
+                Owner::Tally => metric.of_tally_mut(tally),
             };
             // Whether this succeeded shows below, where counts are compared.
             let _ = self.decoder.add(encoded, histogram);
@@ -200,6 +202,10 @@ impl IntervalReader {
             for (&metric, exact) in cell.exact.iter().filter(|(m, _)| wanted(**m)) {
                 self.damage.histograms += complete(metric.of_cell_mut(target), exact);
             }
+        }
+        for span in line.spans.iter().filter(|_| wanted(Metric::Makespan)) {
+            let target = &mut tally.span_mut(span.work, span.part).makespan;
+            self.damage.histograms += complete(target, &span.exact);
         }
         for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
             self.damage.histograms += complete(metric.of_tally_mut(tally), exact);
@@ -249,8 +255,16 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
     0
 }
 
-/// A cell by work and class, or the whole tally.
-type Owner = Option<(u16, OpClass)>;
+/// Whose durations a histogram holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// A work and class.
+    Cell(u16, OpClass),
+    /// A part of a work's jobs.
+    Span(u16, u16),
+    /// The whole phase.
+    Tally,
+}
 
 /// Metric, owner and encoded histogram of a log line.
 fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
@@ -258,12 +272,19 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let mut parts = tag.split('/');
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
     let metric = Metric::from_name(parts.next()?)?;
-    let cell = if work == "-" {
-        None
+    let owner = if work == "-" {
+        Owner::Tally
+    } else if let Some(part) = class.strip_prefix("part-") {
+        Owner::Span(work.parse().ok()?, part.parse().ok()?)
     } else {
-        Some((work.parse().ok()?, OpClass::from_name(class)?))
+        Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?)
     };
-    (cell.is_some() == Metric::OF_CELL.contains(&metric)).then_some((metric, cell, encoded))
+    let fits = match owner {
+        Owner::Cell(..) => Metric::OF_CELL.contains(&metric),
+        Owner::Span(..) => metric == Metric::Makespan,
+        Owner::Tally => Metric::OF_TALLY.contains(&metric),
+    };
+    fits.then_some((metric, owner, encoded))
 }
 
 pub(crate) fn empty_interval() -> Interval {

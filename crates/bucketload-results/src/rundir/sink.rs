@@ -145,6 +145,16 @@ impl RunDirSink {
                 );
             }
         }
+        for span in &interval.tally.spans {
+            let name = Metric::Makespan.name();
+            self.encoder.line(
+                &mut self.buffer,
+                format_args!("{phase}/{}/part-{}/{name}", span.work, span.part),
+                start,
+                end,
+                &span.makespan,
+            );
+        }
         for metric in Metric::OF_TALLY {
             self.encoder.line(
                 &mut self.buffer,
