@@ -35,7 +35,7 @@ pub use model::{
 };
 pub use parsed::{NO_TIME, Parsed, Reason};
 pub use prepare::{
-    Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, Sample, SampleBy, SizeSketch,
-    SizeSources, Summary, Ticks, Untimed, prepare,
+    Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, RecordedLatency, Sample,
+    SampleBy, SizeSketch, SizeSources, Summary, Ticks, Untimed, prepare,
 };
 pub use source::{LapKeys, MOST_COPIES, Replay, SourceOptions};

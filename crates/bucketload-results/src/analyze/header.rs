@@ -33,6 +33,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         started_unix_ns: m.started_unix_ns,
         ended_unix_ns: m.ended_unix_ns,
         workload_source: m.workload_source.clone(),
+        trace: m.trace.clone(),
     }
 }
 

@@ -87,6 +87,9 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     if !run.scale_note.is_empty() {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
     }
+    for (name, text) in run.trace.iter().flat_map(|trace| &trace.facts) {
+        writeln!(out, "  {name}: {text}")?;
+    }
     Ok(())
 }
 

@@ -21,7 +21,7 @@ use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::rundir::host::HostFacts;
-use crate::rundir::{ClientFacts, Damage, Status};
+use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
 pub use latency::{Cdf, Latency, Percentile};
 pub use model::{JobsResult, ReplayResult, SpanResult};
@@ -110,6 +110,9 @@ pub struct RunHeader {
     pub ended_unix_ns: u64,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
 }
 
 /// The factor of results from before there was one.

@@ -6,6 +6,8 @@
 //! ```text
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
+//!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
+//!                  ├─ model    TraceArgs
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -16,9 +18,12 @@
 
 pub(crate) mod docs;
 pub(crate) mod manage;
+pub(crate) mod model;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod target;
+pub(crate) mod trace;
 pub(crate) mod values;
 pub(crate) mod workload;
 
@@ -28,6 +33,8 @@ use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
 };
+use model::ModelArgs;
+use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
 
@@ -126,6 +133,8 @@ impl ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Replay(Box<ReplayArgs>),
+    Model(Box<ModelArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
