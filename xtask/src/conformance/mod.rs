@@ -4,6 +4,7 @@
 
 mod browser;
 mod clients;
+mod replay;
 mod servers;
 mod truth;
 
@@ -11,8 +12,9 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("truth", truth::stall),
+    ("replay", replay::instants),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

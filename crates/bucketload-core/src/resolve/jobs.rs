@@ -282,7 +282,7 @@ impl Lower<'_> {
         self.note(format!(
             "size scale {}: objects are {} times smaller than the workload states, since the \
              target keeps them in memory ({} allowed); --scale 1 asks for all",
-            self.size_scale * factor,
+            Factor(self.size_scale * factor),
             1.0 / factor,
             format_size(budget)
         ));
@@ -332,4 +332,18 @@ fn resident(phase: &PhasePlan, keysets: &[Keyset]) -> f64 {
             _ => 0.0,
         })
         .sum()
+}
+
+/// A factor; powers of two as such, `2^-10`.
+struct Factor(f64);
+
+impl std::fmt::Display for Factor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let exponent = self.0.log2();
+        if exponent.fract() == 0.0 && exponent.abs() >= 2.0 {
+            write!(f, "2^{exponent}")
+        } else {
+            write!(f, "{}", self.0)
+        }
+    }
 }
