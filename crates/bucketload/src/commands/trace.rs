@@ -137,6 +137,17 @@ pub(crate) fn name_of(file: &Path) -> String {
     }
 }
 
+/// Bytes for people, such as `9.8 MiB`.
+fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    let digits = if unit == 0 { 0 } else { 1 };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
 /// What a trace is, line by line.
 pub(crate) fn facts(summary: &Summary) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
@@ -144,7 +155,7 @@ pub(crate) fn facts(summary: &Summary) -> Vec<(String, String)> {
     for file in &summary.files {
         let hash = file.sha256.get(..16).unwrap_or_default();
         let (path, format) = (&file.path, &file.format);
-        let bytes = units::format_size(file.bytes);
+        let bytes = bytes_text(file.bytes);
         row(
             "file",
             format!("{path}: {format}, {bytes}, SHA-256 {hash}..."),
@@ -168,13 +179,13 @@ pub(crate) fn facts(summary: &Summary) -> Vec<(String, String)> {
         .map(|(op, n)| format!("{op} {:.2} %", share(*n)))
         .collect();
     row("operations", ops.join(", "));
-    row("bytes", units::format_size(summary.bytes));
+    row("bytes", bytes_text(summary.bytes));
     let keys = summary.keys;
     row(
         "keys",
         format!("{keys} in {} buckets", summary.buckets.len()),
     );
-    let preload = units::format_size(summary.preload_bytes);
+    let preload = bytes_text(summary.preload_bytes);
     row(
         "must exist",
         format!("{} objects, {preload}", summary.preload_objects),
