@@ -180,6 +180,14 @@ impl Baton {
         self.counted.get() - self.taken.get()
     }
 
+    /// Due instant of the oldest operation that is due but not taken; `u64::MAX` without one.
+    pub(crate) fn oldest_due_ns(&self) -> u64 {
+        match self.backlog() {
+            0 => u64::MAX,
+            _ => self.feed.borrow().oldest_due_ns().unwrap_or(u64::MAX),
+        }
+    }
+
     /// Whether nothing more will be taken.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.get()

@@ -28,10 +28,11 @@ use tokio::sync::Notify;
 use crate::baton::Baton;
 use crate::error::RunError;
 use crate::options::{Pacing, Share};
-use crate::recorder::{Done, Message, Recorder, ThreadGauges};
+use crate::recorder::{Done, Level, Message, Recorder};
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
+use crate::streams::{StreamClock, Streams};
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) bytes: AtomicU64,
     /// Operations offered so far; counted only under an operation limit over several works.
     pub(crate) tickets: AtomicU64,
+    /// When the streams of the phase run, where they are summed separately.
+    pub(crate) streams: Option<Arc<StreamClock>>,
 }
 
 impl Shared {
@@ -79,12 +82,19 @@ pub(crate) struct Shard {
     byte_limit_hit: Cell<bool>,
     workers: Cell<u32>,
     pub(crate) startup: Startup,
+    /// Sums of each closed-loop worker, where the phase asks for them.
+    pub(crate) streams: Option<Streams>,
     main: Notify,
 }
 
 impl Shard {
     pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
+        let streams = shared
+            .streams
+            .as_ref()
+            .map(|clock| Streams::new(Arc::clone(clock), shared.threads));
         Self {
+            streams,
             shared,
             thread,
             slots: Slots::default(),
@@ -177,7 +187,7 @@ impl Shard {
     fn rotate_until(&self, now_ns: u64) {
         while now_ns >= self.recorder.boundary() {
             self.count_offered(self.recorder.boundary());
-            self.recorder.rotate(self.gauges());
+            self.recorder.rotate(self.level());
         }
     }
 
@@ -185,16 +195,6 @@ impl Shard {
     fn count_offered(&self, until_ns: u64) {
         for baton in self.batons() {
             baton.count_until(until_ns, self);
-        }
-    }
-
-    /// Readings of the thread; its CPU time is read when they are delivered.
-    fn gauges(&self) -> ThreadGauges {
-        ThreadGauges {
-            in_flight: self.in_flight(),
-            sessions: self.sessions.get(),
-            jobs: self.batons().iter().map(|b| b.jobs()).sum(),
-            cpu_ns: 0,
         }
     }
 
@@ -211,12 +211,23 @@ impl Shard {
         self.slots.busy() + self.batons().iter().map(|b| b.backlog()).sum::<u64>()
     }
 
+    fn level(&self) -> Level {
+        let waiting = self.batons().iter().map(|b| b.oldest_due_ns()).min();
+        Level {
+            in_flight: self.in_flight(),
+            sessions: self.sessions.get(),
+            jobs: self.batons().iter().map(|b| b.jobs()).sum(),
+            oldest_due_ns: self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX)),
+        }
+    }
+
     /// Counts an operation as offered.
     #[inline]
     pub(crate) fn offered(&self, due_ns: u64, op: &Op) {
         let mut tally = self.recorder.tally();
         tally.offered += 1;
         tally.offered_bytes += body_bytes(op);
+        tally.fine.offered(due_ns);
         drop(tally);
         self.last_due_ns.set(self.last_due_ns.get().max(due_ns));
     }
@@ -226,6 +237,9 @@ impl Shard {
     pub(crate) fn record(&self, record: &OpRecord, now_ns: u64) {
         self.tick(now_ns);
         self.recorder.tally().record(record);
+        if let Some(streams) = &self.streams {
+            streams.record(record);
+        }
         if self.shared.phase_plan().limits.bytes > 0 {
             self.shared.bytes.fetch_add(record.bytes, Ordering::Relaxed);
             self.check_bytes(now_ns);
@@ -300,7 +314,9 @@ impl Shard {
                 && now_ns >= self.cutoff_ns.get(),
             byte_limit: self.byte_limit_hit.get(),
         };
-        self.recorder.finish(self.gauges(), done);
+        let streams = self.streams.as_ref().map(Streams::take);
+        self.recorder
+            .finish(self.level(), streams.unwrap_or_default(), done);
     }
 }
 

@@ -63,7 +63,7 @@ impl Source {
         threads: usize,
     ) -> Result<Self, RunError> {
         let refused = |error: LawError| RunError::Options(format!("the plan's {error}"));
-        let prefix = options.prefix.as_str();
+        let prefix = options.names_prefix();
         let names = plan
             .keysets
             .iter()

@@ -12,9 +12,10 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
+    ("backlog", truth::backlog),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

@@ -22,6 +22,7 @@
 mod alias;
 pub mod arrivals;
 pub mod elementary;
+pub mod fingerprint;
 pub mod jobs;
 pub mod math;
 pub mod names;

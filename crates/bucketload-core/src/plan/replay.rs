@@ -5,7 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{KeyLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, SizeAssign};
+use super::{
+    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
+    SizeAssign,
+};
 use super::{Plan, RetryPlan, SizeKind, SizeLaw, WorkPlan};
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
@@ -195,6 +198,7 @@ pub fn plan(request: &ReplayRequest) -> Plan {
         },
         steady_state: false,
         stop: None,
+        accounting: Accounting::default(),
     };
     let work = |name: &str, replay: ReplayPlan, ops: &[TraceOp]| WorkPlan {
         name: name.to_owned(),
@@ -223,6 +227,7 @@ pub fn plan(request: &ReplayRequest) -> Plan {
     Plan {
         workload: request.name.clone(),
         profile: String::new(),
+        compat: String::new(),
         seed: request.seed,
         scale: 1.0,
         size_scale: 1.0,
@@ -247,6 +252,8 @@ pub fn plan(request: &ReplayRequest) -> Plan {
             },
             assign: SizeAssign::Random,
             overwritten: true,
+            naming: KeyNaming::Index,
+            existing: false,
         }],
         phases,
     }

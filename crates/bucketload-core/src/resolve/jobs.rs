@@ -260,6 +260,9 @@ impl Lower<'_> {
         let halvings = (needed / budget as f64).log2().ceil();
         let factor = (-halvings).exp2();
         for run in runs.iter_mut() {
+            for bound in &mut run.plan.accounting.size_classes {
+                *bound = sizes::bytes(*bound, factor);
+            }
             for work in &mut run.plan.works {
                 let ModelPlan::Jobs(jobs) = &mut work.model else {
                     continue;

@@ -78,11 +78,13 @@ fn kind(law: &SizeKind, factor: f64) -> Result<SizeKind, String> {
             s,
             v,
             unit: size,
+            offset,
         } => SizeKind::ZipfMandelbrot {
             n,
             s,
             v,
             unit: unit(size, factor)?,
+            offset: bytes(offset, factor),
         },
         SizeKind::BoundedPareto { low, high, a } => SizeKind::BoundedPareto {
             low: low * factor,
@@ -94,6 +96,10 @@ fn kind(law: &SizeKind, factor: f64) -> Result<SizeKind, String> {
                 .iter()
                 .map(|(weight, part)| Ok((*weight, kind(part, factor)?)))
                 .collect::<Result<_, String>>()?,
+        },
+        SizeKind::Chunked { ref files, chunk } => SizeKind::Chunked {
+            files: Box::new(kind(files, factor)?),
+            chunk: bytes(chunk, factor),
         },
         SizeKind::Histogram { ref bins } => SizeKind::Histogram {
             bins: bins

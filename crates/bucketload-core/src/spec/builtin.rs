@@ -14,6 +14,8 @@ macro_rules! builtin {
 pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "online-service",
     "big-data-analysis",
+    "file-backup",
+    "hotspot",
     "put",
     "get",
     "mixed",
@@ -22,6 +24,12 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "head",
     "delete",
     "multipart",
+    "one-byte",
+    "single-stream",
+    "multi-stream",
+    "bulk-delete",
+    "redownload",
+    "cold-read",
     "smoke",
 ];
 

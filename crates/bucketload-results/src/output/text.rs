@@ -56,9 +56,24 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     writeln!(out, "{}{profile} on {}", run.workload, run.target)?;
     writeln!(
         out,
-        "  run {}, started {}, scenario {}, seed {}",
-        run.run_id, run.started, run.scenario_hash, run.seed
+        "  run {}, started {}, scenario {}, schedule {}, seed {}",
+        run.run_id,
+        run.started,
+        run.scenario_hash,
+        if run.schedule_hash.is_empty() {
+            "-"
+        } else {
+            &run.schedule_hash
+        },
+        run.seed
     )?;
+    if !run.compat.is_empty() {
+        writeln!(
+            out,
+            "  compat: {}: reproduces a published procedure; not to be compared with other results",
+            run.compat
+        )?;
+    }
     let settings: String = run
         .driver
         .settings
@@ -84,11 +99,24 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
             units::factor(run.size_scale)
         )?;
     }
-    if !run.scale_note.is_empty() {
+    if run.scale_note.is_empty() {
+        writeln!(out, "  scale {}", run.scale)?;
+    } else {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
     }
     for (name, text) in run.trace.iter().flat_map(|trace| &trace.facts) {
         writeln!(out, "  {name}: {text}")?;
+    }
+    if !run.data_note.is_empty() {
+        writeln!(out, "  data: {}", run.data_note)?;
+    }
+    for popularity in &run.popularity {
+        let phase = if result.measured().count() > 1 {
+            format!("{}: ", popularity.phase)
+        } else {
+            String::new()
+        };
+        writeln!(out, "  popularity: {phase}{}", popularity.line())?;
     }
     Ok(())
 }
@@ -179,6 +207,7 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
     makespans(phase, colour, out);
     errors(out, phase)?;
     model(out, phase)?;
+    super::accounting::write(out, phase, colour)?;
     client(out, phase)
 }
 
@@ -377,7 +406,12 @@ fn model(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     Ok(())
 }
 
-fn latency_row(title: String, what: &str, latency: &Latency, rough: &mut bool) -> Vec<Text> {
+pub(super) fn latency_row(
+    title: String,
+    what: &str,
+    latency: &Latency,
+    rough: &mut bool,
+) -> Vec<Text> {
     let mut row: Vec<Text> = vec![
         title.into(),
         what.into(),

@@ -190,6 +190,9 @@ impl IntervalReader {
             let histogram = match target {
                 Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
                 Owner::Span(work, part) => &mut tally.span_mut(work, part).makespan,
+                Owner::Size(work, class, from, to) => {
+                    metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
+                }
                 Owner::Tally => metric.of_tally_mut(tally),
             };
             // Whether this succeeded shows below, where counts are compared.
@@ -206,6 +209,12 @@ impl IntervalReader {
         for span in line.spans.iter().filter(|_| wanted(Metric::Makespan)) {
             let target = &mut tally.span_mut(span.work, span.part).makespan;
             self.damage.histograms += complete(target, &span.exact);
+        }
+        for size in &line.sizes {
+            let target = tally.size_cell_mut(size.work, size.class, size.from, size.to);
+            for (&metric, exact) in size.exact.iter().filter(|(m, _)| wanted(**m)) {
+                self.damage.histograms += complete(metric.of_size_mut(target), exact);
+            }
         }
         for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
             self.damage.histograms += complete(metric.of_tally_mut(tally), exact);
@@ -255,14 +264,16 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
     0
 }
 
-/// Whose durations a histogram holds.
+/// What a histogram belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// A work and class.
     Cell(u16, OpClass),
     /// A part of a work's jobs.
     Span(u16, u16),
-    /// The whole phase.
+    /// A work, class and range of sizes.
+    Size(u16, OpClass, u64, u64),
+    /// The whole tally.
     Tally,
 }
 
@@ -272,19 +283,29 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let mut parts = tag.split('/');
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
     let metric = Metric::from_name(parts.next()?)?;
-    let owner = if work == "-" {
-        Owner::Tally
-    } else if let Some(part) = class.strip_prefix("part-") {
-        Owner::Span(work.parse().ok()?, part.parse().ok()?)
-    } else {
-        Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?)
+    let (owner, metrics): (_, &[Metric]) = match (work, class.split_once('@')) {
+        ("-", _) => (Owner::Tally, &Metric::OF_TALLY),
+        (work, None) if class.starts_with("part-") => {
+            let part = class.strip_prefix("part-")?.parse().ok()?;
+            (Owner::Span(work.parse().ok()?, part), &[Metric::Makespan])
+        }
+        (work, None) => (
+            Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?),
+            &Metric::OF_CELL,
+        ),
+        (work, Some((class, range))) => {
+            let (from, to) = range.split_once('-')?;
+            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+            let class = OpClass::from_name(class)?;
+            (
+                Owner::Size(work.parse().ok()?, class, from, to),
+                &Metric::OF_SIZE,
+            )
+        }
     };
-    let fits = match owner {
-        Owner::Cell(..) => Metric::OF_CELL.contains(&metric),
-        Owner::Span(..) => metric == Metric::Makespan,
-        Owner::Tally => Metric::OF_TALLY.contains(&metric),
-    };
-    fits.then_some((metric, owner, encoded))
+    metrics
+        .contains(&metric)
+        .then_some((metric, owner, encoded))
 }
 
 pub(crate) fn empty_interval() -> Interval {

@@ -44,6 +44,11 @@ impl Fixed {
         self.start_ns.saturating_add(arrival.due_ns)
     }
 
+    /// Due instant of the next arrival.
+    pub(super) fn head_ns(&self) -> Option<u64> {
+        self.head.map(|head| self.due(head))
+    }
+
     #[inline]
     pub(super) fn next(&self, cutoff_ns: u64) -> Next {
         match self.head {

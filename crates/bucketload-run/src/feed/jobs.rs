@@ -204,9 +204,14 @@ impl Jobs {
         }
     }
 
+    /// Due instant of the next operation.
+    pub(super) fn head_ns(&self) -> Option<u64> {
+        self.queue.peek().map(|first| first.0.0)
+    }
+
     pub(super) fn next(&self, cutoff_ns: u64) -> Next {
-        let operation = self.queue.peek().map(|first| first.0.0);
-        match operation
+        match self
+            .head_ns()
             .into_iter()
             .chain(self.next_event(cutoff_ns))
             .min()

@@ -71,6 +71,15 @@ impl KeyOrder {
         self.held
     }
 
+    /// Due instant of the oldest request that is held, or free and not taken.
+    pub(super) fn oldest_ns(&self) -> Option<u64> {
+        // Within a line the first is the oldest.
+        let held = self.busy.values().map(|line| line.first);
+        let all = held.chain(self.ready.iter().copied());
+        all.filter_map(|index| Some(self.slab.get(index as usize)?.due_ns))
+            .min()
+    }
+
     /// Whether requests have been set free and not been taken.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()

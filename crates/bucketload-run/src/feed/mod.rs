@@ -157,6 +157,15 @@ impl Feed {
         }
     }
 
+    /// Due instant of the oldest operation that was not taken, nanoseconds since the epoch.
+    pub(crate) fn oldest_due_ns(&self) -> Option<u64> {
+        match self {
+            Self::Fixed(feed) => feed.head_ns(),
+            Self::Jobs(feed) => feed.head_ns(),
+            Self::Trace(feed) => feed.oldest_ns(),
+        }
+    }
+
     /// Jobs that have arrived and not ended.
     pub(crate) fn jobs(&self) -> u64 {
         match self {

@@ -77,6 +77,12 @@ impl Trace {
         Some(self.start_ns.saturating_add(item.due_ns))
     }
 
+    /// Due instant of the oldest request that was not taken.
+    pub(super) fn oldest_ns(&self) -> Option<u64> {
+        let held = self.order.as_ref().and_then(KeyOrder::oldest_ns);
+        held.into_iter().chain(self.head_ns()).min()
+    }
+
     /// Gives used parcels back and fetches the next one.
     fn refill(&mut self, waker: Option<&Waker>) {
         loop {
