@@ -33,8 +33,8 @@ pub(crate) fn constant_memory() -> Result {
         .map_err(|e| format!("bucketload replay: {e}"))?;
     let input = child.stdin.take().ok_or("no standard input")?;
     let (done, highest) = (AtomicBool::new(false), AtomicU64::new(0));
+    let watched = child.id();
     let (lines, out) = std::thread::scope(|scope| {
-        let watched = child.id();
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 highest.fetch_max(high_water(watched), Ordering::Relaxed);
