@@ -86,6 +86,7 @@ pub(crate) async fn labour<S: Session>(
             taken_ns: now,
             dispatch_ns: 0,
             blocked_ns: 0,
+            absent_expected: false,
         };
         if turn == 0
             && let Some(streams) = &shard.streams

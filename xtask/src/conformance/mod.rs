@@ -7,19 +7,23 @@ mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod replay;
 mod servers;
+mod traces;
 mod truth;
 
 use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 10] = [
     ("truth", truth::stall),
-    ("delays", delays::all),
-    ("capacity", capacity::all),
+    ("replay", replay::instants),
+    ("traces", traces::constant_memory),
     ("backlog", truth::backlog),
     ("compare", compare::words),
+    ("delays", delays::all),
+    ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),
