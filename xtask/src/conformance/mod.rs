@@ -12,8 +12,9 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("truth", truth::stall),
+    ("backlog", truth::backlog),
     ("compare", compare::words),
     ("browser", browser::all),
     ("clients", clients::all),

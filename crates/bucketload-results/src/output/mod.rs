@@ -5,6 +5,7 @@
 //! [`prometheus`] as counters for a scraper. Functions called `comparison_…` render two sets of runs
 //! side by side. None of them performs I/O.
 
+pub(crate) mod accounting;
 pub(crate) mod comparison;
 mod csv;
 mod json;

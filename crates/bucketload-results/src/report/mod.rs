@@ -2,9 +2,11 @@
 //!
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `workload` the comparison with theory, `environment` the rest. `comparison` and
-//! `overlay` make the same page for two sets of runs.
+//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates),
+//! `workload` the comparison with theory, `environment` the rest. `comparison` and `overlay` make the
+//! same page for two sets of runs.
 
+mod accounting;
 mod comparison;
 mod environment;
 mod latency;
@@ -32,6 +34,7 @@ pub fn comparison_html(comparison: &Comparison, a: &[Run], b: &[Run]) -> String 
 
 fn page(result: &RunResult) -> Page {
     let mut page = summary::head(result);
+    page.sections.extend(accounting::identity(result));
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
@@ -47,6 +50,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
         latency::section(phase),
         load::section(phase),
     ];
+    sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));
     }

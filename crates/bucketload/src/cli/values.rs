@@ -1,6 +1,7 @@
 //! Values of flags that are not part of a workload.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use bucketload_core::spec::units;
 
@@ -9,11 +10,10 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
 }
 
-/// Reads a time such as `30s`.
-pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
-    units::parse_duration(text)
-        .map(std::time::Duration::from_nanos)
-        .map_err(|invalid| invalid.to_string())
+/// Reads a duration such as `72h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let ns = units::parse_duration(text).map_err(|invalid| invalid.to_string())?;
+    Ok(Duration::from_nanos(ns))
 }
 
 /// Reads a margin such as `5%`: above 0 and below 100 %.
