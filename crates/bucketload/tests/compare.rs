@@ -232,6 +232,11 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
         &["compare", "--a", "one", "--b", "one"],
     ));
     twice.expect(2, &["stands twice"]);
+    let flags = call(&mut bucketload(
+        dir.path(),
+        &["compare", "one", "two", "--workers", "3"],
+    ));
+    flags.expect(2, &["workload options mean nothing here"]);
     let nowhere = call(&mut bucketload(dir.path(), &["compare", "one", "absent"]));
     nowhere.expect(2, &["both must be of one kind"]);
 }

@@ -1,12 +1,13 @@
 //! From one value per run to words: intervals, correction for many quantities, verdict.
 
 use bucketload_core::stats::decide::{Decision, decide, overall};
+use bucketload_core::stats::dist::t_quantile;
 use bucketload_core::stats::holm::holm;
 use bucketload_core::stats::moments::Moments;
 use bucketload_core::stats::ranks::mann_whitney;
 use bucketload_core::stats::ratio::{Interval, log_welch, paired, paired_difference, welch};
 
-use super::{Compared, Effect, Sample};
+use super::{Compared, Effect, Options, Sample};
 
 /// Confidence of every interval.
 pub const LEVEL: f64 = 0.95;
@@ -104,5 +105,42 @@ fn centre(x: &[f64], effect: Effect) -> f64 {
         Moments::of(&logs).mean.exp()
     } else {
         Moments::of(x).mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::stats::decide::Better;
+
+    use super::{judge, runs_needed};
+    use crate::compare::{Effect, Options, Quantity, Sample, Unit};
+
+    #[test]
+    fn more_variation_needs_more_runs() {
+        let needed = |spread: f64| {
+            let sample = Sample {
+                quantity: Quantity {
+                    id: "x".into(),
+                    name: "x".into(),
+                    unit: Unit::OpsPerS,
+                    better: Better::Higher,
+                    effect: Effect::Ratio,
+                    primary: true,
+                    gate: true,
+                },
+                a: vec![100.0, 100.0 * (1.0 + spread), 100.0 / (1.0 + spread)],
+                b: vec![101.0, 101.0 * (1.0 + spread), 101.0 / (1.0 + spread)],
+            };
+            let (_, quantities) = judge(vec![sample], false, 0.05);
+            runs_needed(&quantities[0], &Options::default())
+        };
+        // sd 0.1 per side: t · 0.1 · sqrt(2/n) = ln 1.05 at n = 34.
+        assert!(
+            (30..=38).contains(&needed(0.1).unwrap()),
+            "{:?}",
+            needed(0.1)
+        );
+        assert!(needed(0.2) > needed(0.1) && needed(0.01) < Some(5));
+        assert_eq!(needed(0.0), None);
     }
 }
