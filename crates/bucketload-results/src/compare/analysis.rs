@@ -68,6 +68,25 @@ pub(super) fn interval(sample: &Sample, pairs: bool) -> Option<Interval> {
     }
 }
 
+/// Runs per side with which the half-width of the interval of a ratio would be the margin, if they
+/// vary as those that were made do. `None` when they do not vary, or more than 1000 were needed.
+pub(super) fn runs_needed(q: &Compared, options: &Options) -> Option<u64> {
+    let interval = q.interval.filter(|i| i.df.is_finite() && i.low > 0.0)?;
+    let runs = q.sample.a.len().min(q.sample.b.len()) as f64;
+    let tail = 0.5 + LEVEL / 2.0;
+    let error = (interval.high / interval.low).ln() / 2.0 / t_quantile(tail, interval.df);
+    let wanted = options.margin.ln_1p();
+    (2..=1000u64).find(|&n| {
+        let n = n as f64;
+        let df = if options.paired {
+            n - 1.0
+        } else {
+            2.0 * (n - 1.0)
+        };
+        t_quantile(tail, df) * error * (runs / n).sqrt() <= wanted
+    })
+}
+
 fn compared(sample: Sample, interval: Option<Interval>, adjusted_p: f64, margin: f64) -> Compared {
     let effect = sample.quantity.effect;
     let (neutral, margin) = match effect {
