@@ -3,8 +3,8 @@
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
 //! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates),
-//! `workload` the comparison with theory, `environment` the rest. `comparison` and `overlay` make the
-//! same page for two sets of runs.
+//! `workload` the comparison with theory, `environment` the rest. `comparison` and `overlay` make
+//! the same page for two sets of runs.
 
 mod accounting;
 mod comparison;

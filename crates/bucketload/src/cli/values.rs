@@ -10,7 +10,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
 }
 
-/// Reads a duration such as `72h`.
+/// Reads a duration such as `30s` or `72h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let ns = units::parse_duration(text).map_err(|invalid| invalid.to_string())?;
     Ok(Duration::from_nanos(ns))
