@@ -23,6 +23,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         seed: m.seed,
         scale: m.plan.scale,
         scale_note: m.scale_note.clone(),
+        facts: m.facts.clone(),
         data_note: m.data_note.clone(),
         payload: payload(&m.plan.payload),
         verify: m.plan.verify,

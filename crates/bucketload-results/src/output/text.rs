@@ -97,6 +97,9 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     } else {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
     }
+    for (name, value) in &run.facts {
+        writeln!(out, "  {name}: {value}")?;
+    }
     if !run.data_note.is_empty() {
         writeln!(out, "  data: {}", run.data_note)?;
     }
