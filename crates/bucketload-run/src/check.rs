@@ -110,7 +110,7 @@ pub(crate) fn check_existing(plan: &Plan, options: &RunOptions) -> Result<(), Ru
 pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     for (phase, phase_plan) in plan.phases.iter().enumerate() {
         for work in 0..phase_plan.works.len() {
-            Source::new(plan, phase, work, options.names_prefix())?;
+            Source::new(plan, phase, work, options.names_prefix(), options.schedule)?;
         }
     }
     Ok(())

@@ -129,7 +129,7 @@ impl Load {
             phase,
             sources: (0..works)
                 .map(|work| {
-                    Source::new(&context.plan, phase, work, prefix)
+                    Source::new(&context.plan, phase, work, prefix, options.schedule)
                         .map(|source| source.of_generation(&context.plan, options.generation))
                 })
                 .collect::<Result<_, _>>()?,

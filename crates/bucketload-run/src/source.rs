@@ -7,6 +7,7 @@ use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::{Arrivals, Schedule, Shard};
 use bucketload_core::generate::names::{KeyBatch, KeyNames};
 use bucketload_core::generate::ops::{ContentId, OpGen};
+use bucketload_core::generate::rng::mix64;
 use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
@@ -24,12 +25,14 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The generators of work number `work` of phase number `phase`, with names below `prefix`.
+    /// The generators of work number `work` of phase number `phase`, with names below `prefix` and
+    /// arrivals of schedule number `schedule`.
     pub(crate) fn new(
         plan: &Plan,
         phase: usize,
         work: usize,
         prefix: &str,
+        schedule: u32,
     ) -> Result<Self, RunError> {
         let refused = |error: LawError| RunError::Options(format!("the plan's {error}"));
         let ops = OpGen::new(plan, phase, work).map_err(refused)?;
@@ -47,7 +50,11 @@ impl Source {
         let (phase, work) = (phase as u16, work as u16);
         let (schedule, think) = match &work_plan.model {
             ModelPlan::Open { arrival, .. } => {
-                let schedule = Schedule::new(plan.seed, phase, work, arrival).map_err(refused)?;
+                let seed = match schedule {
+                    0 => plan.seed,
+                    number => mix64(plan.seed ^ mix64(u64::from(number))),
+                };
+                let schedule = Schedule::new(seed, phase, work, arrival).map_err(refused)?;
                 (Some(schedule), None)
             }
             ModelPlan::Closed { think, .. } => {

@@ -3,8 +3,10 @@
 //! `servers/`; what cannot be had fails the run.
 
 mod browser;
+mod capacity;
 mod clients;
 mod compare;
+mod delays;
 mod servers;
 mod truth;
 
@@ -12,10 +14,12 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 8] = [
     ("truth", truth::stall),
     ("backlog", truth::backlog),
     ("compare", compare::words),
+    ("delays", delays::all),
+    ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),
