@@ -1,9 +1,11 @@
 //! What a caller decides about a run beside its plan: target names, threads, pacing, permissions.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::tally::Interval;
+use bucketload_core::trace::TraceSource;
 
 use crate::error::RunError;
 
@@ -96,6 +98,8 @@ pub struct RunOptions {
     pub failures_per_kind: u32,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
+    /// The trace that the plan replays, if it replays one.
+    pub trace: Option<Arc<dyn TraceSource>>,
 }
 
 impl Default for RunOptions {
@@ -118,6 +122,7 @@ impl Default for RunOptions {
             allow_foreign: false,
             failures_per_kind: 20,
             converged: None,
+            trace: None,
         }
     }
 }

@@ -7,15 +7,19 @@ mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod replay;
 mod servers;
+mod traces;
 mod truth;
 
 use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 10] = [
     ("truth", truth::stall),
+    ("replay", replay::instants),
+    ("traces", traces::constant_memory),
     ("backlog", truth::backlog),
     ("compare", compare::words),
     ("delays", delays::all),

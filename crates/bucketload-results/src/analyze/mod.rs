@@ -18,6 +18,7 @@ pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
+mod model;
 mod realised;
 mod scan;
 mod throughput;
@@ -286,6 +287,8 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
+        replay: model::replay(plan, scan, tally),
         backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
         streams: told
             .streams
@@ -427,6 +430,7 @@ fn series(scan: &PhaseScan) -> Series {
         series
             .sessions
             .push(bin.sessions as f64 / bin.intervals.max(1) as f64);
+        series.jobs.push(bin.mean_jobs());
         series.machine_busy.push(if bin.total_ns == 0 {
             0.0
         } else {

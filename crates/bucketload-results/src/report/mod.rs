@@ -11,6 +11,7 @@ mod comparison;
 mod environment;
 mod latency;
 mod load;
+mod model;
 mod overlay;
 pub mod page;
 mod summary;
@@ -38,6 +39,7 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    page.sections.extend(environment::trace(result));
     page.sections.extend(environment::other_phases(result));
     page.sections.extend(environment::failures(result));
     page.sections.push(environment::environment(result));
@@ -50,6 +52,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
         latency::section(phase),
         load::section(phase),
     ];
+    sections.extend(model::sections(phase));
     sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));

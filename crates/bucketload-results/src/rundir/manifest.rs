@@ -57,6 +57,15 @@ impl From<&Verdict> for VerdictSummary {
     }
 }
 
+/// The trace that a replay reads, for readers and for programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceInput {
+    /// What it is and what was made of it: name and text of each fact.
+    pub facts: Vec<(String, String)>,
+    /// The summary of its preparation.
+    pub summary: serde_json::Value,
+}
+
 /// Everything about a run that is not measured. Never holds secrets: [`Manifest::redact`] is
 /// applied before anything is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +114,9 @@ pub struct Manifest {
     pub command_line: Vec<String>,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
     /// The resolved plan.
     pub plan: Plan,
 }
@@ -139,6 +151,7 @@ impl Manifest {
             host: HostFacts::default(),
             command_line: Vec::new(),
             workload_source: String::new(),
+            trace: None,
             plan,
         }
     }

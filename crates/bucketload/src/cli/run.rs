@@ -61,7 +61,7 @@ pub(crate) struct DataArgs {
 }
 
 /// How the load is made, and what the run may do to the target.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct LoadArgs {
     /// Print what would happen and do nothing
