@@ -25,6 +25,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         scale: m.plan.scale,
         size_scale: m.plan.size_scale,
         scale_note: m.scale_note.clone(),
+        facts: m.facts.clone(),
         data_note: m.data_note.clone(),
         payload: payload(&m.plan.payload),
         verify: m.plan.verify,

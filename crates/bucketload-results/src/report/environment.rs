@@ -93,6 +93,7 @@ pub(super) fn environment(result: &RunResult) -> Section {
         ("endpoints".into(), run.driver.endpoints.join(", ")),
     ];
     rows.extend(run.driver.settings.iter().cloned());
+    rows.extend(run.facts.iter().cloned());
     rows.extend([
         ("load threads".to_owned(), run.client.threads.to_string()),
         ("payload".into(), run.payload.clone()),

@@ -100,6 +100,9 @@ pub struct RunHeader {
     pub size_scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
+    /// What the user stated of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
     /// Whose objects were read, for runs on those of an earlier one; else empty.
     #[serde(default)]
     pub data_note: String,

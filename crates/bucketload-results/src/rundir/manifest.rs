@@ -96,6 +96,9 @@ pub struct Manifest {
     pub seed: u64,
     /// Why the data set has its size, for readers; empty when it is as the workload states.
     pub scale_note: String,
+    /// What only the user knows of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
     /// Whose objects were read, for runs on those of an earlier one; else empty.
     #[serde(default)]
     pub data_note: String,
@@ -136,6 +139,7 @@ impl Manifest {
             schedule_hash: schedule_hash(&plan).unwrap_or_default(),
             seed: plan.seed,
             scale_note: String::new(),
+            facts: Vec::new(),
             data_note: String::new(),
             target: String::new(),
             driver: DriverFacts::default(),
@@ -161,7 +165,7 @@ impl Manifest {
         for endpoint in &mut self.driver.endpoints {
             *endpoint = redact::text(endpoint);
         }
-        for (name, value) in &mut self.driver.settings {
+        for (name, value) in self.driver.settings.iter_mut().chain(&mut self.facts) {
             *value = if redact::is_secret_name(name) {
                 redact::MASK.to_owned()
             } else {
