@@ -86,6 +86,10 @@ pub struct RunOptions {
     pub generation: u32,
     /// The earlier run whose objects the plan reads, where it says that they exist.
     pub data: Option<DataOf>,
+    /// Number of the arrival schedule. 0 is that of the plan's seed; others are independent of it and
+    /// of each other, while the operations stay the same: repeated trials then differ by chance as
+    /// much as the arrivals of real users do.
+    pub schedule: u32,
     /// Whether a bucket that does not exist is created.
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
@@ -113,6 +117,7 @@ impl Default for RunOptions {
             phases: None,
             generation: 0,
             data: None,
+            schedule: 0,
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
@@ -134,6 +139,7 @@ impl std::fmt::Debug for RunOptions {
             .field("share", &self.share)
             .field("phases", &self.phases)
             .field("generation", &self.generation)
+            .field("schedule", &self.schedule)
             .finish_non_exhaustive()
     }
 }

@@ -10,6 +10,7 @@ use bucketload_core::generate::arrivals::{Schedule, Shard};
 use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::names::{KeyBatch, KeyNames};
 use bucketload_core::generate::ops::{ContentId, OpGen};
+use bucketload_core::generate::rng::mix64;
 use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
@@ -55,6 +56,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// The generators of work number `work` of phase number `phase`, for `threads` load threads.
+    /// Names and the number of the schedule are those of `options`.
     pub(crate) fn new(
         plan: &Plan,
         phase: usize,
@@ -80,7 +82,11 @@ impl Source {
                 .map_err(|_| RunError::Options(format!("there are {n} phases or works")))
         };
         let (phase, work) = (number(phase)?, number(work)?);
-        let arrivals = |arrival| Schedule::new(plan.seed, phase, work, arrival).map_err(refused);
+        let seed = match options.schedule {
+            0 => plan.seed,
+            number => mix64(plan.seed ^ mix64(u64::from(number))),
+        };
+        let arrivals = |arrival| Schedule::new(seed, phase, work, arrival).map_err(refused);
         let (ops, schedule, think) = match &work_plan.model {
             ModelPlan::Open { arrival, .. } => {
                 let ops = OpGen::new(plan, index, of).map_err(refused)?;

@@ -3,7 +3,10 @@
 //! `servers/`; what cannot be had fails the run.
 
 mod browser;
+mod capacity;
 mod clients;
+mod compare;
+mod delays;
 mod replay;
 mod servers;
 mod truth;
@@ -12,10 +15,13 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 9] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("backlog", truth::backlog),
+    ("compare", compare::words),
+    ("delays", delays::all),
+    ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

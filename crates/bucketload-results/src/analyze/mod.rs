@@ -31,7 +31,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::{Calibration, Event, StreamSum};
 use bucketload_core::stats::batch::{Estimate, estimate};
-use bucketload_core::tally::Cell;
+use bucketload_core::tally::{Cell, Tally};
 
 use self::bins::Counts;
 use self::gather::{ClassGather, PhaseGather};
@@ -53,6 +53,16 @@ const SERIES_POINTS: usize = 2000;
 /// When the directory is no run directory or a file cannot be read. Torn and damaged parts are no
 /// error: they are listed in [`RunResult::damage`].
 pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
+    examine(dir).map(|(result, _)| result)
+}
+
+/// As [`analyze()`], with everything that was recorded from the start of each phase's window to the
+/// end of its drain, by the phase's index in the plan: for percentiles and objectives that a result does
+/// not contain.
+///
+/// # Errors
+/// As [`analyze()`].
+pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsError> {
     let run = RunDir::open(dir)?;
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
@@ -90,7 +100,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     let missing: Vec<String> = missing(manifest, &phases);
     let mut run = header::header(manifest);
     run.popularity = accounting::popularity(&phases);
-    Ok(RunResult {
+    let result = RunResult {
         schema: SCHEMA,
         run,
         verdict: judge::overall(&phases, &missing, &damage, manifest.status),
@@ -99,7 +109,11 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         warnings: told.warnings,
         failures: told.failures,
         damage,
-    })
+    };
+    let tallies = gathered
+        .into_iter()
+        .map(|(index, phase)| (index, phase.tally));
+    Ok((result, tallies.collect()))
 }
 
 /// Measuring phases of the plan that left no intervals.

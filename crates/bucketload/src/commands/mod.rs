@@ -1,9 +1,14 @@
 //! The commands of the program, one module each.
 
+pub(crate) mod capacity;
 pub(crate) mod cleanup;
+pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod docs;
+mod over;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+mod study;
+pub(crate) mod sweep;
 pub(crate) mod workloads;
