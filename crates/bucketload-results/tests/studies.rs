@@ -80,7 +80,7 @@ fn record(trial: Trial, limit: Option<f64>) -> capacity::Record {
         dir: format!("{:03}", trial.number + 1),
         window_s: 100.0,
         offered_per_s: trial.rate,
-        ok_per_s: trial.rate.min(900.0),
+        ok_per_s: trial.rate.min(750.0),
         n: 10_000,
         p50: point(ns(2e6)),
         p99: point(p99),
@@ -127,11 +127,11 @@ fn a_search_is_reported_from_its_directory() {
         "{threshold:?}"
     );
     assert!(result.curve.is_sorted_by(|a, b| a.rate < b.rate));
-    assert_eq!(result.curve[0].band_ns, (10_872_223, 12_016_666));
-    // Of the overloaded trials only 1600/s achieved less than 95 %.
+    assert_eq!(result.curve[0].band_ns, (10_872_222, 12_016_666));
+    // Those at 800/s, once found and five times confirmed, achieved 750/s, less than 95 %.
     assert_eq!(
         result.saturation.map(|s| (s.per_s, s.trials)),
-        Some((900.0, 1))
+        Some((750.0, 6))
     );
     let text = capacity::text::text(&result, true);
     for part in [

@@ -56,7 +56,7 @@ async fn hire<D: Driver>(work: Rc<OpenWork<D>>) {
 }
 
 /// The life of a connected worker.
-async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
+async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session>>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     let slot = worker.slot;
     shard.wake_main();

@@ -14,8 +14,9 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::{ArrivalLaw, ModelPlan, ReplayTiming};
 use bucketload_core::tally::Tally;
+use tokio::runtime::LocalOptions;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 use crate::affinity::settle;
 use crate::baton::Baton;
@@ -55,11 +56,12 @@ pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
     let runtime = settle(setup.core).and_then(|()| {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()
+            // Not a `LocalSet`: that is a second scheduler inside the first one, and each wake
+            // passes both.
+            .build_local(LocalOptions::default())
     });
     let outcome = match runtime {
-        // The main future of a local set is polled at each wake of the thread; a task is not.
-        Ok(runtime) => LocalSet::new().block_on(&runtime, async {
+        Ok(runtime) => runtime.block_on(async {
             match spawn_local(serve(setup)).await {
                 Ok(outcome) => outcome,
                 Err(error) => resume_unwind(error.into_panic()),

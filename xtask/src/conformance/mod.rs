@@ -9,15 +9,17 @@ mod compare;
 mod delays;
 mod replay;
 mod servers;
+mod traces;
 mod truth;
 
 use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
+    ("traces", traces::constant_memory),
     ("backlog", truth::backlog),
     ("compare", compare::words),
     ("delays", delays::all),

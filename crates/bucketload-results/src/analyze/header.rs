@@ -25,6 +25,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         scale: m.plan.scale,
         size_scale: m.plan.size_scale,
         scale_note: m.scale_note.clone(),
+        facts: m.facts.clone(),
         data_note: m.data_note.clone(),
         payload: payload(&m.plan.payload),
         verify: m.plan.verify,
@@ -37,6 +38,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         started_unix_ns: m.started_unix_ns,
         ended_unix_ns: m.ended_unix_ns,
         workload_source: m.workload_source.clone(),
+        trace: m.trace.clone(),
     }
 }
 

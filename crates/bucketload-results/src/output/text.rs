@@ -104,6 +104,12 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     } else {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
     }
+    for (name, text) in run.trace.iter().flat_map(|trace| &trace.facts) {
+        writeln!(out, "  {name}: {text}")?;
+    }
+    for (name, value) in &run.facts {
+        writeln!(out, "  {name}: {value}")?;
+    }
     if !run.data_note.is_empty() {
         writeln!(out, "  data: {}", run.data_note)?;
     }

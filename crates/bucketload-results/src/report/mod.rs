@@ -39,6 +39,7 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    page.sections.extend(environment::trace(result));
     page.sections.extend(environment::other_phases(result));
     page.sections.extend(environment::failures(result));
     page.sections.push(environment::environment(result));

@@ -22,7 +22,7 @@ use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::rundir::host::HostFacts;
-use crate::rundir::{ClientFacts, Damage, Status};
+use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use latency::{Cdf, Latency, Percentile};
@@ -100,6 +100,9 @@ pub struct RunHeader {
     pub size_scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
+    /// What the user stated of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
     /// Whose objects were read, for runs on those of an earlier one; else empty.
     #[serde(default)]
     pub data_note: String,
@@ -125,6 +128,9 @@ pub struct RunHeader {
     pub ended_unix_ns: u64,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
 }
 
 /// The factor of results from before there was one.

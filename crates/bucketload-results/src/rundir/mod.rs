@@ -29,7 +29,7 @@ mod sink;
 pub(crate) use line::{IntervalLine, Metric};
 pub(crate) use read::empty_interval;
 
-pub use manifest::{ClientFacts, Manifest, Status, VerdictSummary};
+pub use manifest::{ClientFacts, Manifest, Status, TraceInput, VerdictSummary};
 pub use read::{Damage, RunDir};
 pub use sink::{RunDirSink, RunEnd, write_verdict};
 

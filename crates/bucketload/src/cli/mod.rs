@@ -6,6 +6,8 @@
 //! ```text
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
+//!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
+//!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ capacity, sweep  several runs on one data set
 //!                  ├─ serve    ServeArgs
@@ -20,10 +22,13 @@ pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod manage;
+pub(crate) mod model;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sweep;
 pub(crate) mod target;
+pub(crate) mod trace;
 pub(crate) mod values;
 pub(crate) mod workload;
 
@@ -35,6 +40,8 @@ use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
 };
+use model::ModelArgs;
+use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
 use sweep::SweepArgs;
@@ -134,6 +141,8 @@ impl ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Replay(Box<ReplayArgs>),
+    Model(Box<ModelArgs>),
     Compare(Box<CompareArgs>),
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),

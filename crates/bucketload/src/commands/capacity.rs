@@ -73,7 +73,7 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
         settings,
         trial_s,
         quick: args.search.quick,
-        command_line: std::env::args().collect(),
+        command_line: study::command_line(),
     };
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;

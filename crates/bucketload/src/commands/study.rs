@@ -10,6 +10,7 @@ use bucketload_core::tally::Tally;
 use bucketload_results::analyze::examine;
 use bucketload_results::capacity::{CapacityResult, CapacityStudy};
 use bucketload_results::result::RunResult;
+use bucketload_results::rundir::redact;
 use bucketload_results::sweep::{SweepResult, SweepStudy};
 use bucketload_results::{capacity, study, sweep};
 use bucketload_run::StopHandle;
@@ -40,6 +41,11 @@ pub(crate) fn now() -> String {
     let now = time::OffsetDateTime::now_utc();
     // Every instant of the clock has this form.
     now.format(&Rfc3339).unwrap_or_default()
+}
+
+/// The command line, without secrets.
+pub(crate) fn command_line() -> Vec<String> {
+    redact::args(&std::env::args().collect::<Vec<_>>())
 }
 
 /// The one measuring phase of a plan.

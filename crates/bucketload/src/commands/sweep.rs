@@ -69,7 +69,7 @@ pub(crate) fn execute(args: &SweepArgs, global: &GlobalArgs) -> Result<Exit, Fai
         axis: over.axis(),
         values: over.values.clone(),
         repetitions: args.repetitions,
-        command_line: std::env::args().collect(),
+        command_line: study::command_line(),
     };
     let ended = measure(&mut stores, &over, &header, phase, resolved.plan.seed);
     let closed = stores.close();
