@@ -3,9 +3,14 @@
 //! A plan is the same for every agent; its [`Plan::scenario_hash`] identifies what is measured
 //! (not against which target), so that only like is compared with like.
 
+pub mod jobs;
+pub mod replay;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
+pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 
@@ -16,10 +21,18 @@ pub struct Plan {
     pub workload: String,
     /// Profile of the workload (`literal`, `acloud`, …); empty when it has none.
     pub profile: String,
+    /// Name of another benchmark whose published procedure is reproduced, such as `ostorebench`;
+    /// empty for none. Results of such a plan are labelled, and stand in no table with others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub compat: String,
     /// Seed of every random stream.
     pub seed: u64,
     /// Factor applied to the object counts of scaled key sets (1 = as the workload states).
     pub scale: f64,
+    /// Factor applied to every size law (1 = as the workload states). Results with different
+    /// factors are not comparable.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub size_scale: f64,
     /// Content of objects.
     pub payload: PayloadKind,
     /// Whether every byte read is compared with what was written.
@@ -36,6 +49,20 @@ pub struct Plan {
     pub phases: Vec<PhasePlan>,
 }
 
+/// The factor of plans from before there was one.
+const fn one() -> f64 {
+    1.0
+}
+
+/// Whether a factor changes nothing; then it is no part of the scenario's identity.
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands in references"
+)]
+fn is_one(factor: &f64) -> bool {
+    *factor == 1.0
+}
+
 impl Plan {
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
     /// hexadecimal digits.
@@ -50,6 +77,16 @@ impl Plan {
             .map(|byte| format!("{byte:02x}"))
             .collect()
     }
+}
+
+/// For fields that are written only where they say something, so that plans without them keep their
+/// hash.
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Retries of one operation; every attempt is counted.
@@ -81,6 +118,35 @@ pub struct KeysetPlan {
     /// Whether existing objects are written again during the run, so that their size and version
     /// cannot be known in advance.
     pub overwritten: bool,
+    /// How keys are made of indices.
+    #[serde(default, skip_serializing_if = "KeyNaming::is_index")]
+    pub naming: KeyNaming,
+    /// Whether the objects are those of an earlier run, which is named when the run begins; they
+    /// are only read.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub existing: bool,
+}
+
+/// How keys are made of object indices.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyNaming {
+    /// The index in decimal: neighbours in time are neighbours in the order of names.
+    #[default]
+    Index,
+    /// Ten hexadecimal digits of a hash of the index before it: names are spread evenly over the
+    /// whole range.
+    Hashed,
+}
+
+impl KeyNaming {
+    /// Whether names are plain indices.
+    #[must_use]
+    pub fn is_index(&self) -> bool {
+        *self == Self::Index
+    }
 }
 
 /// How sizes are assigned to the objects of a key set.
@@ -110,6 +176,30 @@ pub struct PhasePlan {
     pub steady_state: bool,
     /// Stop before the time limit when the result is precise enough.
     pub stop: Option<StopRule>,
+    /// What is recorded beside the figures that every phase has, and what the phase must reach.
+    #[serde(default, skip_serializing_if = "Accounting::is_default")]
+    pub accounting: Accounting,
+}
+
+/// What a phase records beside the figures that every phase has, and what it must reach.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Accounting {
+    /// Whether the work of each closed-loop worker is summed separately, for throughput as streams
+    /// see it (scenarios.md section 10).
+    pub streams: bool,
+    /// Lower bounds of the size classes after the first, ascending, bytes: latencies are recorded
+    /// for each class of sizes too. Empty for no classes.
+    pub size_classes: Vec<u64>,
+    /// Largest share of failed operations with which the phase passes; `None` for any.
+    pub max_failed: Option<f64>,
+}
+
+impl Accounting {
+    /// Whether nothing beyond the usual figures is asked for.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a phase is for.
@@ -181,6 +271,37 @@ pub enum ModelPlan {
         /// Most operations in flight, over all agents; reaching it marks the run semi-open.
         max_in_flight: u32,
     },
+    /// Jobs of several stages arrive; a stage begins when the one before it has ended.
+    Jobs(JobsPlan),
+    /// The requests of a recorded trace.
+    Replay(ReplayPlan),
+}
+
+impl ModelPlan {
+    /// Most operations in flight, over all agents, where arrivals do not wait for the store; `None`
+    /// for closed loops.
+    #[must_use]
+    pub fn open_cap(&self) -> Option<u32> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { max_in_flight, .. } => Some(*max_in_flight),
+            Self::Jobs(jobs) => jobs.is_open().then_some(jobs.max_in_flight),
+            Self::Replay(replay) => {
+                (replay.timing != ReplayTiming::Asap).then_some(replay.max_in_flight)
+            }
+        }
+    }
+
+    /// Most sessions, over all agents.
+    #[must_use]
+    pub const fn max_sessions(&self) -> u32 {
+        match self {
+            Self::Closed { workers, .. } => *workers,
+            Self::Open { max_in_flight, .. } => *max_in_flight,
+            Self::Jobs(jobs) => jobs.max_in_flight,
+            Self::Replay(replay) => replay.max_in_flight,
+        }
+    }
 }
 
 /// Pauses between operations of a closed loop.
@@ -251,6 +372,9 @@ pub enum ArrivalLaw {
         max: u32,
         /// The batch is spread uniformly over this time, nanoseconds; 0 = all at once.
         spread_ns: u64,
+        /// The operations of a batch are due this far apart, nanoseconds; 0 = not paced.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        gap_ns: u64,
     },
     /// Rate changing linearly, Poisson arrivals of that intensity.
     Ramp {
@@ -336,6 +460,9 @@ pub enum KeyLaw {
     Latest {
         /// Exponent.
         theta: f64,
+        /// This many of the newest objects are left out, since they may still be under way.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        lag: u64,
     },
     /// A share of the objects receives a share of the operations, uniform inside each part.
     Hotspot {
@@ -428,7 +555,7 @@ pub enum SizeKind {
         /// Whether sizes are whole units (else U{0..unit-1} is subtracted).
         align: bool,
     },
-    /// unit · k, P(k) ~ (v + k)^-s, k = 0..=n.
+    /// offset + unit · k, P(k) ~ (v + k)^-s, k = 0..=n.
     ZipfMandelbrot {
         /// Largest k.
         n: u64,
@@ -438,6 +565,9 @@ pub enum SizeKind {
         v: f64,
         /// Bytes per rank.
         unit: u64,
+        /// Bytes added to every size.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        offset: u64,
     },
     /// F(x) = (1-(L/x)^a)/(1-(L/H)^a).
     BoundedPareto {
@@ -452,6 +582,13 @@ pub enum SizeKind {
     Mixture {
         /// Weight and law of each part.
         parts: Vec<(f64, SizeKind)>,
+    },
+    /// Sizes of the chunks that files of a law are cut into: whole chunks and a rest.
+    Chunked {
+        /// The law of the files.
+        files: Box<SizeKind>,
+        /// Bytes of a whole chunk.
+        chunk: u64,
     },
     /// Weighted sizes: each entry is one size in bytes and its weight.
     Histogram {

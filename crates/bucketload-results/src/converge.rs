@@ -55,7 +55,7 @@ impl Convergence {
     /// The state of `phase` before its first interval; `None` when it has no stopping rule.
     #[must_use]
     pub fn new(phase: &PhasePlan) -> Option<Self> {
-        let open = |model: &ModelPlan| matches!(model, ModelPlan::Open { .. });
+        let open = |model: &ModelPlan| model.open_cap().is_some();
         phase.stop.map(|rule| Self {
             rule,
             open_loop: phase.works.iter().any(|work| open(&work.model)),
@@ -127,7 +127,7 @@ impl Convergence {
 #[cfg(test)]
 mod tests {
     use bucketload_core::op::OpClass;
-    use bucketload_core::plan::{GapLaw, Limits, PhaseKind, StopRule, WorkPlan};
+    use bucketload_core::plan::{Accounting, GapLaw, Limits, PhaseKind, StopRule, WorkPlan};
     use bucketload_core::tally::{Gauges, Tally};
 
     use super::*;
@@ -151,6 +151,7 @@ mod tests {
                 half_width,
                 quantile,
             }),
+            accounting: Accounting::default(),
         }
     }
 

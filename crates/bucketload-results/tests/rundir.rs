@@ -63,7 +63,12 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
     )
         .prop_map(move |(ops, connects, (a, b, c))| {
             let mut tally = Tally::new();
+            for class in [OpClass::Get, OpClass::Put] {
+                tally.size_cells(0, class, &[1, 1 << 20, 1 << 39]);
+            }
             ops.iter().for_each(|op| tally.record(op));
+            // Empty classes are not written.
+            tally.sizes.retain(|cell| cell.ok > 0);
             for (dns_ns, tcp_ns, tls_ns) in connects {
                 tally.record_connect(ConnectTimes {
                     dns_ns,
@@ -71,6 +76,14 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
                     tls_ns,
                 });
             }
+            for op in ops.iter().take(9) {
+                let span = tally.span_mut(0, (op.bytes % 3) as u16);
+                span.makespan.record(op.done_ns);
+                span.failed += op.bytes % 2;
+            }
+            tally.jobs.begun = a / 5;
+            tally.replay.shed = b / 7;
+            tally.shaped.record(b);
             (
                 tally.offered,
                 tally.offered_bytes,
@@ -85,6 +98,7 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
                 tally,
                 gauges: Gauges {
                     in_flight: a,
+                    jobs: b,
                     machine_total_ns: b,
                     wall_offset_ns: c,
                     ..Gauges::default()

@@ -21,16 +21,53 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             return refuse(format!("phase `{}` has no work to do", phase.name));
         }
         let limits = phase.limits;
-        if load && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
+        // These end by themselves.
+        let finite = |model: &ModelPlan| match model {
+            ModelPlan::Jobs(jobs) => jobs.limit > 0,
+            ModelPlan::Replay(_) => true,
+            ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
+        };
+        let ends = phase.works.iter().all(|work| finite(&work.model));
+        if load && !ends && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
             return refuse(format!(
                 "phase `{}` has no limit and would never end; set a time, operation or byte limit",
                 phase.name
             ));
         }
         for work in &phase.works {
-            if let ModelPlan::Open { max_in_flight, .. } = work.model
-                && max_in_flight < options.share.of
-            {
+            if let ModelPlan::Replay(replay) = &work.model {
+                if options.trace.is_none() {
+                    return refuse(format!(
+                        "work `{}` replays a trace, but none is given",
+                        work.name
+                    ));
+                }
+                if replay
+                    .timing
+                    .speed()
+                    .is_some_and(|speed| !(speed.is_finite() && speed > 0.0))
+                {
+                    return refuse(format!(
+                        "work `{}` replays at a speed that is not above 0",
+                        work.name
+                    ));
+                }
+                if plan.verify {
+                    return refuse(
+                        "what a replay reads cannot be verified: the trace may overwrite objects"
+                            .to_owned(),
+                    );
+                }
+                if limits.ops > 0 {
+                    return refuse(format!(
+                        "phase `{}` limits the operations of a replay; limit the trace instead",
+                        phase.name
+                    ));
+                }
+            }
+            let open = !matches!(work.model, ModelPlan::Closed { .. });
+            let max_in_flight = work.model.max_sessions();
+            if open && max_in_flight < options.share.of {
                 return refuse(format!(
                     "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
                      agent needs at least one",
@@ -81,11 +118,36 @@ pub(crate) fn check_capabilities(
     })
 }
 
+/// Refuses plans that read the objects of an earlier run without one being named, and those that
+/// would do anything else to them.
+pub(crate) fn check_existing(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    let existing = plan.keysets.iter().any(|set| set.existing);
+    if existing != options.data.is_some() {
+        let message = if existing {
+            "the plan reads the objects of an earlier run, but none is named"
+        } else {
+            "an earlier run is named, but the plan does not read existing objects"
+        };
+        return Err(RunError::Options(message.to_owned()));
+    }
+    let entries = plan.phases.iter().flat_map(|phase| &phase.works);
+    let changes = entries
+        .flat_map(|work| &work.mix)
+        .find(|entry| !entry.class.only_reads());
+    match changes {
+        Some(entry) if existing => Err(RunError::Options(format!(
+            "`{}` would change the objects of an earlier run, which are only read",
+            entry.class
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses plans whose laws cannot be generated from.
 pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     for (phase, phase_plan) in plan.phases.iter().enumerate() {
         for work in 0..phase_plan.works.len() {
-            Source::new(plan, phase, work, &options.prefix)?;
+            Source::new(plan, phase, work, options, 1)?;
         }
     }
     Ok(())
@@ -93,10 +155,7 @@ pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), 
 
 /// Sessions that the plan's largest phase may open in this process.
 pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
-    let sessions = |model: &ModelPlan| match model {
-        ModelPlan::Closed { workers, .. } => u64::from(*workers),
-        ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
-    };
+    let sessions = |model: &ModelPlan| u64::from(model.max_sessions());
     let of_phase = plan
         .phases
         .iter()

@@ -10,7 +10,7 @@
 //!     load thread 0 …              load thread N: pinned, a runtime of its own, nothing shared
 //!          │
 //!      Shard: slots (deadlines) · recorder (tally) · keeper (intervals, timeouts, limits)
-//!          ├─ open work: Baton (schedule, idle workers, waits) + OpenWork tasks
+//!          ├─ open work: Baton (feed, idle workers, waits) + OpenWork tasks
 //!          └─ closed work: labour tasks, ThinkTimer
 //!                   └── both ──▶ perform: render, execute, retry, record
 //! ```
@@ -28,9 +28,12 @@ mod clock;
 mod closed;
 mod collect;
 mod error;
+mod feed;
 mod files;
 mod keeper;
+mod lot;
 mod machine;
+mod names;
 mod open;
 mod options;
 mod own;
@@ -44,6 +47,7 @@ mod slots;
 mod source;
 mod startup;
 mod stop;
+mod streams;
 mod think;
 mod thread;
 mod timer;
@@ -55,7 +59,7 @@ pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
 pub use collect::PhaseTotals;
 pub use error::RunError;
-pub use options::{Cores, Pacing, RunOptions, Share, StopHook};
+pub use options::{Cores, DataOf, Pacing, RunOptions, Share, StopHook};
 pub use own::{MARKER, Marker, read_marker};
 pub use phase::PhaseSummary;
 pub use run::{RunEnd, discard, run};

@@ -1,9 +1,11 @@
 //! What a caller decides about a run beside its plan: target names, threads, pacing, permissions.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::tally::Interval;
+use bucketload_core::trace::TraceSource;
 
 use crate::error::RunError;
 
@@ -42,6 +44,15 @@ pub struct Share {
     pub of: u32,
 }
 
+/// An earlier run that left its objects in the bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataOf {
+    /// Its identifier, which the ownership marker must carry.
+    pub run_id: String,
+    /// Its key prefix.
+    pub prefix: String,
+}
+
 /// Decides after each interval whether a phase with a stopping rule has converged.
 pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
 
@@ -73,6 +84,12 @@ pub struct RunOptions {
     /// different names
     /// ([`bucketload_core::generate::ops::OpGen::of_generation`]).
     pub generation: u32,
+    /// The earlier run whose objects the plan reads, where it says that they exist.
+    pub data: Option<DataOf>,
+    /// Number of the arrival schedule. 0 is that of the plan's seed; others are independent of it and
+    /// of each other, while the operations stay the same: repeated trials then differ by chance as
+    /// much as the arrivals of real users do.
+    pub schedule: u32,
     /// Whether a bucket that does not exist is created.
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
@@ -81,6 +98,8 @@ pub struct RunOptions {
     pub failures_per_kind: u32,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
+    /// The trace that the plan replays, if it replays one.
+    pub trace: Option<Arc<dyn TraceSource>>,
 }
 
 impl Default for RunOptions {
@@ -97,10 +116,13 @@ impl Default for RunOptions {
             share: Share { index: 0, of: 1 },
             phases: None,
             generation: 0,
+            data: None,
+            schedule: 0,
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
             converged: None,
+            trace: None,
         }
     }
 }
@@ -117,6 +139,7 @@ impl std::fmt::Debug for RunOptions {
             .field("share", &self.share)
             .field("phases", &self.phases)
             .field("generation", &self.generation)
+            .field("schedule", &self.schedule)
             .finish_non_exhaustive()
     }
 }
@@ -156,6 +179,11 @@ impl RunOptions {
         self.phases
             .as_ref()
             .is_none_or(|only| only.contains(&index))
+    }
+
+    /// Prefix of the names that operations render: the earlier run's where its objects are read.
+    pub(crate) fn names_prefix(&self) -> &str {
+        self.data.as_ref().map_or(&self.prefix, |data| &data.prefix)
     }
 
     pub(crate) fn interval_ns(&self) -> u64 {

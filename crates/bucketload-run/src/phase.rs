@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,12 +10,13 @@ use bucketload_core::driver::Driver;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhaseKind, Plan};
-use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
 
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
+use crate::feed::Reader;
 use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
@@ -23,6 +24,7 @@ use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
+use crate::streams::StreamClock;
 use crate::thread::{ThreadSetup, load_thread};
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.
@@ -84,6 +86,13 @@ pub(crate) fn run_phase<D: Driver>(
         Ok(summary) => (summary.at_ns, summary.end, summary.drained_ns),
         Err(_) => (now, PhaseEnd::Aborted, now),
     };
+    if !load.streams.is_empty() {
+        load.streams.sort_by_key(|s| (s.work, s.worker));
+        sink.event(&Event::Streams {
+            phase: number,
+            streams: std::mem::take(&mut load.streams),
+        });
+    }
     sink.event(&Event::PhaseEnded {
         phase: number,
         at_ns,
@@ -95,6 +104,9 @@ pub(crate) fn run_phase<D: Driver>(
 
 /// The running threads of a phase.
 struct Load {
+    shared: Arc<Shared>,
+    /// Threads that read traces.
+    readers: Vec<JoinHandle<()>>,
     threads: Vec<JoinHandle<()>>,
     commands: watch::Sender<Command>,
     messages: std::sync::mpsc::Receiver<Message>,
@@ -102,6 +114,8 @@ struct Load {
     done: Vec<Option<Done>>,
     /// Threads that were seen to have ended without being done.
     ended: Vec<bool>,
+    /// What each stream did, where the phase asks for it.
+    streams: Vec<StreamSum>,
 }
 
 impl Load {
@@ -112,14 +126,13 @@ impl Load {
     ) -> Result<Self, RunError> {
         let options = context.options;
         let threads = context.layout.len();
-        let prefix = &options.prefix;
         let works = context.plan.phases[phase].works.len();
         let shared = Arc::new(Shared {
             plan: Arc::clone(&context.plan),
             phase,
             sources: (0..works)
                 .map(|work| {
-                    Source::new(&context.plan, phase, work, prefix)
+                    Source::new(&context.plan, phase, work, options, threads)
                         .map(|source| source.of_generation(&context.plan, options.generation))
                 })
                 .collect::<Result<_, _>>()?,
@@ -131,6 +144,7 @@ impl Load {
             failures: Arc::clone(&context.failures),
             bytes: AtomicU64::new(0),
             tickets: AtomicU64::new(0),
+            streams: StreamClock::of(&context.plan.phases[phase]),
         });
         // Room for every tally that can exist and every failure that is reported in full, so that
         // a load thread never finds the channel full.
@@ -163,7 +177,10 @@ impl Load {
             handles.push(handle);
         }
         let number = u16::try_from(phase).unwrap_or(u16::MAX);
+        let readers = read_traces(&shared, options, &to_collector)?;
         Ok(Self {
+            shared,
+            readers,
             threads: handles,
             commands,
             messages,
@@ -175,6 +192,7 @@ impl Load {
             ),
             done: vec![None; threads],
             ended: vec![false; threads],
+            streams: Vec::new(),
         })
     }
 
@@ -196,6 +214,7 @@ impl Load {
                 Ok(Message::Ready) => ready += 1,
                 Ok(Message::Failed(error)) => return Err(error),
                 Ok(Message::Failure(event)) => sink.event(&event),
+                Ok(Message::Streams(mut streams)) => self.streams.append(&mut streams),
                 Ok(Message::Tally {
                     thread,
                     index,
@@ -331,8 +350,45 @@ impl Load {
                 });
             }
         }
+        let replays = self.shared.sources.iter().filter_map(|s| s.replay());
+        for queue in replays.flat_map(|(_, queues)| queues).flatten() {
+            queue.close();
+        }
+        for reader in self.readers.drain(..) {
+            if let Err(panic) = reader.join() {
+                let message = format!("reading the trace: {}", panic_text(&*panic));
+                outcome = outcome.and(Err(RunError::Panicked { thread: 0, message }));
+            }
+        }
         outcome
     }
+}
+
+/// Starts a thread for each trace of the phase.
+fn read_traces(
+    shared: &Shared,
+    options: &RunOptions,
+    to_collector: &SyncSender<Message>,
+) -> Result<Vec<JoinHandle<()>>, RunError> {
+    let mut readers = Vec::new();
+    for source in &shared.sources {
+        let (Some((plan, queues)), Some(trace)) = (source.replay(), &options.trace) else {
+            continue;
+        };
+        let reader = Reader::new(plan, source.mix(), queues.to_vec());
+        let (trace, to_collector) = (Arc::clone(trace), to_collector.clone());
+        let handle = std::thread::Builder::new()
+            .name("trace".to_owned())
+            .spawn(move || {
+                if let Err(error) = reader.run(&*trace) {
+                    // A closed channel means that the collector has given up already.
+                    let _ = to_collector.send(Message::Failed(RunError::Trace(error)));
+                }
+            })
+            .map_err(RunError::Thread)?;
+        readers.push(handle);
+    }
+    Ok(readers)
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

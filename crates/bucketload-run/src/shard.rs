@@ -26,11 +26,13 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
+use crate::error::RunError;
 use crate::options::{Pacing, Share};
-use crate::recorder::{Done, Message, Recorder};
+use crate::recorder::{Done, Level, Message, Recorder};
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
+use crate::streams::{StreamClock, Streams};
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
@@ -50,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) bytes: AtomicU64,
     /// Operations offered so far; counted only under an operation limit over several works.
     pub(crate) tickets: AtomicU64,
+    /// When the streams of the phase run, where they are summed separately.
+    pub(crate) streams: Option<Arc<StreamClock>>,
 }
 
 impl Shared {
@@ -78,12 +82,19 @@ pub(crate) struct Shard {
     byte_limit_hit: Cell<bool>,
     workers: Cell<u32>,
     pub(crate) startup: Startup,
+    /// Sums of each closed-loop worker, where the phase asks for them.
+    pub(crate) streams: Option<Streams>,
     main: Notify,
 }
 
 impl Shard {
     pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
+        let streams = shared
+            .streams
+            .as_ref()
+            .map(|clock| Streams::new(Arc::clone(clock), shared.threads));
         Self {
+            streams,
             shared,
             thread,
             slots: Slots::default(),
@@ -176,21 +187,38 @@ impl Shard {
     fn rotate_until(&self, now_ns: u64) {
         while now_ns >= self.recorder.boundary() {
             self.count_offered(self.recorder.boundary());
-            self.recorder.rotate(self.in_flight(), self.sessions.get());
+            self.recorder.rotate(self.level());
         }
     }
 
     /// Counts as offered every arrival due before `until_ns` that was not counted yet.
     fn count_offered(&self, until_ns: u64) {
-        let until = until_ns.min(self.cutoff_ns.get());
         for baton in self.batons() {
-            baton.count_until(until, self);
+            baton.count_until(until_ns, self);
         }
+    }
+
+    /// Ends the run because an object is absent that the trace found.
+    #[cold]
+    pub(crate) fn fail_absent(&self, op: &Op) {
+        let class = op.class;
+        self.recorder
+            .try_tell(Message::Failed(RunError::Absent { class }));
     }
 
     /// Operations due but not ended.
     pub(crate) fn in_flight(&self) -> u64 {
         self.slots.busy() + self.batons().iter().map(|b| b.backlog()).sum::<u64>()
+    }
+
+    fn level(&self) -> Level {
+        let waiting = self.batons().iter().map(|b| b.oldest_due_ns()).min();
+        Level {
+            in_flight: self.in_flight(),
+            sessions: self.sessions.get(),
+            jobs: self.batons().iter().map(|b| b.jobs()).sum(),
+            oldest_due_ns: self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX)),
+        }
     }
 
     /// Counts an operation as offered.
@@ -199,6 +227,7 @@ impl Shard {
         let mut tally = self.recorder.tally();
         tally.offered += 1;
         tally.offered_bytes += body_bytes(op);
+        tally.fine.offered(due_ns);
         drop(tally);
         self.last_due_ns.set(self.last_due_ns.get().max(due_ns));
     }
@@ -208,6 +237,9 @@ impl Shard {
     pub(crate) fn record(&self, record: &OpRecord, now_ns: u64) {
         self.tick(now_ns);
         self.recorder.tally().record(record);
+        if let Some(streams) = &self.streams {
+            streams.record(record);
+        }
         if self.shared.phase_plan().limits.bytes > 0 {
             self.shared.bytes.fetch_add(record.bytes, Ordering::Relaxed);
             self.check_bytes(now_ns);
@@ -251,7 +283,7 @@ impl Shard {
     pub(crate) fn abandon(&self, now_ns: u64) {
         self.close(now_ns);
         self.tick(now_ns);
-        self.count_offered(self.cutoff_ns.get());
+        self.count_offered(now_ns);
         for baton in self.batons() {
             self.recorder.tally().capped += baton.capped_backlog();
             baton.finish();
@@ -282,8 +314,9 @@ impl Shard {
                 && now_ns >= self.cutoff_ns.get(),
             byte_limit: self.byte_limit_hit.get(),
         };
+        let streams = self.streams.as_ref().map(Streams::take);
         self.recorder
-            .finish(self.in_flight(), self.sessions.get(), done);
+            .finish(self.level(), streams.unwrap_or_default(), done);
     }
 }
 

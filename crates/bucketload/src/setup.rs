@@ -24,6 +24,20 @@ pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failur
     Ok(format!("{}-{random}", started.unix_timestamp()))
 }
 
+/// The directory for results unless another is asked for: below `bucketload-runs`, the name and the
+/// start in UTC, such as `online-service-20260131T235959Z`.
+pub(crate) fn default_directory(name: &str, started: time::OffsetDateTime) -> PathBuf {
+    let utc = started.to_offset(time::UtcOffset::UTC);
+    let (year, month, day) = utc.to_calendar_date();
+    let (hour, minute, second) = utc.to_hms();
+    let month = u8::from(month);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name = name.replace(|c| !plain(c), "-");
+    Path::new("bucketload-runs").join(format!(
+        "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
+    ))
+}
+
 /// `named`, or with a number when that exists already: two runs in one second.
 pub(crate) fn unused(named: PathBuf) -> PathBuf {
     let mut out = named.clone();
@@ -85,7 +99,7 @@ pub(crate) fn manifest(
     connection: &Connection,
     options: &RunOptions,
 ) -> Result<Manifest, Failure> {
-    let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), resolved.plan.clone());
+    let mut manifest = manifest_of(run_id, &resolved.plan, file.text(), connection, options)?;
     // The note begins with the scale, which results show by themselves.
     let scale_note = resolved
         .notes
@@ -94,6 +108,21 @@ pub(crate) fn manifest(
     manifest.scale_note = scale_note
         .map(|(_, note)| note.to_owned())
         .unwrap_or_default();
+    Ok(manifest)
+}
+
+/// The manifest of a run of `plan`, written by the user as `source` (TOML; empty for a replay).
+///
+/// # Errors
+/// When the cores asked for are not usable.
+pub(crate) fn manifest_of(
+    run_id: &str,
+    plan: &Plan,
+    source: &str,
+    connection: &Connection,
+    options: &RunOptions,
+) -> Result<Manifest, Failure> {
+    let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), plan.clone());
     manifest.target = connection.describe();
     manifest.client = ClientFacts {
         threads: options
@@ -104,7 +133,7 @@ pub(crate) fn manifest(
     };
     manifest.host = HostFacts::collect();
     manifest.command_line = std::env::args().collect();
-    manifest.workload_source = file.text().to_owned();
+    manifest.workload_source = source.to_owned();
     Ok(manifest)
 }
 

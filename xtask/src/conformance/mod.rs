@@ -3,16 +3,27 @@
 //! `servers/`; what cannot be had fails the run.
 
 mod browser;
+mod capacity;
 mod clients;
+mod compare;
+mod delays;
+mod replay;
 mod servers;
+mod traces;
 mod truth;
 
 use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 10] = [
     ("truth", truth::stall),
+    ("replay", replay::instants),
+    ("traces", traces::constant_memory),
+    ("backlog", truth::backlog),
+    ("compare", compare::words),
+    ("delays", delays::all),
+    ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

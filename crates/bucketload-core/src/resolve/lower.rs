@@ -7,7 +7,8 @@ use super::{ResolveContext, layers::RESERVED_PHASES};
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 use crate::plan::{
-    GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, WorkPlan,
+    Accounting, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
+    WorkPlan,
 };
 use crate::spec::node::Node;
 use crate::spec::{Errors, NotFound, WorkloadSpec};
@@ -17,6 +18,8 @@ pub(super) struct Lower<'a> {
     pub(super) root: &'a Node,
     pub(super) errors: Errors,
     pub(super) notes: Vec<String>,
+    /// Factor on all sizes.
+    pub(super) size_scale: f64,
 }
 
 impl Lower<'_> {
@@ -61,6 +64,8 @@ impl Lower<'_> {
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);
+        self.check_job_keysets(&runs);
+        let fitted = self.fit_jobs(spec, &mut keysets, &mut runs, context.memory_budget);
 
         let phase = |name: &str, kind: PhaseKind| PhasePlan {
             name: name.to_owned(),
@@ -69,6 +74,7 @@ impl Lower<'_> {
             limits: Limits::default(),
             steady_state: false,
             stop: None,
+            accounting: Accounting::default(),
         };
         let mut phases = vec![phase("init", PhaseKind::Init)];
         phases.extend(self.prepare_phases(spec, &keysets, timeout_ns));
@@ -79,8 +85,10 @@ impl Lower<'_> {
         let plan = Plan {
             workload: spec.name.clone().unwrap_or_else(|| file_stem(file)),
             profile: profile.to_owned(),
+            compat: spec.compat.clone().unwrap_or_default(),
             seed: spec.seed.unwrap_or(defaults::SEED),
             scale,
+            size_scale: self.size_scale * fitted,
             payload: spec.payload.map_or(PayloadKind::Random, |p| p.0),
             verify,
             timeout_ns,
@@ -131,7 +139,7 @@ impl Lower<'_> {
         let prepared: Vec<_> = keysets
             .iter()
             .enumerate()
-            .filter(|(_, keyset)| keyset.prepare && keyset.plan.count > 0)
+            .filter(|(_, keyset)| keyset.is_prepared())
             .collect();
         let single = prepared.len() == 1;
         let phase = |(index, keyset): (usize, &Keyset)| {
@@ -173,6 +181,7 @@ impl Lower<'_> {
                 },
                 steady_state: false,
                 stop: None,
+                accounting: Accounting::default(),
             }
         };
         prepared.into_iter().map(phase).collect()

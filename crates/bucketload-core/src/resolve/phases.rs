@@ -4,13 +4,19 @@ use super::defaults;
 use super::keysets::Keyset;
 use super::layers::RESERVED_PHASES;
 use super::lower::Lower;
+use super::sizes;
 use crate::op::OpClass;
 use crate::plan::{
-    ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, StopRule,
-    WorkPlan,
+    Accounting, ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
+    StopRule, WorkPlan,
 };
 use crate::spec::law::ArrivalSpec;
-use crate::spec::{PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
+use crate::spec::{ModelName, PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
+
+/// Most closed-loop workers whose work is summed separately.
+const MAX_STREAMS: u64 = 4096;
+/// Most bounds of size classes.
+const MAX_SIZE_CLASSES: usize = 7;
 
 /// A phase that measures, with the place of each of its mix entries in the workload.
 pub(super) struct RunPhase {
@@ -42,13 +48,22 @@ impl RunPhase {
         entry.unwrap_or_else(|| self.work_path(work).to_owned())
     }
 
-    /// The mix entries of all works, each with its path.
+    /// The mix entries of all works but those made of jobs, each with its path.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&MixEntry, &str)> {
         self.plan
             .works
             .iter()
             .zip(&self.paths)
+            .filter(|(work, _)| !matches!(work.model, ModelPlan::Jobs(_)))
             .flat_map(|(work, (_, paths))| work.mix.iter().zip(paths.iter().map(String::as_str)))
+    }
+}
+
+/// Most jobs of a work; 0 for no limit and for other models.
+const fn job_limit(work: &WorkPlan) -> u64 {
+    match &work.model {
+        ModelPlan::Jobs(jobs) => jobs.limit,
+        _ => 0,
     }
 }
 
@@ -136,21 +151,51 @@ impl Lower<'_> {
         };
         let (mut plans, mut paths) = (Vec::new(), Vec::new());
         for (name, path, work) in works {
-            let model = self.model(&path, work);
-            let (mix, entry_paths) = self.mix(&path, work, keysets);
+            let (model, mix, entry_paths) = match work.model {
+                Some(ModelName::Jobs) => self.jobs(&path, work, keysets),
+                None => {
+                    if work.jobs.is_some() {
+                        let message = "`jobs` describes jobs, but the work is not made of them";
+                        let remedy = "add model = \"jobs\"";
+                        self.error(&format!("{path}.jobs"), message, remedy);
+                    }
+                    let model = self.model(&path, work);
+                    let (mix, entry_paths) = self.mix(&path, work, keysets);
+                    (model, mix, entry_paths)
+                }
+            };
             plans.push(WorkPlan { name, model, mix });
             paths.push((path, entry_paths));
         }
         let once = deletes_once(&plans);
+        let has_jobs = plans
+            .iter()
+            .any(|work| matches!(work.model, ModelPlan::Jobs(_)));
+        let ends = once || has_jobs && plans.iter().all(|work| job_limit(work) > 0);
+        let mut limits = self.limits(&path, &spec.limits, timeout_ns, ends);
+        if has_jobs {
+            if spec.limits.ops.is_some() {
+                self.error(
+                    &format!("{path}.ops"),
+                    "a limit of operations would break off jobs in the middle",
+                    "limit `duration`, or the number of jobs by jobs.limit",
+                );
+            }
+            if spec.limits.drain.is_none() {
+                limits.drain_ns = limits.drain_ns.max(defaults::JOBS_DRAIN_NS);
+            }
+        }
+        let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
             limited_by_objects: once && spec.limits.ops.is_none(),
             plan: PhasePlan {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,
                 works: plans,
-                limits: self.limits(&path, &spec.limits, timeout_ns, once),
+                limits,
                 steady_state: spec.limits.steady_state.unwrap_or(true),
                 stop: self.stop_rule(&path, &spec.limits),
+                accounting,
             },
             paths,
         }
@@ -185,6 +230,48 @@ impl Lower<'_> {
             );
         }
         limits
+    }
+
+    /// What is recorded beside the usual figures.
+    fn accounting(&mut self, path: &str, spec: &PhaseLimits, works: &[WorkPlan]) -> Accounting {
+        let streams = spec.streams.unwrap_or(false);
+        let workers = works.iter().map(|work| match work.model {
+            ModelPlan::Closed { workers, .. } => u64::from(workers),
+            _ => u64::MAX,
+        });
+        let workers = workers.fold(0, u64::saturating_add);
+        if streams && workers > MAX_STREAMS {
+            self.error(
+                &format!("{path}.streams"),
+                "streams are the workers of closed loops, at most 4096 of them",
+                "use `workers`, or leave `streams` out",
+            );
+        }
+        let size_classes: Vec<u64> = spec
+            .size_classes
+            .iter()
+            .flatten()
+            .map(|size| sizes::bytes(size.0, self.size_scale))
+            .collect();
+        if !size_classes.is_sorted_by(|a, b| a < b) || size_classes.first() == Some(&0) {
+            self.error(
+                &format!("{path}.size-classes"),
+                "the lower bounds of size classes must ascend from above 0",
+                "write it such as [\"1B\", \"10MiB\"] for empty, small and large objects",
+            );
+        }
+        if size_classes.len() > MAX_SIZE_CLASSES {
+            self.error(
+                &format!("{path}.size-classes"),
+                format!("{} bounds are too many", size_classes.len()),
+                "at most 7 bounds, for 8 classes: each class has histograms of its own",
+            );
+        }
+        Accounting {
+            streams,
+            size_classes,
+            max_failed: spec.max_failed.map(|share| share.0),
+        }
     }
 
     fn stop_rule(&mut self, path: &str, spec: &PhaseLimits) -> Option<StopRule> {
@@ -281,7 +368,7 @@ impl Lower<'_> {
     }
 
     /// The arrival process with its rate, which `rate` may supply or replace.
-    fn arrival(&mut self, path: &str, work: &WorkSpec) -> ArrivalLaw {
+    pub(super) fn arrival(&mut self, path: &str, work: &WorkSpec) -> ArrivalLaw {
         let poisson = || ArrivalSpec {
             law: ArrivalLaw::Poisson { rate: 0.0 },
         };

@@ -5,7 +5,7 @@ use super::dryrun::DryRun;
 use super::keysets::Keyset;
 use super::lower::Lower;
 use crate::generate::sizes::SizeSampler;
-use crate::plan::{KeyLaw, MixEntry, Plan};
+use crate::plan::{KeyLaw, MixEntry, ModelPlan, Plan};
 use crate::spec::units::format_size;
 use crate::spec::{ScaleSpec, WorkloadSpec};
 
@@ -23,7 +23,7 @@ pub(super) fn apply(
     budget: Option<u64>,
 ) -> f64 {
     let (mut scaled, mut fixed) = (0.0, 0.0);
-    for keyset in keysets.iter().filter(|k| k.plan.count > 0) {
+    for keyset in keysets.iter().filter(|k| k.plan.count > 0 && k.occupies()) {
         let size = match SizeSampler::new(&keyset.plan.size) {
             Ok(sampler) => sampler.mean(),
             Err(error) => {
@@ -56,7 +56,8 @@ pub(super) fn apply(
         _ => 1.0,
     };
     let mut changes = Vec::new();
-    for keyset in keysets.iter_mut().filter(|k| k.scaled && k.plan.count > 0) {
+    let scalable = |k: &&mut Keyset| k.scaled && k.plan.count > 0 && k.occupies();
+    for keyset in keysets.iter_mut().filter(scalable) {
         let whole = keyset.plan.count;
         keyset.plan.count = ((whole as f64 * scale).round() as u64).max(1);
         if keyset.plan.count != whole {
@@ -98,6 +99,8 @@ impl Lower<'_> {
             .phases
             .iter()
             .flat_map(|phase| &phase.works)
+            // Jobs delete what they write; what they keep is said where their sizes are fitted.
+            .filter(|work| !matches!(work.model, ModelPlan::Jobs(_)))
             .any(|work| {
                 let writes_fresh =
                     |entry: &MixEntry| entry.class.writes_body() && entry.keys == KeyLaw::Fresh;

@@ -13,6 +13,9 @@ macro_rules! builtin {
 /// Name and text of every built-in workload, in the order of lists.
 pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "online-service",
+    "big-data-analysis",
+    "file-backup",
+    "hotspot",
     "put",
     "get",
     "mixed",
@@ -21,6 +24,12 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "head",
     "delete",
     "multipart",
+    "one-byte",
+    "single-stream",
+    "multi-stream",
+    "bulk-delete",
+    "redownload",
+    "cold-read",
     "smoke",
 ];
 

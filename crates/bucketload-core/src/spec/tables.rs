@@ -7,12 +7,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use super::decode::{Cx, Decode, Fields, spec_table};
+use super::jobs::{FactorSpec, JobsSpec, ModelName};
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
 use super::node::{Node, Value};
 use super::quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
 use crate::op::OpClass;
-use crate::plan::SizeAssign;
+use crate::plan::{KeyNaming, SizeAssign};
 
 spec_table! {
     /// A workload: what is done to a store, as a user writes it.
@@ -23,6 +24,9 @@ spec_table! {
         pub description: Option<String>,
         /// The profile that applies unless another one is chosen on the command line.
         pub profile: Option<String>,
+        /// Name of another benchmark whose published procedure the workload reproduces, such as
+        /// "ostorebench". Results are labelled with it and never compared with others.
+        pub compat: Option<String>,
         /// Named variants: each is merged into the workload when it is chosen.
         pub profiles: Option<Named<WorkloadSpec>>,
         /// Seed of every random stream; the same seed gives the same operations. 1 unless given.
@@ -30,6 +34,9 @@ spec_table! {
         /// Factor on the object counts of key sets, or "auto" (the default): 1, or what fits into
         /// the memory of the embedded target.
         pub scale: Option<ScaleSpec>,
+        /// Factor on all sizes, such as "2^-10"; 1 unless given. It is part of the scenario's
+        /// identity: results with different factors are not comparable.
+        pub size_scale: Option<FactorSpec>,
         /// Content of objects; "random" unless given.
         pub payload: Option<PayloadSpec>,
         /// Whether every byte read is compared with what was written; false unless given.
@@ -96,12 +103,22 @@ spec_table! {
         pub prepare: Option<bool>,
         /// Prepare objects as multipart uploads with parts of this size.
         pub part_size: Option<ByteSize>,
+        /// Whether the objects are those of an earlier run, named on the command line with
+        /// --objects-of; they are only read. False unless given.
+        pub existing: Option<bool>,
+        /// How keys are made: "index" (the default: neighbours in time are neighbours by name) or
+        /// "hashed" (ten hexadecimal digits of a hash come first).
+        pub naming: Option<KeyNaming>,
     }
 }
 
 spec_table! {
     /// A stream of operations: when they are due and what they do.
     pub struct WorkSpec {
+        /// "jobs" for works made of jobs; the other models follow from the fields below.
+        pub model: Option<ModelName>,
+        /// What jobs consist of, for the model "jobs".
+        pub jobs: Option<JobsSpec>,
         /// Closed loop: number of workers, each performing one operation after the other.
         pub workers: Option<u32>,
         /// Closed loop: pause of a worker between operations; none unless given.
@@ -181,6 +198,14 @@ spec_table! {
         pub steady_state: Option<bool>,
         /// Stop early when the result is precise enough.
         pub stop: Option<StopSpec>,
+        /// Closed loops: whether the work of each worker is summed separately, for throughput as
+        /// streams see it; false unless given.
+        pub streams: Option<bool>,
+        /// Report latencies by size class too: the lower bounds of the classes after the first,
+        /// ascending, such as ["1B", "10MiB"] for empty, small and large objects.
+        pub size_classes: Option<Vec<ByteSize>>,
+        /// Largest share of failed operations with which the phase passes; any unless given.
+        pub max_failed: Option<Share>,
         /// Several concurrent streams of operations, by name. A phase with only one has its
         /// fields itself.
         pub works: Option<Named<WorkSpec>>,
@@ -346,6 +371,12 @@ impl Decode for SizeAssign {
                 ("low-discrepancy", Self::LowDiscrepancy),
             ],
         )
+    }
+}
+
+impl Decode for KeyNaming {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        cx.choice(node, &[("index", Self::Index), ("hashed", Self::Hashed)])
     }
 }
 

@@ -11,12 +11,14 @@
 //! the histograms of a long run do not fit into memory at once. Series are folded (`fold`), so
 //! memory does not grow with the length of the run.
 
+mod accounting;
 mod bins;
 mod client;
 pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
+mod model;
 mod realised;
 mod scan;
 mod throughput;
@@ -27,9 +29,9 @@ use std::path::Path;
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
-use bucketload_core::sink::{Calibration, Event};
+use bucketload_core::sink::{Calibration, Event, StreamSum};
 use bucketload_core::stats::batch::{Estimate, estimate};
-use bucketload_core::tally::Cell;
+use bucketload_core::tally::{Cell, Tally};
 
 use self::bins::Counts;
 use self::gather::{ClassGather, PhaseGather};
@@ -51,6 +53,16 @@ const SERIES_POINTS: usize = 2000;
 /// When the directory is no run directory or a file cannot be read. Torn and damaged parts are no
 /// error: they are listed in [`RunResult::damage`].
 pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
+    examine(dir).map(|(result, _)| result)
+}
+
+/// As [`analyze()`], with everything that was recorded from the start of each phase's window to the
+/// end of its drain, by the phase's index in the plan: for percentiles and objectives that a result does
+/// not contain.
+///
+/// # Errors
+/// As [`analyze()`].
+pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsError> {
     let run = RunDir::open(dir)?;
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
@@ -86,16 +98,22 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         ));
     }
     let missing: Vec<String> = missing(manifest, &phases);
-    Ok(RunResult {
+    let mut run = header::header(manifest);
+    run.popularity = accounting::popularity(&phases);
+    let result = RunResult {
         schema: SCHEMA,
-        run: header::header(manifest),
+        run,
         verdict: judge::overall(&phases, &missing, &damage, manifest.status),
         phases,
         calibration: told.calibration,
         warnings: told.warnings,
         failures: told.failures,
         damage,
-    })
+    };
+    let tallies = gathered
+        .into_iter()
+        .map(|(index, phase)| (index, phase.tally));
+    Ok((result, tallies.collect()))
 }
 
 /// Measuring phases of the plan that left no intervals.
@@ -121,6 +139,7 @@ struct Told {
     calibrations: BTreeMap<u16, Calibration>,
     warnings: Vec<String>,
     failures: Vec<FailureExample>,
+    streams: BTreeMap<u16, Vec<StreamSum>>,
 }
 
 impl Told {
@@ -144,6 +163,9 @@ impl Told {
                 }
                 Event::Calibrated(calibration) => told.calibration = Some(calibration),
                 Event::Warning { message } => told.warnings.push(message),
+                Event::Streams { phase, streams } => {
+                    told.streams.entry(phase).or_default().extend(streams);
+                }
                 Event::Failure {
                     phase,
                     class,
@@ -254,7 +276,7 @@ fn phase(
         window: found.window,
         totals: scan.totals,
         rates,
-        classes: classes(plan, gathered),
+        classes: classes(manifest, plan, gathered),
         lag: Latency::of(&tally.lag),
         late: Latency::of(&tally.late),
         dispatch: Latency::of(&tally.dispatch),
@@ -265,6 +287,15 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
+        replay: model::replay(plan, scan, tally),
+        backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
+        streams: told
+            .streams
+            .get(&index)
+            .and_then(|sums| accounting::streams(sums)),
+        size_classes: accounting::size_classes(plan, tally),
+        gates: accounting::gates(plan, &scan.totals),
         verdict,
         realised,
     }
@@ -311,7 +342,7 @@ fn rates(bins: &[Counts]) -> Rates {
     }
 }
 
-fn classes(plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
+fn classes(manifest: &Manifest, plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
     gathered
         .classes
         .iter()
@@ -324,12 +355,18 @@ fn classes(plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
                     &empty
                 }
             };
-            class_result(plan, *key, cell, class)
+            class_result(manifest, plan, *key, cell, class)
         })
         .collect()
 }
 
-fn class_result(plan: &PhasePlan, key: ClassKey, cell: &Cell, class: &ClassGather) -> ClassResult {
+fn class_result(
+    manifest: &Manifest,
+    plan: &PhasePlan,
+    key: ClassKey,
+    cell: &Cell,
+    class: &ClassGather,
+) -> ClassResult {
     let mut errors: Vec<ErrorCount> = ErrorKind::ALL
         .into_iter()
         .map(|kind| ErrorCount {
@@ -359,6 +396,10 @@ fn class_result(plan: &PhasePlan, key: ClassKey, cell: &Cell, class: &ClassGathe
         service: Latency::of(&cell.service),
         ttfb: Latency::of(&cell.ttfb),
         failed_response: Latency::of(&cell.failed_response),
+        bandwidth: plan
+            .works
+            .get(usize::from(key.0))
+            .and_then(|work| accounting::bandwidth(&manifest.plan.keysets, work, cell)),
         response_cdf: Cdf::of(&cell.response),
         service_cdf: Cdf::of(&cell.service),
         over_time: class.over_time.clone(),
@@ -385,9 +426,11 @@ fn series(scan: &PhaseScan) -> Series {
             .push(bin.per_s(bin.offered_bytes));
         series.bytes_per_s.push(bin.per_s(bin.bytes));
         series.in_flight.push(bin.mean_in_flight());
+        series.backlog_s.push(bin.backlog_ns as f64 / 1e9);
         series
             .sessions
             .push(bin.sessions as f64 / bin.intervals.max(1) as f64);
+        series.jobs.push(bin.mean_jobs());
         series.machine_busy.push(if bin.total_ns == 0 {
             0.0
         } else {

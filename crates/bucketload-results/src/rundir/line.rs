@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
-use bucketload_core::tally::{Cell, Gauges, Interval, Tally};
+use bucketload_core::tally::{Cell, Gauges, Interval, JobCounts, ReplayCounts, SizeCell, Tally};
 use serde::{Deserialize, Serialize};
 
 /// Exact figures of a histogram, whose buckets stand in the histogram log.
@@ -39,9 +39,12 @@ pub(crate) enum Metric {
     Lag,
     Late,
     Dispatch,
+    Blocked,
+    Shaped,
     ConnectTcp,
     ConnectTls,
     ConnectDns,
+    Makespan,
 }
 
 impl Metric {
@@ -52,11 +55,15 @@ impl Metric {
         Self::Ttfb,
         Self::FailedResponse,
     ];
+    /// Metrics of a size cell.
+    pub(crate) const OF_SIZE: [Self; 2] = [Self::Response, Self::Service];
     /// Metrics of a whole tally.
-    pub(crate) const OF_TALLY: [Self; 6] = [
+    pub(crate) const OF_TALLY: [Self; 8] = [
         Self::Lag,
         Self::Late,
         Self::Dispatch,
+        Self::Blocked,
+        Self::Shaped,
         Self::ConnectTcp,
         Self::ConnectTls,
         Self::ConnectDns,
@@ -71,6 +78,9 @@ impl Metric {
             Self::Lag => "lag",
             Self::Late => "late",
             Self::Dispatch => "dispatch",
+            Self::Blocked => "blocked",
+            Self::Shaped => "shaped",
+            Self::Makespan => "makespan",
             Self::ConnectTcp => "connect-tcp",
             Self::ConnectTls => "connect-tls",
             Self::ConnectDns => "connect-dns",
@@ -81,6 +91,7 @@ impl Metric {
         Self::OF_CELL
             .into_iter()
             .chain(Self::OF_TALLY)
+            .chain([Self::Makespan])
             .find(|metric| metric.name() == name)
     }
 
@@ -107,10 +118,32 @@ impl Metric {
             Self::Lag => &mut tally.lag,
             Self::Late => &mut tally.late,
             Self::Dispatch => &mut tally.dispatch,
+            Self::Blocked => &mut tally.blocked,
+            Self::Shaped => &mut tally.shaped,
             Self::ConnectTcp => &mut tally.connect_tcp,
             Self::ConnectTls => &mut tally.connect_tls,
             Self::ConnectDns => &mut tally.connect_dns,
             other => unreachable!("{} is no metric of a tally", other.name()),
+        }
+    }
+
+    /// The histogram of a metric of size cells.
+    ///
+    /// # Panics
+    /// For another metric.
+    pub(crate) fn of_size_mut(self, cell: &mut SizeCell) -> &mut Histogram {
+        match self {
+            Self::Response => &mut cell.response,
+            Self::Service => &mut cell.service,
+            other => unreachable!("{} is no metric of a size cell", other.name()),
+        }
+    }
+
+    pub(crate) fn of_size(self, cell: &SizeCell) -> &Histogram {
+        match self {
+            Self::Response => &cell.response,
+            Self::Service => &cell.service,
+            other => unreachable!("{} is no metric of a size cell", other.name()),
         }
     }
 
@@ -129,6 +162,8 @@ impl Metric {
             Self::Lag => &tally.lag,
             Self::Late => &tally.late,
             Self::Dispatch => &tally.dispatch,
+            Self::Blocked => &tally.blocked,
+            Self::Shaped => &tally.shaped,
             Self::ConnectTcp => &tally.connect_tcp,
             Self::ConnectTls => &tally.connect_tls,
             Self::ConnectDns => &tally.connect_dns,
@@ -153,6 +188,42 @@ pub(crate) struct CellLine {
     pub(crate) exact: BTreeMap<Metric, Exact>,
 }
 
+/// Makespans of a part of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpanLine {
+    pub(crate) work: u16,
+    pub(crate) part: u16,
+    #[serde(default)]
+    pub(crate) failed: u64,
+    pub(crate) exact: Exact,
+}
+
+/// Whether counts are all 0: then they are not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Sums of squares of the counts at a hundredth and a tenth of the interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FineLine {
+    /// Length of the shorter bins, nanoseconds.
+    pub(crate) bin_ns: u64,
+    pub(crate) offered: [u64; 2],
+    pub(crate) completed: [u64; 2],
+}
+
+/// Counters of the successes of one size class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SizeLine {
+    pub(crate) work: u16,
+    pub(crate) class: OpClass,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) ok: u64,
+    pub(crate) bytes: u64,
+    pub(crate) exact: BTreeMap<Metric, Exact>,
+}
+
 /// One interval without its buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IntervalLine {
@@ -166,7 +237,17 @@ pub(crate) struct IntervalLine {
     pub(crate) connects: u64,
     pub(crate) capped: u64,
     pub(crate) cells: Vec<CellLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) spans: Vec<SpanLine>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) jobs: JobCounts,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) replay: ReplayCounts,
     pub(crate) exact: BTreeMap<Metric, Exact>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fine: Option<FineLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sizes: Vec<SizeLine>,
     pub(crate) gauges: Gauges,
     /// Where the histograms stand in the phase's log: first byte and number of bytes.
     pub(crate) hist: (u64, u64),
@@ -186,9 +267,45 @@ impl IntervalLine {
             connects: tally.connects,
             capped: tally.capped,
             cells: tally.cells.iter().map(cell_line).collect(),
+            spans: tally
+                .spans
+                .iter()
+                .filter_map(|span| {
+                    Some(SpanLine {
+                        work: span.work,
+                        part: span.part,
+                        failed: span.failed,
+                        exact: Exact::of(&span.makespan)?,
+                    })
+                })
+                .collect(),
+            jobs: tally.jobs,
+            replay: tally.replay,
             exact: Metric::OF_TALLY
                 .into_iter()
                 .filter_map(|m| Some((m, Exact::of(m.of_tally(tally))?)))
+                .collect(),
+            fine: (tally.fine.bin_ns() > 0).then(|| FineLine {
+                bin_ns: tally.fine.bin_ns(),
+                offered: tally.fine.offered_squares(),
+                completed: tally.fine.completed_squares(),
+            }),
+            sizes: tally
+                .sizes
+                .iter()
+                .filter(|cell| cell.ok > 0)
+                .map(|cell| SizeLine {
+                    work: cell.work,
+                    class: cell.class,
+                    from: cell.from,
+                    to: cell.to,
+                    ok: cell.ok,
+                    bytes: cell.bytes,
+                    exact: Metric::OF_SIZE
+                        .into_iter()
+                        .filter_map(|m| Some((m, Exact::of(m.of_size(cell))?)))
+                        .collect(),
+                })
                 .collect(),
             gauges: interval.gauges,
             hist,
@@ -233,6 +350,11 @@ impl IntervalLine {
         tally.issued = self.issued;
         tally.connects = self.connects;
         tally.capped = self.capped;
+        tally.jobs = self.jobs;
+        tally.replay = self.replay;
+        for line in &self.spans {
+            tally.span_mut(line.work, line.part).failed = line.failed;
+        }
         for line in &self.cells {
             let cell = tally.cell_mut(line.work, line.class);
             cell.ok = line.ok;
@@ -241,6 +363,11 @@ impl IntervalLine {
             for (kind, n) in &line.failed {
                 cell.failed[*kind as usize] = *n;
             }
+        }
+        for line in &self.sizes {
+            let cell = tally.size_cell_mut(line.work, line.class, line.from, line.to);
+            cell.ok = line.ok;
+            cell.bytes = line.bytes;
         }
     }
 }

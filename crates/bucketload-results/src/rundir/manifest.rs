@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bucketload_core::driver::DriverFacts;
+use bucketload_core::generate::fingerprint::schedule_hash;
 use bucketload_core::plan::Plan;
 use bucketload_core::verdict::{Verdict, Word};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,15 @@ impl From<&Verdict> for VerdictSummary {
     }
 }
 
+/// The trace that a replay reads, for readers and for programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceInput {
+    /// What it is and what was made of it: name and text of each fact.
+    pub facts: Vec<(String, String)>,
+    /// The summary of its preparation.
+    pub summary: serde_json::Value,
+}
+
 /// Everything about a run that is not measured. Never holds secrets: [`Manifest::redact`] is
 /// applied before anything is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,10 +88,20 @@ pub struct Manifest {
     pub ended_unix_ns: u64,
     /// Identity of what is measured ([`Plan::scenario_hash`]).
     pub scenario_hash: String,
+    /// Fingerprint of the first operations offered ([`schedule_hash`]); empty in directories of
+    /// versions that did not record it.
+    #[serde(default)]
+    pub schedule_hash: String,
     /// Seed of every random stream.
     pub seed: u64,
     /// Why the data set has its size, for readers; empty when it is as the workload states.
     pub scale_note: String,
+    /// What only the user knows of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
+    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    #[serde(default)]
+    pub data_note: String,
     /// The target, as URL or path.
     pub target: String,
     /// How the driver talks to it.
@@ -94,6 +114,9 @@ pub struct Manifest {
     pub command_line: Vec<String>,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
     /// The resolved plan.
     pub plan: Plan,
 }
@@ -112,8 +135,12 @@ impl Manifest {
             started_unix_ns: 0,
             ended_unix_ns: 0,
             scenario_hash: plan.scenario_hash(),
+            // A plan that cannot be generated from is refused before it runs.
+            schedule_hash: schedule_hash(&plan).unwrap_or_default(),
             seed: plan.seed,
             scale_note: String::new(),
+            facts: Vec::new(),
+            data_note: String::new(),
             target: String::new(),
             driver: DriverFacts::default(),
             client: ClientFacts {
@@ -124,6 +151,7 @@ impl Manifest {
             host: HostFacts::default(),
             command_line: Vec::new(),
             workload_source: String::new(),
+            trace: None,
             plan,
         }
     }
@@ -137,7 +165,7 @@ impl Manifest {
         for endpoint in &mut self.driver.endpoints {
             *endpoint = redact::text(endpoint);
         }
-        for (name, value) in &mut self.driver.settings {
+        for (name, value) in self.driver.settings.iter_mut().chain(&mut self.facts) {
             *value = if redact::is_secret_name(name) {
                 redact::MASK.to_owned()
             } else {

@@ -145,6 +145,31 @@ impl RunDirSink {
                 );
             }
         }
+        for span in &interval.tally.spans {
+            let name = Metric::Makespan.name();
+            self.encoder.line(
+                &mut self.buffer,
+                format_args!("{phase}/{}/part-{}/{name}", span.work, span.part),
+                start,
+                end,
+                &span.makespan,
+            );
+        }
+        for cell in interval.tally.sizes.iter().filter(|cell| cell.ok > 0) {
+            for metric in Metric::OF_SIZE {
+                // The class is followed by the range of sizes, which no other owner has.
+                let owner = format_args!(
+                    "{phase}/{}/{}@{}-{}/{}",
+                    cell.work,
+                    cell.class,
+                    cell.from,
+                    cell.to,
+                    metric.name()
+                );
+                let of = metric.of_size(cell);
+                self.encoder.line(&mut self.buffer, owner, start, end, of);
+            }
+        }
         for metric in Metric::OF_TALLY {
             self.encoder.line(
                 &mut self.buffer,

@@ -1,12 +1,13 @@
 //! `bucketload run`.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetArgs;
-use super::values::{CoreList, listen_address};
+use super::values::{CoreList, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
@@ -37,14 +38,30 @@ pub(crate) struct RunArgs {
     pub(crate) workload_args: WorkloadArgs,
 
     #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
+/// Objects of an earlier run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct DataArgs {
+    /// Run directory of an earlier run with --keep whose objects are read (workload cold-read)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) objects_of: Option<PathBuf>,
+
+    /// Least age of these objects; 72h unless given
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "objects_of")]
+    pub(crate) min_age: Option<Duration>,
+}
+
 /// How the load is made, and what the run may do to the target.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct LoadArgs {
     /// Print what would happen and do nothing
@@ -98,6 +115,11 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
+    /// What the result should say about the target, such as durability=3-copies or deployment=a; may
+    /// be repeated
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
+    pub(crate) facts: Vec<(String, String)>,
+
     /// Serve live metrics for Prometheus at this address; PORT alone means loopback
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub(crate) prometheus: Option<SocketAddr>,
@@ -124,23 +146,7 @@ impl OutputArgs {
         if let Some(out) = &self.out {
             return out.clone();
         }
-        let utc = started.to_offset(time::UtcOffset::UTC);
-        let (year, month, day) = utc.to_calendar_date();
-        let (hour, minute, second) = utc.to_hms();
-        let month = u8::from(month);
-        let name: String = workload
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                    c
-                } else {
-                    '-'
-                }
-            })
-            .collect();
-        Path::new("bucketload-runs").join(format!(
-            "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
-        ))
+        crate::setup::default_directory(workload, started)
     }
 }
 

@@ -1,12 +1,64 @@
 //! Values of flags that are not part of a workload.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use bucketload_core::spec::units;
 
 /// Reads a size such as `512MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
+}
+
+/// Reads a fact such as `durability=3-copies`.
+pub(crate) fn fact(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(format!(
+            "`{text}` is not a fact; write NAME=VALUE such as durability=3-copies"
+        )),
+    }
+}
+
+/// Reads a duration such as `30s` or `72h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let ns = units::parse_duration(text).map_err(|invalid| invalid.to_string())?;
+    Ok(Duration::from_nanos(ns))
+}
+
+/// Reads a margin such as `5%`: above 0 and below 100 %.
+pub(crate) fn margin(text: &str) -> Result<f64, String> {
+    let share = units::parse_share(text).map_err(|invalid| invalid.to_string())?;
+    if share > 0.0 && share < 1.0 {
+        Ok(share)
+    } else {
+        Err(format!("`{text}` is no margin; write one such as 5%"))
+    }
+}
+
+/// Splits flags in one argument into words, with quotes as in a shell.
+pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err(format!("a quote is not closed in `{text}`"));
+    }
+    words.extend(word);
+    Ok(words)
 }
 
 /// Reads an address to listen on: `HOST:PORT`, or `PORT` or `:PORT` on loopback. The host is an IP
@@ -72,7 +124,20 @@ impl CoreList {
 
 #[cfg(test)]
 mod tests {
-    use super::{CoreList, listen_address, size};
+    use super::{CoreList, fact, listen_address, size};
+
+    #[test]
+    fn facts_have_a_name_and_a_value() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(fact("a=b=c"), Ok(pair("a", "b=c")));
+        assert_eq!(
+            fact(" durability = 3 copies"),
+            Ok(pair("durability", "3 copies"))
+        );
+        for text in ["", "a", "a=", "=b", " = "] {
+            assert!(fact(text).unwrap_err().contains("NAME=VALUE"), "{text}");
+        }
+    }
 
     #[test]
     fn addresses_are_on_loopback_unless_told() {
