@@ -156,20 +156,30 @@ impl Shape {
     #[inline]
     fn fits(&self, head: &[u8]) -> bool {
         let (chunks, rest) = head.as_chunks();
-        let mut last = [0; STEP];
-        last[..rest.len()].copy_from_slice(rest);
-        let shape = self.bytes.iter().zip(&self.free);
-        let heads = chunks.iter().chain((!rest.is_empty()).then_some(&last));
-        let mut bad = [0; STEP];
-        for (new, (old, free)) in heads.zip(shape) {
-            for i in 0..STEP {
-                let other = new[i] ^ old[i];
-                let no_value = if in_value(new[i]) { 0 } else { 0xff };
-                bad[i] |= (other & !free[i]) | (no_value & free[i]);
+        let mut steps = self.bytes.iter().zip(&self.free);
+        for (new, (old, free)) in chunks.iter().zip(&mut steps) {
+            if differs(new, old, free) {
+                return false;
             }
         }
-        bad.iter().fold(0, |all, b| all | b) == 0
+        let mut last = [0; STEP];
+        last[..rest.len()].copy_from_slice(rest);
+        let fits = |(old, free)| !differs(&last, old, free);
+        rest.is_empty() || steps.next().is_some_and(fits)
     }
+}
+
+/// Whether a byte is neither the old one nor, where any value is free, part of a value.
+#[inline]
+fn differs(new: &[u8; STEP], old: &[u8; STEP], free: &[u8; STEP]) -> bool {
+    // Without an early end, so that the compiler can use vectors.
+    let mut bad = 0;
+    for i in 0..STEP {
+        let other = new[i] ^ old[i];
+        let no_value = if in_value(new[i]) { 0 } else { 0xff };
+        bad |= (other & !free[i]) | (no_value & free[i]);
+    }
+    bad != 0
 }
 
 #[cfg(test)]
