@@ -87,6 +87,10 @@ pub(crate) struct Ended {
 }
 
 /// The operations of one open work on one thread.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one per work and thread, and the usual variant is the large one"
+)]
 pub(crate) enum Feed {
     Fixed(Fixed),
     Jobs(Box<Jobs>),
