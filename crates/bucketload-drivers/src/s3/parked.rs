@@ -16,7 +16,15 @@ const BLOCK: usize = 4096;
 
 /// Room for a future.
 #[repr(align(16))]
-struct Block([MaybeUninit<u8>; BLOCK]);
+struct Block {
+    _room: [MaybeUninit<u8>; BLOCK],
+}
+
+impl Block {
+    const NEW: Self = Self {
+        _room: [MaybeUninit::uninit(); BLOCK],
+    };
+}
 
 thread_local! {
     static FREE: RefCell<Vec<Box<Block>>> = const { RefCell::new(Vec::new()) };
@@ -33,7 +41,7 @@ pub(crate) fn park<F: Future>(future: F) -> Parked<F> {
         assert!(size_of::<F>() <= BLOCK && align_of::<F>() <= align_of::<Block>());
     }
     let block = FREE.with_borrow_mut(Vec::pop);
-    let block = block.unwrap_or_else(|| Box::new(Block([MaybeUninit::uninit(); BLOCK])));
+    let block = block.unwrap_or_else(|| Box::new(Block::NEW));
     let future_at = NonNull::from(Box::leak(block)).cast::<F>();
     // SAFETY: the block is exclusively ours, and large and aligned enough by the assertion above.
     unsafe { future_at.write(future) };

@@ -191,7 +191,8 @@ impl HeadWriter {
                 let (signature, ranges) = signer.sign(frame, parts);
                 let canonical = signer.canonical();
                 push_target(out, &canonical[ranges.path], parts.query);
-                if parts.headers.is_empty() && !(self.virtual_host && !parts.bucket.is_empty()) {
+                let bucket_in_host = self.virtual_host && !parts.bucket.is_empty();
+                if parts.headers.is_empty() && !bucket_in_host {
                     if self.plain.payload != parts.payload {
                         let names = &canonical[ranges.names];
                         self.plain.render(&self.middle, names, parts);

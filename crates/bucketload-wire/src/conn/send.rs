@@ -85,8 +85,8 @@ impl Conn {
         if !head.is_empty() {
             self.awaiting = true;
         }
-        let unsent = self.send_at_once(Window::new(head, len, piece))?;
-        if let Some(window) = unsent
+        let mut unsent = self.send_at_once(Window::new(head, len, piece))?;
+        if let Some(window) = &mut unsent
             && let SendEnd::Answered { sent } = self.send_rest(window, watch).await?
         {
             return Ok(SendEnd::Answered { sent });
@@ -128,7 +128,7 @@ impl Conn {
 
     async fn send_rest<P: AsRef<[u8]>, F: FnMut(u64) -> P>(
         &mut self,
-        mut window: Window<'_, P, F>,
+        window: &mut Window<'_, P, F>,
         watch: bool,
     ) -> Result<SendEnd, Error> {
         let mut turn = Turn::default();

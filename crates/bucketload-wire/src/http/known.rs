@@ -19,10 +19,11 @@ use super::wide::in_value;
 
 /// Shapes kept per thread.
 const SHAPES: usize = 4;
-/// Longer heads are not kept, in bytes.
-const MAX_LEN: usize = 1024;
 /// Bytes compared together.
 const STEP: usize = 32;
+/// Longer heads are not kept, in bytes.
+const MAX_LEN: usize = 1024;
+const STEPS: usize = MAX_LEN / STEP;
 /// Where no shape ever fits, one head in so many is kept.
 const PATIENCE: u32 = 256;
 
@@ -42,19 +43,21 @@ pub(super) fn learn(head: &[u8], scanned: &Scanned) {
 }
 
 struct Known {
-    shapes: [Option<Box<Shape>>; SHAPES],
+    shapes: [Shape; SHAPES],
+    /// Shapes in use, from the front.
+    used: usize,
     /// The place to use next.
     next: usize,
     /// Heads that were not recalled.
     misses: u32,
 }
 
-/// A head, padded to a multiple of [`STEP`].
+/// A head, padded to a multiple of [`STEP`]. Nothing is allocated: shapes come and go at any time.
 struct Shape {
     len: usize,
-    bytes: Vec<[u8; STEP]>,
+    bytes: [[u8; STEP]; STEPS],
     /// 0xff where a head that fits may differ.
-    free: Vec<[u8; STEP]>,
+    free: [[u8; STEP]; STEPS],
     /// Where the digits of `Content-Length` stand; empty without it.
     digits: Range<usize>,
     said: Scanned,
@@ -62,48 +65,54 @@ struct Shape {
 
 impl Known {
     const NEW: Self = Self {
-        shapes: [const { None }; SHAPES],
+        shapes: [const { Shape::NEW }; SHAPES],
+        used: 0,
         next: 0,
         misses: 0,
     };
 
     #[inline]
     fn recall(&mut self, bytes: &[u8]) -> Option<Scanned> {
-        for at in 0..SHAPES {
-            let Some(shape) = &self.shapes[at] else {
-                return None;
-            };
-            if let Some(said) = shape.read(bytes) {
-                // What is seen often moves to the front.
-                self.shapes.swap(at, at.saturating_sub(1));
-                return Some(said);
-            }
-        }
-        None
+        self.shapes[..self.used]
+            .iter()
+            .find_map(|shape| shape.read(bytes))
     }
 
     #[cold]
     fn learn(&mut self, head: &[u8], scanned: &Scanned) {
         self.misses = self.misses.wrapping_add(1);
-        if (self.misses.is_power_of_two() || self.misses.is_multiple_of(PATIENCE))
-            && let Some(shape) = Shape::of(head, scanned)
-        {
-            self.shapes[self.next] = Some(Box::new(shape));
+        let due = self.misses.is_power_of_two() || self.misses.is_multiple_of(PATIENCE);
+        if due && self.shapes[self.next].take_after(head, scanned).is_some() {
             self.next = (self.next + 1) % SHAPES;
+            self.used = (self.used + 1).min(SHAPES);
         }
     }
 }
 
 impl Shape {
-    fn of(head: &[u8], scanned: &Scanned) -> Option<Self> {
+    const NEW: Self = Self {
+        len: 0,
+        bytes: [[0; STEP]; STEPS],
+        free: [[0; STEP]; STEPS],
+        digits: 0..0,
+        said: Scanned::NONE,
+    };
+
+    /// Becomes the shape of `head`; `None`, and no shape of anything, if it cannot.
+    fn take_after(&mut self, head: &[u8], scanned: &Scanned) -> Option<()> {
         let &Scanned { len, fields, .. } = scanned;
+        self.len = 0;
         let head = head.get(..len).filter(|_| len <= MAX_LEN)?;
         // The position of a range changes from answer to answer.
         if fields.ranges > 0 || fields.lengths > 1 {
             return None;
         }
-        let mut free = vec![0; len];
-        let mut digits = 0..0;
+        let bytes = self.bytes.as_flattened_mut();
+        bytes.fill(0);
+        bytes[..len].copy_from_slice(head);
+        let free = self.free.as_flattened_mut();
+        free.fill(0);
+        self.digits = 0..0;
         let mut at = 0;
         for line in head.split_inclusive(|&b| b == b'\n') {
             if let Some(colon) = line.iter().position(|&b| b == b':')
@@ -113,8 +122,9 @@ impl Shape {
                 if name.eq_ignore_ascii_case(b"content-length") {
                     let is_digit = |b: &u8| b.is_ascii_digit();
                     let from = value.start + head[value.clone()].iter().position(is_digit)?;
-                    digits = from..from + head[from..].iter().position(|b| !is_digit(b))?;
-                    free[digits.clone()].fill(0xff);
+                    let end = from + head[from..].iter().position(|b| !is_digit(b))?;
+                    free[from..end].fill(0xff);
+                    self.digits = from..end;
                 } else if !["connection", "transfer-encoding"]
                     .iter()
                     .any(|n| name.eq_ignore_ascii_case(n.as_bytes()))
@@ -124,24 +134,15 @@ impl Shape {
             }
             at += line.len();
         }
-        let padded = |bytes: &[u8]| {
-            let mut bytes = bytes.to_vec();
-            bytes.resize(len.next_multiple_of(STEP), 0);
-            bytes.as_chunks().0.to_vec()
-        };
-        Some(Self {
-            len,
-            bytes: padded(head),
-            free: padded(&free),
-            digits,
-            said: *scanned,
-        })
+        self.said = *scanned;
+        self.len = len;
+        Some(())
     }
 
     #[inline]
     fn read(&self, bytes: &[u8]) -> Option<Scanned> {
         let head = bytes.get(..self.len)?;
-        // Ends most comparisons with another shape.
+        // Ends most comparisons with another shape, and any with none.
         if !head.ends_with(b"\r\n\r\n") || !self.fits(head) {
             return None;
         }
@@ -155,20 +156,30 @@ impl Shape {
     #[inline]
     fn fits(&self, head: &[u8]) -> bool {
         let (chunks, rest) = head.as_chunks();
-        let mut last = [0; STEP];
-        last[..rest.len()].copy_from_slice(rest);
-        let shape = self.bytes.iter().zip(&self.free);
-        let heads = chunks.iter().chain((!rest.is_empty()).then_some(&last));
-        let mut bad = [0; STEP];
-        for (new, (old, free)) in heads.zip(shape) {
-            for i in 0..STEP {
-                let other = new[i] ^ old[i];
-                let no_value = if in_value(new[i]) { 0 } else { 0xff };
-                bad[i] |= (other & !free[i]) | (no_value & free[i]);
+        let mut steps = self.bytes.iter().zip(&self.free);
+        for (new, (old, free)) in chunks.iter().zip(&mut steps) {
+            if differs(new, old, free) {
+                return false;
             }
         }
-        bad.iter().fold(0, |all, b| all | b) == 0
+        let mut last = [0; STEP];
+        last[..rest.len()].copy_from_slice(rest);
+        let fits = |(old, free)| !differs(&last, old, free);
+        rest.is_empty() || steps.next().is_some_and(fits)
     }
+}
+
+/// Whether a byte is neither the old one nor, where any value is free, part of a value.
+#[inline]
+fn differs(new: &[u8; STEP], old: &[u8; STEP], free: &[u8; STEP]) -> bool {
+    // Without an early end, so that the compiler can use vectors.
+    let mut bad = 0;
+    for i in 0..STEP {
+        let other = new[i] ^ old[i];
+        let no_value = if in_value(new[i]) { 0 } else { 0xff };
+        bad |= (other & !free[i]) | (no_value & free[i]);
+    }
+    bad != 0
 }
 
 #[cfg(test)]

@@ -91,6 +91,14 @@ struct Framing {
 }
 
 impl Framing {
+    /// What follows from no field.
+    const NONE: Self = Self {
+        length: None,
+        chunked: false,
+        close: false,
+        keep_alive: false,
+    };
+
     /// Takes one header field into account.
     #[inline]
     fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), HttpError> {

@@ -21,8 +21,22 @@ pub(super) struct Scanned {
     pub(super) fields: Fields,
 }
 
+impl Scanned {
+    /// Nothing.
+    pub(super) const NONE: Self = Self {
+        status: 0,
+        len: 0,
+        framing: Framing::NONE,
+        range_start: None,
+        fields: Fields {
+            lengths: 0,
+            ranges: 0,
+        },
+    };
+}
+
 /// How often fields occurred.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fields {
     /// `Content-Length`.
     pub(super) lengths: u8,
@@ -53,10 +67,7 @@ pub(super) fn scan(bytes: &[u8]) -> Option<Scanned> {
     };
     let mut out = Scanned {
         status,
-        len: 0,
-        framing: Framing::default(),
-        range_start: None,
-        fields: Fields::default(),
+        ..Scanned::NONE
     };
     for _ in 0..=MAX_HEADERS {
         let name = at;

@@ -15,7 +15,7 @@ pub(super) const fn in_name(byte: u8) -> bool {
 /// Whether a byte can stand in a value: anything but control characters. (A tab can, but it is left
 /// to the caller.)
 pub(super) const fn in_value(byte: u8) -> bool {
-    byte >= 0x20 && byte != 0x7f
+    (byte >= 0x20) & (byte != 0x7f)
 }
 
 /// Position of the first byte that is not [`in_name`]; [`WIDTH`] when there is none.
