@@ -7,17 +7,23 @@
 //! [`driver`] (the traits storage adapters implement) → [`record`] and [`tally`] (per-thread
 //! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth).
 
+pub mod anatomy;
 pub mod driver;
+pub mod endpoint;
 pub mod error;
 pub mod generate;
 pub mod histogram;
 pub mod op;
+pub mod oplog;
 pub mod payload;
 pub mod plan;
+pub mod probe;
 pub mod record;
 pub mod resolve;
 pub mod sink;
+pub mod slowest;
 pub mod spec;
 pub mod stats;
 pub mod tally;
+pub mod trail;
 pub mod verdict;

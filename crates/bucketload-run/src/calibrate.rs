@@ -194,6 +194,7 @@ fn drive<N: Driver>(
     let options = RunOptions {
         interval: INTERVAL,
         converged: None,
+        op_log: None,
         run_id: String::new(),
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),

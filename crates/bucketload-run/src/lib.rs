@@ -41,6 +41,7 @@ mod run;
 mod session;
 mod shard;
 mod slots;
+mod slow;
 mod source;
 mod startup;
 mod stop;

@@ -99,8 +99,12 @@ pub(crate) async fn perform<S: Session>(
     let mut begun_ns = taken.taken_ns;
     let mut attempts = 1;
     shard.slots.begin(slot);
-    let (outcome, done_ns, now, bytes, connect_ns) = loop {
+    let (outcome, done_ns, now, bytes, connect) = loop {
         worker.probe.reset();
+        let kept_from_ns = shard.recorder.kept_from_ns();
+        worker
+            .probe
+            .want_ids_from(taken.due_ns.saturating_add(kept_from_ns));
         shard
             .slots
             .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
@@ -127,7 +131,6 @@ pub(crate) async fn perform<S: Session>(
             tally.record_connect(times);
             tally.connects += u64::from(connects - 1);
         }
-        let connect_ns = times.dns_ns + times.tcp_ns + times.tls_ns;
         let error = match attempt {
             Attempt::Ended(Ok(completion)) => {
                 // A driver that forgets the last mark still gets an end that is not too early.
@@ -135,7 +138,7 @@ pub(crate) async fn perform<S: Session>(
                     0 => now_ns(),
                     done => done,
                 };
-                break (Outcome::Ok, done, done, completion.bytes, connect_ns);
+                break (Outcome::Ok, done, done, completion.bytes, times);
             }
             Attempt::Ended(Err(error)) => error,
             Attempt::Cut(Cut::Timeout) => OpError::new(
@@ -148,7 +151,7 @@ pub(crate) async fn perform<S: Session>(
             Attempt::Cut(Cut::Cancel) => {
                 let now = now_ns();
                 let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                break (cancelled, now, now, 0, connect_ns);
+                break (cancelled, now, now, 0, times);
             }
         };
         let now = now_ns();
@@ -168,7 +171,7 @@ pub(crate) async fn perform<S: Session>(
             {
                 let now = now_ns();
                 let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                break (cancelled, now, now, 0, connect_ns);
+                break (cancelled, now, now, 0, times);
             }
             attempts += 1;
             begun_ns = now_ns();
@@ -180,7 +183,7 @@ pub(crate) async fn perform<S: Session>(
             (_, 0) => now,
             (_, done) => done,
         };
-        break (Outcome::Failed(error.kind), done, now, 0, connect_ns);
+        break (Outcome::Failed(error.kind), done, now, 0, times);
     };
     let probe = &worker.probe;
     let started_ns = match probe.started_ns() {
@@ -188,17 +191,23 @@ pub(crate) async fn perform<S: Session>(
         0 => begun_ns,
         started => started,
     };
+    let place = worker.session.place();
     let record = OpRecord {
         seq: op.seq,
         work: taken.work,
         class: op.class,
         worker: worker.id,
-        endpoint: 0,
+        endpoint: place.endpoint,
         due_ns: taken.due_ns,
         taken_ns: taken.taken_ns,
         dispatch_ns: taken.dispatch_ns,
         started_ns,
-        held_ns: (begun_ns - taken.taken_ns) + connect_ns,
+        held_ns: (begun_ns - taken.taken_ns) + connect.total_ns(),
+        connect,
+        sent_ns: match probe.sent_ns() {
+            0 => probe.started_ns(),
+            sent => sent,
+        },
         first_byte_ns: probe.first_byte_ns(),
         done_ns,
         bytes,
@@ -209,6 +218,7 @@ pub(crate) async fn perform<S: Session>(
     shard.tick(now);
     shard.slots.end(slot);
     shard.record(&record, now);
+    shard.recorder.keep(&record, &op, place, probe);
     Performed {
         waited: waited.get(),
         now_ns: now,

@@ -21,6 +21,7 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
+use crate::slow::SlowRequests;
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
 use crate::thread::{ThreadSetup, load_thread};
@@ -99,6 +100,7 @@ struct Load {
     commands: watch::Sender<Command>,
     messages: std::sync::mpsc::Receiver<Message>,
     intervals: Intervals,
+    slowest: SlowRequests,
     done: Vec<Option<Done>>,
     /// Threads that were seen to have ended without being done.
     ended: Vec<bool>,
@@ -124,6 +126,8 @@ impl Load {
             bucket: options.bucket.clone(),
             share: options.share,
             threads,
+            endpoints: driver.facts().endpoints.len(),
+            op_log: options.op_log.clone(),
             pacing: options.pacing,
             failures: Arc::clone(&context.failures),
             bytes: AtomicU64::new(0),
@@ -161,6 +165,7 @@ impl Load {
         }
         let number = u16::try_from(phase).unwrap_or(u16::MAX);
         Ok(Self {
+            slowest: SlowRequests::new(number, shared),
             threads: handles,
             commands,
             messages,
@@ -198,7 +203,11 @@ impl Load {
                     index,
                     tally,
                     gauges,
-                }) => self.intervals.add(thread, index, tally, gauges),
+                    slow,
+                }) => {
+                    self.intervals.add(thread, index, tally, gauges);
+                    self.slowest.add(slow, sink);
+                }
                 Ok(Message::Done(done)) => {
                     self.intervals.done(done.thread);
                     self.done[done.thread] = Some(done);

@@ -13,9 +13,17 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
+use bucketload_core::driver::Place;
+use bucketload_core::endpoint::EndpointTally;
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::Op;
+use bucketload_core::oplog::Producer;
 use bucketload_core::plan::PhasePlan;
+use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::sink::Event;
+use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_core::tally::Tally;
+use bucketload_core::trail::Trail;
 
 use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
@@ -47,6 +55,8 @@ pub(crate) enum Message {
         index: u64,
         tally: Box<Tally>,
         gauges: ThreadGauges,
+        /// Operations that have become some of the thread's slowest, with their response times.
+        slow: Vec<(u64, Trail)>,
     },
     /// A failure, in full.
     Failure(Event),
@@ -69,8 +79,9 @@ pub(crate) struct Done {
 }
 
 /// A tally with a cell for everything that `phase` can record, so that recording allocates nothing.
-pub(crate) fn empty_tally(phase: &PhasePlan) -> Box<Tally> {
+pub(crate) fn empty_tally(phase: &PhasePlan, endpoints: usize) -> Box<Tally> {
     let mut tally = Box::new(Tally::new());
+    tally.endpoints = EndpointTally::all(endpoints);
     for (work, plan) in phase.works.iter().enumerate() {
         for entry in &plan.mix {
             let work = u16::try_from(work).expect("fewer than 65536 works");
@@ -94,6 +105,9 @@ pub(crate) struct Recorder {
     make: Box<dyn Fn() -> Box<Tally>>,
     /// Tallies made.
     made: Cell<usize>,
+    /// The slowest operations of the phase so far; `None` in phases that do not measure.
+    slowest: Option<RefCell<Slowest<Trail>>>,
+    op_log: Option<RefCell<Producer>>,
 }
 
 impl Recorder {
@@ -103,8 +117,12 @@ impl Recorder {
         make: Box<dyn Fn() -> Box<Tally>>,
         to_collector: SyncSender<Message>,
         spares: Receiver<Box<Tally>>,
+        keeps_slowest: bool,
+        op_log: Option<Producer>,
     ) -> Self {
         Self {
+            slowest: keeps_slowest.then(|| RefCell::new(Slowest::new(KEPT))),
+            op_log: op_log.map(RefCell::new),
             thread,
             tally: RefCell::new(make()),
             made: Cell::new(1),
@@ -134,6 +152,35 @@ impl Recorder {
         self.tally.borrow_mut()
     }
 
+    /// An operation whose response takes at least this long, nanoseconds, is kept one by one.
+    #[inline]
+    pub(crate) fn kept_from_ns(&self) -> u64 {
+        match (&self.slowest, &self.op_log) {
+            (_, Some(_)) => 0,
+            (Some(slowest), None) => slowest.borrow().threshold() + 1,
+            (None, None) => u64::MAX,
+        }
+    }
+
+    /// Keeps an operation one by one where that is wanted: all of them for the operation log, the
+    /// slowest for diagnosis.
+    #[inline]
+    pub(crate) fn keep(&self, record: &OpRecord, op: &Op, place: Place, probe: &Probe) {
+        let response_ns = record.response_ns();
+        if response_ns < self.kept_from_ns() {
+            return;
+        }
+        let trail = Trail::new(record, op, place, probe);
+        if let Some(log) = &self.op_log {
+            log.borrow_mut().push(trail);
+        }
+        if let Some(slowest) = &self.slowest
+            && record.outcome != Outcome::Failed(ErrorKind::Cancelled)
+        {
+            slowest.borrow_mut().offer(response_ns, trail);
+        }
+    }
+
     /// Delivers the current interval and begins the next one. In steady state the tally that the
     /// collector gave back is used again; a slow collector makes the thread allocate a few more,
     /// and beyond that bound the interval is delivered together with the next one.
@@ -144,13 +191,19 @@ impl Recorder {
                 (self.make)()
             })
         });
+        if let Some(log) = &self.op_log {
+            log.borrow_mut().flush();
+        }
         if let Some(spare) = spare {
             let full = self.tally.replace(spare);
             let message = self.message(full, in_flight, sessions);
-            if let Err(TrySendError::Full(Message::Tally { tally, .. })) =
+            if let Err(TrySendError::Full(Message::Tally { tally, slow, .. })) =
                 self.to_collector.try_send(message)
             {
                 // Nothing is lost: the records go with the next interval.
+                if let (Some(slowest), false) = (&self.slowest, slow.is_empty()) {
+                    slowest.borrow_mut().refresh();
+                }
                 self.tally.replace(tally);
                 self.made.set(self.made.get() - 1);
             }
@@ -175,6 +228,13 @@ impl Recorder {
         let _ = self.to_collector.try_send(message);
     }
 
+    /// Operations that have become some of the slowest since they were delivered last.
+    fn fresh(&self) -> Vec<(u64, Trail)> {
+        self.slowest
+            .as_ref()
+            .map_or_else(Vec::new, |slowest| slowest.borrow_mut().take_fresh())
+    }
+
     fn message(&self, tally: Box<Tally>, in_flight: u64, sessions: u64) -> Message {
         Message::Tally {
             thread: self.thread,
@@ -185,6 +245,7 @@ impl Recorder {
                 sessions,
                 cpu_ns: thread_cpu_ns(),
             },
+            slow: self.fresh(),
         }
     }
 }

@@ -4,11 +4,13 @@
 //! and by seeded simulation. [`dist`] supplies the reference distributions, [`moments`],
 //! [`regress`] and [`batch`] the estimates, [`mser`] and [`steady`] decide where a run has settled
 //! and whether it stays so, [`quantile`] says how far a percentile can be trusted, and
-//! [`normality`], [`bootstrap`] and [`ks`] describe distributions.
+//! [`normality`], [`bootstrap`] and [`ks`] describe distributions, and [`balance`] says how evenly load
+//! is spread over nodes.
 //!
 //! Terms: a *bin* is one interval of a run (1 s unless the run records others); a *batch* is the
 //! mean of consecutive bins.
 
+pub mod balance;
 pub mod batch;
 pub mod bootstrap;
 pub mod dist;

@@ -16,7 +16,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use bucketload_core::driver::{Completion, Session};
+use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
@@ -36,6 +36,7 @@ pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
     source: Option<IpAddr>,
     conn: Option<Conn>,
+    place: Place,
     decoder: ChunkedDecoder,
     /// Scratch of multipart uploads; without memory until the first one that needs it.
     pub(crate) hashes: Vec<(Hashes, Range<usize>)>,
@@ -44,6 +45,10 @@ pub struct S3Session {
 impl S3Session {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
         Self {
+            place: Place {
+                endpoint: u16::try_from(shared.endpoint_index()).unwrap_or(u16::MAX),
+                ..Place::default()
+            },
             shared,
             source,
             conn: None,
@@ -79,7 +84,10 @@ impl S3Session {
         }
         // On the heap: a handshake's state would otherwise be part of every session's task.
         let connecting = Box::pin(connect::connect(&self.shared, self.source, probe));
-        self.conn = Some(connecting.await?);
+        let conn = connecting.await?;
+        self.place.connection = self.shared.next_connection();
+        self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());
+        self.conn = Some(conn);
         Ok(())
     }
 
@@ -178,5 +186,9 @@ impl Session for S3Session {
             OpClass::DeleteBucket => self.remove_bucket(request.bucket, probe).await,
             OpClass::ListBuckets => self.list_buckets(probe).await,
         }
+    }
+
+    fn place(&self) -> Place {
+        self.place
     }
 }

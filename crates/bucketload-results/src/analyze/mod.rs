@@ -11,6 +11,8 @@
 //! the histograms of a long run do not fit into memory at once. Series are folded (`fold`), so
 //! memory does not grow with the length of the run.
 
+mod anatomy;
+mod balance;
 mod bins;
 mod client;
 pub(crate) mod fold;
@@ -28,6 +30,7 @@ use std::path::Path;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::{Calibration, Event};
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::{Estimate, estimate};
 use bucketload_core::tally::Cell;
 
@@ -54,6 +57,8 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     let run = RunDir::open(dir)?;
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
+    let (slowest, slow_damage) = run.slowest()?;
+    damage.absorb(slow_damage);
     let told = Told::of(events);
     let (scans, scan_damage) = scan::scan(&run, &told.marks)?;
     damage.absorb(scan_damage);
@@ -83,6 +88,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
             &gathered[&index],
             found,
             &told,
+            slowest.get(&index).map_or(&[], Vec::as_slice),
         ));
     }
     let missing: Vec<String> = missing(manifest, &phases);
@@ -202,6 +208,7 @@ fn phase(
     gathered: &PhaseGather,
     found: Found,
     told: &Told,
+    slowest: &[SlowRequest],
 ) -> PhaseResult {
     let plan = &manifest.plan.phases[usize::from(index)];
     let open_loop = window::is_open(plan);
@@ -265,6 +272,10 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        endpoints: gathered
+            .endpoints
+            .finish(&tally.endpoints, &manifest.driver.endpoints),
+        slowest: anatomy::slowest(slowest),
         verdict,
         realised,
     }
@@ -359,6 +370,7 @@ fn class_result(plan: &PhasePlan, key: ClassKey, cell: &Cell, class: &ClassGathe
         service: Latency::of(&cell.service),
         ttfb: Latency::of(&cell.ttfb),
         failed_response: Latency::of(&cell.failed_response),
+        anatomy: anatomy::parts(cell),
         response_cdf: Cdf::of(&cell.response),
         service_cdf: Cdf::of(&cell.service),
         over_time: class.over_time.clone(),

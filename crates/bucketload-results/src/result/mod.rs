@@ -6,8 +6,10 @@
 //! since the run's epoch unless they are called `unix`.
 //!
 //! [`phase`] holds the figures of one phase, [`latency`] those of one duration, [`series`] what
-//! changes over time and [`realised`] how the workload's laws came out.
+//! changes over time, [`balance`] how load was spread and [`realised`] how the workload's laws came
+//! out.
 
+pub mod balance;
 pub mod latency;
 pub mod phase;
 pub mod realised;
@@ -22,9 +24,11 @@ use serde::{Deserialize, Serialize};
 use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status};
 
+pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 pub use latency::{Cdf, Latency, Percentile};
 pub use phase::{
-    ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
+    ClassResult, ClientUse, ErrorCount, PartResult, PhaseResult, Rates, SlowestRequests,
+    SteadySeries, Totals, Window,
 };
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};

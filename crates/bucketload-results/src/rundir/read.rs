@@ -1,11 +1,13 @@
 //! Streams a run directory in bounded memory, whatever happened to the process that wrote it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use bucketload_core::op::OpClass;
 use bucketload_core::sink::Event;
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::hdr::{Decoder, split};
 use super::line::{Exact, IntervalLine, Metric};
 use super::manifest::Manifest;
-use super::{EVENTS, INTERVALS, hist_name};
+use super::{EVENTS, INTERVALS, hist_name, slow};
 use crate::error::ResultsError;
 
 /// Longest line that is read; a longer one is no line of ours.
@@ -117,6 +119,15 @@ impl RunDir {
         Ok((events, damage))
     }
 
+    /// The slowest requests of each measuring phase, slowest first, at most
+    /// [`bucketload_core::slowest::KEPT`] per phase.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A missing file has none.
+    pub fn slowest(&self) -> Result<(BTreeMap<u16, Vec<SlowRequest>>, Damage), ResultsError> {
+        slow::read(&self.path)
+    }
+
     /// The intervals, in the order in which they were written.
     ///
     /// # Errors
@@ -186,9 +197,14 @@ impl IntervalReader {
             if !wanted(metric) {
                 continue;
             }
+            let tally = &mut interval.tally;
             let histogram = match target {
-                Some((work, class)) => metric.of_cell_mut(interval.tally.cell_mut(work, class)),
-                None => metric.of_tally_mut(&mut interval.tally),
+                Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
+                Owner::Tally => metric.of_tally_mut(tally),
+                Owner::Endpoint(index) => match tally.endpoints.get_mut(index) {
+                    Some(endpoint) => endpoint.service.get_or_insert_default(),
+                    None => continue,
+                },
             };
             // Whether this succeeded shows below, where counts are compared.
             let _ = self.decoder.add(encoded, histogram);
@@ -203,6 +219,14 @@ impl IntervalReader {
         }
         for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
             self.damage.histograms += complete(metric.of_tally_mut(tally), exact);
+        }
+        if wanted(Metric::Service) {
+            for (endpoint, line) in tally.endpoints.iter_mut().zip(&line.endpoints) {
+                if let Some(exact) = &line.service {
+                    let service = endpoint.service.get_or_insert_default();
+                    self.damage.histograms += complete(service, exact);
+                }
+            }
         }
         Ok(())
     }
@@ -249,8 +273,12 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
     0
 }
 
-/// A cell by work and class, or the whole tally.
-type Owner = Option<(u16, OpClass)>;
+/// Whose a histogram is.
+enum Owner {
+    Tally,
+    Cell(u16, OpClass),
+    Endpoint(usize),
+}
 
 /// Metric, owner and encoded histogram of a log line.
 fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
@@ -258,12 +286,17 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let mut parts = tag.split('/');
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
     let metric = Metric::from_name(parts.next()?)?;
-    let cell = if work == "-" {
-        None
-    } else {
-        Some((work.parse().ok()?, OpClass::from_name(class)?))
+    let owner = match (work, class.strip_prefix("endpoint-")) {
+        ("-", Some(index)) => Owner::Endpoint(index.parse().ok()?),
+        ("-", None) => Owner::Tally,
+        _ => Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?),
     };
-    (cell.is_some() == Metric::OF_CELL.contains(&metric)).then_some((metric, cell, encoded))
+    let fits = match owner {
+        Owner::Tally => Metric::OF_TALLY.contains(&metric),
+        Owner::Cell(..) => Metric::OF_CELL.contains(&metric),
+        Owner::Endpoint(_) => metric == Metric::Service,
+    };
+    fits.then_some((metric, owner, encoded))
 }
 
 pub(crate) fn empty_interval() -> Interval {
@@ -278,7 +311,7 @@ pub(crate) fn empty_interval() -> Interval {
 }
 
 /// Lines of a JSON-lines file.
-struct Lines {
+pub(super) struct Lines {
     reader: Option<BufReader<File>>,
     path: PathBuf,
     name: &'static str,
@@ -287,7 +320,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(dir: &Path, name: &'static str) -> Result<Self, ResultsError> {
+    pub(super) fn open(dir: &Path, name: &'static str) -> Result<Self, ResultsError> {
         let path = dir.join(name);
         let reader = match File::open(&path) {
             Ok(file) => Some(BufReader::with_capacity(1 << 16, file)),
@@ -304,7 +337,7 @@ impl Lines {
     }
 
     /// The next line that can be understood; `None` at the end.
-    fn next<T: DeserializeOwned>(
+    pub(super) fn next<T: DeserializeOwned>(
         &mut self,
         damage: &mut Damage,
     ) -> Result<Option<T>, ResultsError> {
