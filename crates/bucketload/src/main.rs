@@ -11,6 +11,7 @@ mod exit;
 mod job;
 mod live;
 mod metrics;
+mod oplog;
 mod prometheus;
 mod s3;
 mod signals;

@@ -19,6 +19,7 @@ pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
+mod nodes;
 mod realised;
 mod scan;
 mod throughput;
@@ -44,6 +45,8 @@ use crate::result::{
     Series, SteadySeries, Window,
 };
 use crate::rundir::{Manifest, RunDir};
+
+pub use nodes::{nodes, read_placement, read_served};
 
 /// Most points of a series for display.
 const SERIES_POINTS: usize = 2000;
@@ -92,11 +95,21 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         ));
     }
     let missing: Vec<String> = missing(manifest, &phases);
+    let mut verdict = judge::overall(&phases, &missing, &damage, manifest.status);
+    if let Some(log) = manifest.op_log.filter(|log| log.dropped > 0) {
+        verdict.notes.push(format!(
+            "the operation log lacks {} of {} operations: its writer could not keep up; the figures of \
+             this result do not rest on it",
+            log.dropped,
+            log.rows + log.dropped
+        ));
+    }
     Ok(RunResult {
         schema: SCHEMA,
         run: header::header(manifest),
-        verdict: judge::overall(&phases, &missing, &damage, manifest.status),
+        verdict,
         phases,
+        nodes: None,
         calibration: told.calibration,
         warnings: told.warnings,
         failures: told.failures,

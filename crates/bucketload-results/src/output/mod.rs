@@ -5,6 +5,7 @@
 //! [`prometheus`] as counters for a scraper. None of them performs I/O.
 
 mod csv;
+mod detail;
 mod json;
 pub mod live;
 pub mod prometheus;

@@ -2,8 +2,11 @@
 //!
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `workload` the comparison with theory, `environment` the rest.
+//! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
+//! nodes, `workload` the comparison with theory, `environment` the rest.
 
+mod anatomy;
+mod balance;
 mod environment;
 mod latency;
 mod load;
@@ -25,6 +28,8 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    page.sections
+        .extend(result.nodes.as_ref().map(balance::nodes));
     page.sections.extend(environment::other_phases(result));
     page.sections.extend(environment::failures(result));
     page.sections.push(environment::environment(result));
@@ -32,11 +37,10 @@ fn page(result: &RunResult) -> Page {
 }
 
 fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
-    let mut sections = vec![
-        summary::classes(phase),
-        latency::section(phase),
-        load::section(phase),
-    ];
+    let mut sections = vec![summary::classes(phase), latency::section(phase)];
+    sections.extend(anatomy::section(phase));
+    sections.push(load::section(phase));
+    sections.extend(phase.endpoints.as_ref().map(balance::endpoints));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));
     }

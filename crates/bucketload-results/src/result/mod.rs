@@ -21,6 +21,7 @@ use bucketload_core::sink::Calibration;
 use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
+use crate::oplog::OpLogFacts;
 use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status};
 
@@ -47,6 +48,8 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// The phases that have intervals or events, in order.
     pub phases: Vec<PhaseResult>,
+    /// How load was spread over the store's data nodes; `None` unless their placement was given.
+    pub nodes: Option<NodeBalance>,
     /// The null target driven with the same schedule.
     pub calibration: Option<Calibration>,
     /// Warnings given during the run.
@@ -99,6 +102,8 @@ pub struct RunHeader {
     pub client: ClientFacts,
     /// The machine it ran on.
     pub host: HostFacts,
+    /// The operation log; `None` when none was asked for.
+    pub op_log: Option<OpLogFacts>,
     /// The command line.
     pub command_line: Vec<String>,
     /// Wall-clock start, RFC 3339 in UTC.

@@ -15,6 +15,7 @@ use super::manifest::{Manifest, Status, VerdictSummary};
 use super::slow::SlowLog;
 use super::{EVENTS, HIST, INTERVALS, hist_name};
 use crate::error::ResultsError;
+use crate::oplog::OpLogFacts;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +96,11 @@ impl RunDirSink {
     #[must_use]
     pub const fn error(&self) -> Option<&ResultsError> {
         self.failed.as_ref()
+    }
+
+    /// States how the operation log came out, for the manifest.
+    pub fn set_op_log(&mut self, facts: OpLogFacts) {
+        self.manifest.op_log = Some(facts);
     }
 
     /// Completes the manifest.

@@ -12,7 +12,7 @@ use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
 use crate::cli::GlobalArgs;
-use crate::cli::run::{self as cli, OutputFormat, RunArgs};
+use crate::cli::run::{self as cli, OpLogForm, OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::values::CoreList;
 use crate::cli::workload::WorkloadArgs;
@@ -227,6 +227,7 @@ fn job(
                     .position(|phase| phase.kind == PhaseKind::Run)
             })
             .flatten(),
+        op_log: args.output.op_log.map(OpLogForm::format),
         prometheus: args.output.prometheus,
         live,
         notes: resolved.notes,
