@@ -25,5 +25,6 @@ pub mod slowest;
 pub mod spec;
 pub mod stats;
 pub mod tally;
+pub mod trace;
 pub mod trail;
 pub mod verdict;

@@ -206,6 +206,7 @@ mod tests {
             due_ns: 0,
             taken_ns: 0,
             dispatch_ns: 0,
+            blocked_ns: 0,
             started_ns: 0,
             held_ns: 0,
             connect: ConnectTimes::default(),

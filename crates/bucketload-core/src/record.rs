@@ -33,7 +33,8 @@ pub enum Outcome {
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Part {
-    /// Due to taken: timer lateness and the wait for a free worker.
+    /// Due to taken: timer lateness, the wait for a free worker, and in a replay the wait for an
+    /// earlier request on the same key.
     Queue,
     /// Earlier attempts and the pauses between them.
     Retry,
@@ -106,10 +107,14 @@ pub struct OpRecord {
     pub endpoint: u16,
     /// Intended start.
     pub due_ns: u64,
-    /// Instant a load thread turned to it; `taken - due` minus `dispatch_ns` is timer lateness.
+    /// Instant a load thread turned to it; `taken - due` minus `dispatch_ns` and `blocked_ns` is
+    /// timer lateness.
     pub taken_ns: u64,
     /// Part of `taken - due` during which no worker was free (in-flight cap, connecting).
     pub dispatch_ns: u64,
+    /// Part of `taken - due` during which an earlier request on the same key had to end first (a
+    /// replay that keeps the order of each key); no part of `dispatch_ns`.
+    pub blocked_ns: u64,
     /// Instant its (last attempt's) request left.
     pub started_ns: u64,
     /// Part of `started - taken` that was not the client's own work: earlier attempts, the pauses
@@ -162,6 +167,7 @@ impl OpRecord {
         self.taken_ns
             .saturating_sub(self.due_ns)
             .saturating_sub(self.dispatch_ns)
+            .saturating_sub(self.blocked_ns)
     }
 
     /// How much of the response time `part` took, nanoseconds. The parts of an operation that got
@@ -246,6 +252,7 @@ mod tests {
                 due_ns,
                 taken_ns,
                 dispatch_ns: queue / 2,
+                blocked_ns: 0,
                 started_ns,
                 held_ns,
                 connect,

@@ -345,6 +345,7 @@ mod tests {
                 due_ns: 100,
                 taken_ns: 120,
                 dispatch_ns: bytes % 3,
+                blocked_ns: 0,
                 started_ns: 150,
                 held_ns: bytes % 5,
                 connect: ConnectTimes {

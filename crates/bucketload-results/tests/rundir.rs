@@ -43,6 +43,7 @@ fn operation() -> impl Strategy<Value = OpRecord> {
             due_ns: 1000,
             taken_ns: 1000 + extra,
             dispatch_ns: extra / 2,
+            blocked_ns: 0,
             held_ns: extra / 3,
             started_ns: 1010 + extra,
             connect: ConnectTimes {

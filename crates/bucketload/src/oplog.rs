@@ -44,7 +44,7 @@ impl Logging {
         let writer = std::thread::Builder::new()
             .name("op-log".to_owned())
             .spawn(move || write(&dir, format, &header, &plan, &batches, &dropped))
-            .map_err(Failure::aborted)?;
+            .map_err(|e| Failure::aborted(e.to_string()))?;
         Ok(Self { writer, format })
     }
 

@@ -59,7 +59,7 @@ fn pairs(
     path: &Path,
     mut each: impl FnMut(&str, &str) -> Result<(), &'static str>,
 ) -> Result<(), ResultsError> {
-    let open = || {
+    let mut show = || {
         let lines = BufReader::new(File::open(path)?).lines();
         for (line, number) in lines.zip(1u64..) {
             let line = line?;
@@ -81,7 +81,7 @@ fn pairs(
         }
         Ok(())
     };
-    open().map_err(ResultsError::io(path, "read"))
+    show().map_err(ResultsError::io(path, "read"))
 }
 
 /// How the reads (get, range-get, head) of the measuring phases of the run in `dir` are spread over

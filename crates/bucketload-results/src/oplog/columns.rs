@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 /// Name and kind of every column, in order. New ones are appended.
-pub const COLUMNS: [(&str, Kind); 37] = [
+pub const COLUMNS: [(&str, Kind); 38] = [
     ("seq", Kind::Int),
     ("phase", Kind::Name),
     ("work", Kind::Name),
@@ -44,6 +44,7 @@ pub const COLUMNS: [(&str, Kind); 37] = [
     ("first_byte_ns", Kind::OptInt),
     ("done_ns", Kind::Int),
     ("dispatch_ns", Kind::Int),
+    ("blocked_ns", Kind::Int),
     ("queue_ns", Kind::Int),
     ("retry_ns", Kind::Int),
     ("dns_ns", Kind::Int),
@@ -180,6 +181,7 @@ impl Names {
         next(opt(r.first_byte_ns));
         next(int(r.done_ns));
         next(int(r.dispatch_ns));
+        next(int(r.blocked_ns));
         for part in Part::ALL {
             next(int(r.part_ns(part)));
         }

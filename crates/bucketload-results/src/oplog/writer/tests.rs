@@ -84,6 +84,7 @@ fn trail(i: u64) -> Trail {
             due_ns: i * 1000,
             taken_ns: i * 1000 + 10,
             dispatch_ns: 3,
+            blocked_ns: 2,
             started_ns: i * 1000 + 100,
             held_ns: 40,
             connect: ConnectTimes {
