@@ -20,9 +20,56 @@ use crate::trail::Trail;
 
 /// Operations per batch.
 pub const BATCH_ROWS: usize = 512;
-/// Batches of one load thread: 32 768 operations, some 13 MB of address space, touched as far as
+/// Batches of one load thread: 32 768 operations, some 17 MB of address space, touched as far as
 /// the writer lags.
 pub const BATCHES: usize = 64;
+
+/// Bytes of names per operation that a batch has room for on average; a batch is full when either
+/// is used up.
+const NAME_BYTES: usize = 96;
+/// Bytes of names that a batch has room for at least: a key and a source key of S3's longest.
+const MOST_NAMES: usize = 2 * 1024;
+
+/// Operations and the text of their names.
+#[derive(Debug, Default)]
+struct Rows {
+    rows: Vec<Row>,
+    names: Vec<u8>,
+}
+
+/// One operation; its names stand in the batch.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    trail: Trail,
+    /// Ends of key and source key in the batch's names.
+    ends: (u32, u32),
+}
+
+impl Rows {
+    fn new(rows: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(rows),
+            names: Vec::with_capacity((rows * NAME_BYTES).max(MOST_NAMES)),
+        }
+    }
+
+    fn fits(&self, names: usize) -> bool {
+        self.rows.len() < self.rows.capacity() && self.names.len() + names <= self.names.capacity()
+    }
+
+    fn push(&mut self, trail: Trail, key: &str, source: &str) {
+        self.names.extend_from_slice(key.as_bytes());
+        let key = self.names.len() as u32;
+        self.names.extend_from_slice(source.as_bytes());
+        let ends = (key, self.names.len() as u32);
+        self.rows.push(Row { trail, ends });
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.names.clear();
+    }
+}
 
 /// Operations of one load thread on their way to the writer.
 #[derive(Debug)]
@@ -31,15 +78,35 @@ pub struct Batch {
     pub phase: u16,
     /// Index of the load thread.
     pub thread: u16,
-    rows: Vec<Trail>,
-    home: SyncSender<Vec<Trail>>,
+    rows: Rows,
+    home: SyncSender<Rows>,
 }
 
 impl Batch {
-    /// The operations, in the order in which they ended.
+    /// Number of operations.
     #[must_use]
-    pub fn rows(&self) -> &[Trail] {
-        &self.rows
+    pub fn len(&self) -> usize {
+        self.rows.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.rows.is_empty()
+    }
+
+    /// The operations with key (or prefix) and, for copies, source key, in the order in which they
+    /// ended.
+    pub fn rows(&self) -> impl Iterator<Item = (&Trail, &str, &str)> {
+        let mut from = 0;
+        self.rows.rows.iter().map(move |row| {
+            let (key, source) = (row.ends.0 as usize, row.ends.1 as usize);
+            // What was copied from texts at their ends is text.
+            let text = |range| std::str::from_utf8(&self.rows.names[range]).unwrap_or_default();
+            let names = (text(from..key), text(key..source));
+            from = source;
+            (&row.trail, names.0, names.1)
+        })
     }
 
     /// Gives the memory back to the load thread.
@@ -88,7 +155,7 @@ impl OpLog {
     #[must_use]
     pub fn producer(&self, phase: u16, thread: u16) -> Producer {
         let (home, back) = sync_channel(self.batches);
-        let empty = || Vec::with_capacity(self.batch_rows);
+        let empty = || Rows::new(self.batch_rows);
         Producer {
             phase,
             thread,
@@ -113,56 +180,54 @@ impl OpLog {
 pub struct Producer {
     phase: u16,
     thread: u16,
-    current: Vec<Trail>,
+    current: Rows,
     /// Empty batches; the one used last is used next, so that few are ever touched.
-    spares: Vec<Vec<Trail>>,
-    back: Receiver<Vec<Trail>>,
-    home: SyncSender<Vec<Trail>>,
+    spares: Vec<Rows>,
+    back: Receiver<Rows>,
+    home: SyncSender<Rows>,
     to_writer: SyncSender<Batch>,
     dropped: Arc<AtomicU64>,
 }
 
 impl Producer {
-    /// Logs an operation. Allocates nothing, locks nothing and never waits; drops the operation
-    /// and counts it when all batches are full.
+    /// Logs an operation on `key` (or a prefix), for copies from `source`. Allocates nothing, locks
+    /// nothing and never waits; drops the operation and counts it when all batches are full, or
+    /// when its names are longer than any that S3 allows.
     #[inline]
-    pub fn push(&mut self, trail: Trail) {
-        if self.current.len() == self.current.capacity() && !self.flush() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
+    pub fn push(&mut self, trail: Trail, key: &str, source: &str) {
+        let names = key.len() + source.len();
+        if !self.current.fits(names) {
+            self.flush();
+            if !self.current.fits(names) {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
         }
-        self.current.push(trail);
+        self.current.push(trail, key, source);
     }
 
-    /// Sends what has been logged so far, unless no empty batch is left. Returns whether there is
-    /// room for a further operation.
-    pub fn flush(&mut self) -> bool {
-        if self.current.is_empty() {
-            return true;
+    /// Sends what has been logged so far, unless no empty batch is left.
+    pub fn flush(&mut self) {
+        if self.current.rows.is_empty() {
+            return;
         }
         while let Ok(batch) = self.back.try_recv() {
             self.spares.push(batch);
         }
         let Some(empty) = self.spares.pop() else {
-            return self.current.len() < self.current.capacity();
+            return;
         };
-        self.send(empty)
-    }
-
-    fn send(&mut self, next: Vec<Trail>) -> bool {
         let batch = Batch {
             phase: self.phase,
             thread: self.thread,
-            rows: std::mem::replace(&mut self.current, next),
+            rows: std::mem::replace(&mut self.current, empty),
             home: self.home.clone(),
         };
-        match self.to_writer.try_send(batch) {
-            Ok(()) => true,
-            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
-                self.spares
-                    .push(std::mem::replace(&mut self.current, batch.rows));
-                self.current.len() < self.current.capacity()
-            }
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
+            self.to_writer.try_send(batch)
+        {
+            let empty = std::mem::replace(&mut self.current, batch.rows);
+            self.spares.push(empty);
         }
     }
 }
@@ -170,11 +235,11 @@ impl Producer {
 /// What has been logged reaches the writer, who may be waited for: the load is over.
 impl Drop for Producer {
     fn drop(&mut self) {
-        if self.current.is_empty() {
+        if self.current.rows.is_empty() {
             return;
         }
         let rows = std::mem::take(&mut self.current);
-        let lost = rows.len() as u64;
+        let lost = rows.rows.len() as u64;
         let batch = Batch {
             phase: self.phase,
             thread: self.thread,
@@ -234,27 +299,41 @@ mod tests {
         Trail::new(&record, &op, Default::default(), &Probe::new(|| 0))
     }
 
+    fn push(producer: &mut super::Producer, seq: u64) {
+        producer.push(
+            trail(seq),
+            &format!("key {seq}"),
+            if seq % 3 == 0 { "source" } else { "" },
+        );
+    }
+
+    fn seqs<'a>(batches: impl Iterator<Item = super::Batch> + 'a) -> Vec<u64> {
+        let rows =
+            |batch: super::Batch| batch.rows().map(|(t, ..)| t.record.seq).collect::<Vec<_>>();
+        batches.flat_map(rows).collect()
+    }
+
     #[test]
     fn a_writer_that_keeps_up_gets_everything_in_order() {
         let (log, batches) = OpLog::sized(1, 3, 4);
         let mut producer = log.producer(2, 1);
         let mut seen = Vec::new();
         for seq in 0..103 {
-            producer.push(trail(seq));
+            push(&mut producer, seq);
             while let Ok(batch) = batches.try_recv() {
                 assert_eq!((batch.phase, batch.thread), (2, 1));
-                seen.extend(batch.rows().iter().map(|t| t.record.seq));
+                for (trail, key, source) in batch.rows() {
+                    let seq = trail.record.seq;
+                    assert_eq!(key, format!("key {seq}"));
+                    assert_eq!(source.is_empty(), seq % 3 != 0);
+                    seen.push(seq);
+                }
                 batch.recycle();
             }
         }
         let dropped = log.dropped();
         drop((producer, log));
-        seen.extend(
-            batches
-                .iter()
-                .flat_map(|b| b.rows().to_vec())
-                .map(|t| t.record.seq),
-        );
+        seen.extend(seqs(batches.iter()));
         assert_eq!(seen, (0..103).collect::<Vec<_>>());
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
     }
@@ -263,20 +342,30 @@ mod tests {
     fn a_slow_writer_costs_rows_not_time_and_every_one_is_counted() {
         let (log, batches) = OpLog::sized(1, 3, 4);
         let mut producer = log.producer(0, 0);
-        (0..50).for_each(|seq| producer.push(trail(seq)));
+        (0..50).for_each(|seq| push(&mut producer, seq));
         assert_eq!(log.dropped().load(Ordering::Relaxed), 50 - 12);
         // One batch comes back: there is room for four more.
         batches.recv().unwrap().recycle();
-        (50..60).for_each(|seq| producer.push(trail(seq)));
+        (50..60).for_each(|seq| push(&mut producer, seq));
         let dropped = log.dropped();
         drop((producer, log));
-        let kept: Vec<u64> = batches
-            .iter()
-            .flat_map(|b| b.rows().to_vec())
-            .map(|t| t.record.seq)
-            .collect();
+        let kept = seqs(batches.iter());
         assert_eq!(kept, [4, 5, 6, 7, 8, 9, 10, 11, 50, 51, 52, 53]);
         assert_eq!(kept.len() as u64 + 4 + dropped.load(Ordering::Relaxed), 60);
+    }
+
+    #[test]
+    fn long_keys_fill_batches_and_impossible_ones_are_counted() {
+        let (log, batches) = OpLog::sized(1, 4, 4);
+        let mut producer = log.producer(0, 0);
+        let key = "k".repeat(1024);
+        (0..5).for_each(|seq| producer.push(trail(seq), &key, ""));
+        producer.push(trail(9), &"k".repeat(3000), "");
+        let dropped = log.dropped();
+        drop((producer, log));
+        let sizes: Vec<usize> = batches.iter().map(|batch| batch.len()).collect();
+        assert_eq!(sizes, [2, 2, 1]);
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
     }
 
     #[test]
@@ -284,7 +373,7 @@ mod tests {
         let (log, batches) = OpLog::sized(1, 2, 2);
         let mut producer = log.producer(0, 0);
         drop(batches);
-        (0..10).for_each(|seq| producer.push(trail(seq)));
+        (0..10).for_each(|seq| push(&mut producer, seq));
         drop(producer);
         assert_eq!(log.dropped().load(Ordering::Relaxed), 10);
     }

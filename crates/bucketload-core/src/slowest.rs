@@ -1,8 +1,8 @@
 //! The slowest requests of a phase, one by one: for finding out why they were slow.
 //!
 //! ```text
-//! load thread: Slowest<Trail> ── what is new, with each interval ──▶ collector: Slowest<Trail> of the phase
-//!                                                                      └─ what entered, with names ─▶ RunSink
+//! load thread: Slowest<SlowTrail> ── what is new, with each interval ──▶ collector: the phase's slowest
+//!                                                                      └─ what entered ─▶ RunSink
 //! ```
 //!
 //! A thread's list holds at most [`KEPT`] entries, so what the threads deliver contains the slowest
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ErrorKind;
 use crate::op::OpClass;
 use crate::record::{Outcome, Part};
-use crate::trail::Trail;
+use crate::trail::{KeyText, Trail};
 
 /// Requests kept per phase (statistics.md section 1).
 pub const KEPT: usize = 1000;
@@ -143,6 +143,9 @@ impl<T: Clone> Slowest<T> {
         self.heap.is_empty()
     }
 }
+
+/// An operation that is kept with its key.
+pub type SlowTrail = (Trail, KeyText);
 
 /// One of the slowest requests, with its names. Instants are nanoseconds since the run's epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

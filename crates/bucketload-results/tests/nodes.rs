@@ -38,26 +38,29 @@ fn trail(class: OpClass, key: u64) -> Trail {
     }
 }
 
+fn name(i: u64) -> String {
+    format!("p/r/{i:013}")
+}
+
 /// A run whose main phase reads object 0 sixty times and objects 1 to 40 once each; writes and the
 /// preparation do not count.
 fn run(dir: &Path) {
     drop(RunDirSink::create(dir, manifest(plan(10.0, 1))).unwrap());
     let (log, batches) = OpLog::new(1);
     let mut prepare = log.producer(0, 0);
-    (0..1000).for_each(|key| prepare.push(trail(OpClass::Put, key)));
+    (0..1000).for_each(|key| prepare.push(trail(OpClass::Put, key), &name(key), ""));
     drop(prepare);
     let mut main = log.producer(1, 0);
-    (0..60).for_each(|_| main.push(trail(OpClass::Get, 0)));
-    (1..41).for_each(|key| main.push(trail(OpClass::Get, key)));
-    main.push(trail(OpClass::Put, 1));
-    main.push(trail(OpClass::Get, 999));
+    (0..60).for_each(|_| main.push(trail(OpClass::Get, 0), &name(0), ""));
+    (1..41).for_each(|key| main.push(trail(OpClass::Get, key), &name(key), ""));
+    main.push(trail(OpClass::Put, 1), &name(1), "");
+    main.push(trail(OpClass::Get, 999), &name(999), "");
     drop(main);
     let dropped = log.dropped();
     drop(log);
     let header = OpLogHeader {
         run_id: "r".into(),
         bucket: "b".into(),
-        prefix: "p/".into(),
         epoch_unix_ns: 0,
         endpoints: Vec::new(),
     };
@@ -74,10 +77,6 @@ fn run(dir: &Path) {
     assert_eq!(facts.rows, 1102);
 }
 
-fn key(i: u64) -> String {
-    format!("p/r/{i:013}")
-}
-
 #[test]
 fn the_hot_key_explains_the_hot_node() {
     let root = tempfile::tempdir().unwrap();
@@ -86,7 +85,7 @@ fn the_hot_key_explains_the_hot_node() {
     // Four nodes, ten objects each; object 0 lies on n1 beside them.
     let mut lines = String::from("key,node\n");
     for i in 0..41 {
-        lines += &format!("{},n{}\n", key(i), if i == 0 { 1 } else { 1 + i % 4 });
+        lines += &format!("{},n{}\n", name(i), if i == 0 { 1 } else { 1 + i % 4 });
     }
     let placement = root.path().join("placement.csv");
     fs::write(&placement, &lines).unwrap();

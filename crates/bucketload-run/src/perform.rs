@@ -220,7 +220,7 @@ pub(crate) async fn perform<S: Session>(
     shard.tick(now);
     shard.slots.end(slot);
     shard.record(&record, now);
-    shard.recorder.keep(&record, &op, place, probe);
+    shard.recorder.keep(&record, &request, place, probe);
     Performed {
         waited: waited.get(),
         now_ns: now,

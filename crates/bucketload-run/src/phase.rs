@@ -168,7 +168,7 @@ impl Load {
         }
         let number = u16::try_from(phase).unwrap_or(u16::MAX);
         Ok(Self {
-            slowest: SlowRequests::new(number, shared),
+            slowest: SlowRequests::new(number),
             threads: handles,
             commands,
             messages,

@@ -16,14 +16,14 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use bucketload_core::driver::Place;
 use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::Op;
+use bucketload_core::op::Request;
 use bucketload_core::oplog::Producer;
 use bucketload_core::plan::PhasePlan;
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::sink::Event;
-use bucketload_core::slowest::{KEPT, Slowest};
+use bucketload_core::slowest::{KEPT, SlowTrail, Slowest};
 use bucketload_core::tally::Tally;
-use bucketload_core::trail::Trail;
+use bucketload_core::trail::{KeyText, Trail};
 
 use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
@@ -56,7 +56,7 @@ pub(crate) enum Message {
         tally: Box<Tally>,
         gauges: ThreadGauges,
         /// Operations that have become some of the thread's slowest, with their response times.
-        slow: Vec<(u64, Trail)>,
+        slow: Vec<(u64, SlowTrail)>,
     },
     /// A failure, in full.
     Failure(Event),
@@ -106,7 +106,7 @@ pub(crate) struct Recorder {
     /// Tallies made.
     made: Cell<usize>,
     /// The slowest operations of the phase so far; `None` in phases that do not measure.
-    slowest: Option<RefCell<Slowest<Trail>>>,
+    slowest: Option<RefCell<Slowest<SlowTrail>>>,
     op_log: Option<RefCell<Producer>>,
 }
 
@@ -165,19 +165,26 @@ impl Recorder {
     /// Keeps an operation one by one where that is wanted: all of them for the operation log, the
     /// slowest for diagnosis.
     #[inline]
-    pub(crate) fn keep(&self, record: &OpRecord, op: &Op, place: Place, probe: &Probe) {
+    pub(crate) fn keep(
+        &self,
+        record: &OpRecord,
+        request: &Request<'_>,
+        place: Place,
+        probe: &Probe,
+    ) {
         let response_ns = record.response_ns();
         if response_ns < self.kept_from_ns() {
             return;
         }
-        let trail = Trail::new(record, op, place, probe);
+        let trail = Trail::new(record, &request.op, place, probe);
         if let Some(log) = &self.op_log {
-            log.borrow_mut().push(trail);
+            log.borrow_mut().push(trail, request.key, request.source);
         }
         if let Some(slowest) = &self.slowest
             && record.outcome != Outcome::Failed(ErrorKind::Cancelled)
         {
-            slowest.borrow_mut().offer(response_ns, trail);
+            let entry = (trail, KeyText::new(request.key));
+            slowest.borrow_mut().offer(response_ns, entry);
         }
     }
 
@@ -229,7 +236,7 @@ impl Recorder {
     }
 
     /// Operations that have become some of the slowest since they were delivered last.
-    fn fresh(&self) -> Vec<(u64, Trail)> {
+    fn fresh(&self) -> Vec<(u64, SlowTrail)> {
         self.slowest
             .as_ref()
             .map_or_else(Vec::new, |slowest| slowest.borrow_mut().take_fresh())

@@ -36,7 +36,6 @@ impl Logging {
         let header = OpLogHeader {
             run_id: manifest.run_id.clone(),
             bucket: options.bucket.clone(),
-            prefix: options.prefix.clone(),
             epoch_unix_ns: i64::try_from(unix_ns().saturating_sub(now_ns())).unwrap_or(i64::MAX),
             endpoints: manifest.driver.endpoints.clone(),
         };

@@ -4,6 +4,7 @@
 
 mod browser;
 mod clients;
+mod oplog;
 mod servers;
 mod truth;
 
@@ -11,10 +12,11 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("truth", truth::stall),
     ("browser", browser::all),
     ("clients", clients::all),
+    ("oplog", oplog::all),
     ("servers", servers::all),
 ];
 

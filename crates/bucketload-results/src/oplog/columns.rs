@@ -1,6 +1,5 @@
 //! The columns of the operation log, in both of its forms.
 
-use bucketload_core::generate::names::KeyNames;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::Plan;
 use bucketload_core::record::{Outcome, Part};
@@ -75,14 +74,11 @@ pub(super) enum Value<'a> {
 pub(super) struct Names {
     phases: Vec<(String, Vec<String>)>,
     endpoints: Vec<String>,
-    keysets: Vec<Option<KeyNames>>,
-    key: String,
-    source: String,
 }
 
 impl Names {
-    /// The names of `plan`'s phases, works and objects below `prefix`.
-    pub(super) fn new(plan: &Plan, prefix: &str, endpoints: &[String]) -> Self {
+    /// The names of `plan`'s phases and works.
+    pub(super) fn new(plan: &Plan, endpoints: &[String]) -> Self {
         let works = |phase: &bucketload_core::plan::PhasePlan| {
             phase.works.iter().map(|work| work.name.clone()).collect()
         };
@@ -93,48 +89,16 @@ impl Names {
                 .map(|phase| (phase.name.clone(), works(phase)))
                 .collect(),
             endpoints: endpoints.to_vec(),
-            // A run refuses a plan whose names cannot be made.
-            keysets: plan
-                .keysets
-                .iter()
-                .map(|set| KeyNames::new(prefix, set).ok())
-                .collect(),
-            key: String::new(),
-            source: String::new(),
         }
     }
 
-    fn render(&mut self, op: &Op) {
-        let set = |index: u16| self.keysets.get(usize::from(index))?.as_ref();
-        self.key.clear();
-        self.source.clear();
-        if op.class.on_bucket() {
-            return;
-        }
-        if let Some(names) = set(op.keyset) {
-            match op.class {
-                OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
-                    names.render_prefix(op.key, &mut self.key);
-                }
-                _ => names.render(op.key, &mut self.key),
-            }
-        }
-        if matches!(op.class, OpClass::Copy | OpClass::MultipartCopy)
-            && let Some(names) = set(op.source_keyset)
-        {
-            names.render(op.source_key, &mut self.source);
-        }
-    }
-
-    /// Shows every cell of the row of `trail` to `put`, in the order of [`COLUMNS`].
+    /// Shows every cell of the row of a trail with its key and source key to `put`, in the order of [`COLUMNS`].
     pub(super) fn row(
-        &mut self,
-        phase: u16,
-        thread: u16,
-        trail: &Trail,
+        &self,
+        (phase, thread): (u16, u16),
+        (trail, key, source): (&Trail, &str, &str),
         mut put: impl FnMut(usize, Value<'_>),
     ) {
-        self.render(&trail.op);
         let (r, op) = (&trail.record, &trail.op);
         let (phase_name, works) = match self.phases.get(usize::from(phase)) {
             Some((name, works)) => (name.as_str(), works.as_slice()),
@@ -163,7 +127,7 @@ impl Names {
             works.get(usize::from(r.work)).map_or("", String::as_str),
         ));
         next(Value::Text(r.class.name()));
-        next(Value::Text(&self.key));
+        next(Value::Text(key));
         next(if sized { int(op.size) } else { Value::Null });
         next(int(r.bytes));
         next(range.map_or(Value::Null, |range| int(range.offset)));
@@ -192,7 +156,7 @@ impl Names {
         next(int(u64::from(r.attempts)));
         next(opt(u64::from(trail.status)));
         next(int(u64::from(op.version)));
-        next(text(&self.source));
+        next(text(source));
         next(text(trail.ids.request_id.as_str()));
         next(text(trail.ids.extended_id.as_str()));
         debug_assert_eq!(at, COLUMNS.len());

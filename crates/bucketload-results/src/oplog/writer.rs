@@ -28,8 +28,6 @@ pub struct OpLogHeader {
     pub run_id: String,
     /// Bucket that the keys belong to.
     pub bucket: String,
-    /// Prefix of all keys of the run.
-    pub prefix: String,
     /// Wall-clock time of the run's epoch, nanoseconds since 1970.
     pub epoch_unix_ns: i64,
     /// Endpoint URLs.
@@ -67,7 +65,7 @@ pub(super) fn write_with(
         dir,
         format,
         header,
-        names: Names::new(plan, &header.prefix, &header.endpoints),
+        names: Names::new(plan, &header.endpoints),
         dropped: Arc::clone(dropped),
         file: None,
         group: Group::new(),
@@ -122,28 +120,28 @@ struct Log<'a> {
 
 impl Log<'_> {
     fn add(&mut self, batch: &Batch) -> Result<(), ResultsError> {
-        if batch.rows().is_empty() {
+        if batch.is_empty() {
             return Ok(());
         }
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(open(self.dir, self.format, self.header, self.facts.files)?),
         };
-        for trail in batch.rows() {
-            let (phase, thread) = (batch.phase, batch.thread);
+        let origin = (batch.phase, batch.thread);
+        for row in batch.rows() {
             match &mut file.body {
                 Body::Parquet(_) => {
                     let put = |at, value: Value<'_>| self.group.put(at, value);
-                    self.names.row(phase, thread, trail, put);
+                    self.names.row(origin, row, put);
                 }
                 Body::Csv(csv) => {
                     let put = |at, value: Value<'_>| csv.put(at, value);
-                    self.names.row(phase, thread, trail, put);
+                    self.names.row(origin, row, put);
                 }
             }
         }
-        file.rows += batch.rows().len() as u64;
-        self.facts.rows += batch.rows().len() as u64;
+        file.rows += batch.len() as u64;
+        self.facts.rows += batch.len() as u64;
         let written = match &mut file.body {
             Body::Parquet(parquet) if self.group.rows() >= GROUP_ROWS => {
                 parquet.write(&mut self.group).map_err(io::Error::other)

@@ -131,7 +131,6 @@ fn log(dir: &Path, format: OpLogFormat, rows: u64, file_rows: u64) -> crate::opl
     let header = OpLogHeader {
         run_id: "run".into(),
         bucket: "bucket".into(),
-        prefix: "p/".into(),
         epoch_unix_ns: 1_700_000_000_000_000_000,
         endpoints: vec!["http://a".into(), "http://b".into()],
     };
@@ -145,7 +144,13 @@ fn log(dir: &Path, format: OpLogFormat, rows: u64, file_rows: u64) -> crate::opl
         // One producer per batch: a batch is handed over when its producer ends, without loss.
         for first in (0..rows).step_by(100) {
             let mut producer = log.producer((first / 100 % 2) as u16, 4);
-            (first..rows.min(first + 100)).for_each(|i| producer.push(trail(i)));
+            (first..rows.min(first + 100)).for_each(|i| {
+                producer.push(
+                    trail(i),
+                    &format!("k,\"{i}\""),
+                    if i % 4 == 3 { "src" } else { "" },
+                )
+            });
         }
         drop(log);
         writer.join().unwrap()
@@ -190,8 +195,8 @@ fn both_forms_hold_every_cell() {
         ("phase", "first"),
         ("work", "w, \"x\""),
         ("class", "copy"),
-        ("key", "p/b,\"c\"/0000000000007"),
-        ("source_key", "p/b,\"c\"/0000000000008"),
+        ("key", "k,\"7\""),
+        ("source_key", "src"),
         ("endpoint", "http://b"),
         ("thread", "4"),
         ("due_ns", "7000"),
