@@ -20,7 +20,7 @@ impl CsvFile {
         let names = COLUMNS.map(|(name, _)| name).join(",");
         Ok(Self {
             out: zstd::Encoder::new(file, 1)?,
-            text: format!("{names}\r\n").into_bytes(),
+            text: format!("{names}\n").into_bytes(),
         })
     }
 
@@ -41,7 +41,7 @@ impl CsvFile {
             Value::Text(text) => self.text.extend(text.bytes()),
         }
         if at + 1 == COLUMNS.len() {
-            self.text.extend(b"\r\n");
+            self.text.push(b'\n');
         }
     }
 
