@@ -303,7 +303,7 @@ mod tests {
         producer.push(
             trail(seq),
             &format!("key {seq}"),
-            if seq % 3 == 0 { "source" } else { "" },
+            if seq.is_multiple_of(3) { "source" } else { "" },
         );
     }
 
@@ -325,7 +325,7 @@ mod tests {
                 for (trail, key, source) in batch.rows() {
                     let seq = trail.record.seq;
                     assert_eq!(key, format!("key {seq}"));
-                    assert_eq!(source.is_empty(), seq % 3 != 0);
+                    assert_eq!(source.is_empty(), !seq.is_multiple_of(3));
                     seen.push(seq);
                 }
                 batch.recycle();

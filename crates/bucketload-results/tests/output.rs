@@ -57,7 +57,7 @@ fn interval(s: u64) -> Interval {
             _ => Outcome::Ok,
         };
         tally.record(&OpRecord {
-            endpoint: u16::from(i % 3 == 0),
+            endpoint: u16::from(i.is_multiple_of(3)),
             ..record(class, start + i * 1000, service, outcome)
         });
     }

@@ -8,6 +8,9 @@ use super::text::name;
 use crate::result::{EndpointBalance, NodeBalance, PhaseResult, RunHeader};
 use crate::units;
 
+/// Endpoints shown.
+const ENDPOINTS: usize = 16;
+
 /// One line per class: the parts that matter, largest first.
 pub(super) fn anatomy(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     for class in phase.classes.iter().filter(|c| !c.anatomy.is_empty()) {
@@ -75,7 +78,7 @@ pub(super) fn endpoints(
         "max",
     ];
     let mut table = Table::new(1, head);
-    for e in &balance.endpoints {
+    for e in balance.endpoints.iter().take(ENDPOINTS) {
         table.row(vec![
             e.name.as_str().into(),
             units::count(e.requests).into(),
@@ -87,6 +90,10 @@ pub(super) fn endpoints(
     }
     writeln!(out)?;
     table.render(colour, out);
+    if balance.endpoints.len() > ENDPOINTS {
+        let more = balance.endpoints.len() - ENDPOINTS;
+        writeln!(out, "  {more} more endpoints stand in the report")?;
+    }
     let (Some(requests), Some(null)) = (&balance.requests, &balance.null) else {
         return Ok(());
     };

@@ -71,7 +71,7 @@ fn plan() -> Plan {
 fn trail(i: u64) -> Trail {
     let class = [OpClass::Get, OpClass::Put, OpClass::RangeGet, OpClass::Copy][(i % 4) as usize];
     let mut ids = AnswerIds::default();
-    if i % 3 == 0 {
+    if i.is_multiple_of(3) {
         ids.request_id.set(format!("ID{i}").as_bytes());
     }
     Trail {
@@ -93,7 +93,11 @@ fn trail(i: u64) -> Trail {
                 tls_ns: 3,
             },
             sent_ns: i * 1000 + 120,
-            first_byte_ns: if i % 5 == 0 { 0 } else { i * 1000 + 200 },
+            first_byte_ns: if i.is_multiple_of(5) {
+                0
+            } else {
+                i * 1000 + 200
+            },
             done_ns: i * 1000 + 250,
             bytes: i,
             outcome: match i % 7 {
@@ -111,7 +115,11 @@ fn trail(i: u64) -> Trail {
             source_key: i + 1,
             source_keyset: 1,
             version: 2,
-            size: if i % 2 == 0 { Op::UNKNOWN_SIZE } else { 77 },
+            size: if i.is_multiple_of(2) {
+                Op::UNKNOWN_SIZE
+            } else {
+                77
+            },
             range: Some(ByteRange { offset: i, len: 9 }),
             count: 0,
             pages: 0,
@@ -121,7 +129,7 @@ fn trail(i: u64) -> Trail {
             local_port: (i % 3) as u16 * 1000,
             connection: i % 3,
         },
-        status: if i % 5 == 0 { 0 } else { 200 },
+        status: if i.is_multiple_of(5) { 0 } else { 200 },
         ids,
     }
 }
