@@ -12,6 +12,12 @@ use crate::histogram::Histogram;
 use crate::op::OpClass;
 use crate::record::{ConnectTimes, OpRecord, Outcome};
 
+mod fine;
+mod size;
+
+pub use fine::{FINE_BINS, FineCounts};
+pub use size::SizeCell;
+
 /// Counts and histograms of one operation class of one work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
@@ -158,6 +164,10 @@ pub struct Tally {
     pub capped: u64,
     /// What went to each endpoint; empty when there is only one.
     pub endpoints: Vec<EndpointTally>,
+    /// Counts at a hundredth of the interval, for the dispersion at short time scales.
+    pub fine: FineCounts,
+    /// Successes by size class, for phases that ask for them.
+    pub sizes: Vec<SizeCell>,
 }
 
 impl Tally {
@@ -187,10 +197,64 @@ impl Tally {
         if r.dispatch_ns > 0 {
             self.dispatch.record(r.dispatch_ns);
         }
+        if r.outcome == Outcome::Ok {
+            self.fine.completed(r.done_ns);
+            if !self.sizes.is_empty() {
+                self.record_size(r);
+            }
+        }
         self.cell_mut(r.work, r.class).record(r);
         if let Some(endpoint) = self.endpoints.get_mut(usize::from(r.endpoint)) {
             endpoint.record(r);
         }
+    }
+
+    /// Makes the size cells of a work and class, whose classes begin at 0 and at each of `bounds`.
+    pub fn size_cells(&mut self, work: u16, class: OpClass, bounds: &[u64]) {
+        let known = self
+            .sizes
+            .iter()
+            .any(|c| c.work == work && c.class == class);
+        if bounds.is_empty() || known || !(class.writes_body() || class.reads_body()) {
+            return;
+        }
+        let from = std::iter::once(0).chain(bounds.iter().copied());
+        let to = bounds.iter().copied().chain(std::iter::once(u64::MAX));
+        self.sizes.extend(
+            from.zip(to)
+                .map(|(from, to)| SizeCell::new(work, class, from, to)),
+        );
+    }
+
+    fn record_size(&mut self, r: &OpRecord) {
+        let mine = |c: &&mut SizeCell| {
+            c.work == r.work && c.class == r.class && (c.from..c.to).contains(&r.bytes)
+        };
+        if let Some(cell) = self.sizes.iter_mut().find(mine) {
+            cell.ok += 1;
+            cell.bytes += r.bytes;
+            cell.response.record(r.response_ns());
+            cell.service.record(r.service_ns());
+        }
+    }
+
+    /// The size cell of a work and class that begins at `from` bytes, created on first use.
+    pub fn size_cell_mut(
+        &mut self,
+        work: u16,
+        class: OpClass,
+        from: u64,
+        to: u64,
+    ) -> &mut SizeCell {
+        let at = self
+            .sizes
+            .iter()
+            .position(|c| c.work == work && c.class == class && c.from == from);
+        let at = at.unwrap_or_else(|| {
+            self.sizes.push(SizeCell::new(work, class, from, to));
+            self.sizes.len() - 1
+        });
+        &mut self.sizes[at]
     }
 
     /// Records one connection establishment.
@@ -228,6 +292,11 @@ impl Tally {
         for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
             mine.merge(theirs);
         }
+        self.fine.merge(&other.fine);
+        for cell in &other.sizes {
+            self.size_cell_mut(cell.work, cell.class, cell.from, cell.to)
+                .merge(cell);
+        }
     }
 
     /// Empties the tally and keeps its memory.
@@ -249,6 +318,8 @@ impl Tally {
         self.connects = 0;
         self.capped = 0;
         self.endpoints.iter_mut().for_each(EndpointTally::clear);
+        self.fine.clear();
+        self.sizes.iter_mut().for_each(SizeCell::clear);
     }
 
     /// Operations that succeeded, over all cells.
@@ -282,6 +353,9 @@ impl Tally {
 pub struct Gauges {
     /// Operations due but not ended.
     pub in_flight: u64,
+    /// Age of the oldest of these: the time since it fell due, nanoseconds.
+    #[serde(default)]
+    pub backlog_ns: u64,
     /// Open sessions.
     pub sessions: u64,
     /// CPU time of the load threads (user and system), nanoseconds.

@@ -11,7 +11,9 @@ use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
 use crate::affinity;
-use crate::check::{check_capabilities, check_generators, check_plan, most_sessions};
+use crate::check::{
+    check_capabilities, check_existing, check_generators, check_plan, most_sessions,
+};
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
@@ -19,7 +21,7 @@ use crate::error::RunError;
 use crate::files;
 use crate::machine::Machine;
 use crate::options::RunOptions;
-use crate::own::{Claim, claim, preflight};
+use crate::own::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::stop::{StopHandle, StopLevel};
 
@@ -58,6 +60,7 @@ pub fn run<D: Driver>(
     options.check()?;
     check_plan(plan, options)?;
     check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    check_existing(plan, options)?;
     check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
@@ -79,6 +82,9 @@ pub fn run<D: Driver>(
     let has_load = chosen().any(|(_, p)| !p.works.is_empty());
     if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
         control.unless_aborted(stop, preflight(&*driver, plan, options))?;
+    }
+    if options.data.is_some() {
+        control.unless_aborted(stop, check_data(&*driver, plan, options))?;
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;

@@ -210,7 +210,7 @@ pub(crate) fn report_with(dir: &Path, nodes: Option<NodeBalance>) -> Result<RunR
 }
 
 /// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does
-/// a store that was full.
+/// a store that was full, and a phase that failed more operations than its workload allows.
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -220,7 +220,12 @@ fn gate(result: &RunResult) -> Exit {
         .flat_map(|class| &class.errors)
         .any(|error| matches!(error.kind, Corrupt | Full) && error.count > 0);
     let nothing = result.verdict.word == Word::Incomplete;
-    if wrong || nothing {
+    let failed = result
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.gates)
+        .any(|gate| !gate.passed);
+    if wrong || nothing || failed {
         Exit::GateFailed
     } else {
         Exit::Ok

@@ -2,7 +2,7 @@
 //!
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`, `s3`
 //! and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! (from plan to report; `olddata` for the objects of an earlier run), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set.
 
 mod campaign;
@@ -14,6 +14,7 @@ mod exit;
 mod job;
 mod live;
 mod metrics;
+mod olddata;
 mod oplog;
 mod prometheus;
 mod s3;
@@ -51,6 +52,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     match &cli.command {
         Command::Run(args) => commands::run::execute(args, &cli.global, color),
+        Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

@@ -4,6 +4,7 @@
 
 mod browser;
 mod clients;
+mod compare;
 mod oplog;
 mod servers;
 mod truth;
@@ -12,8 +13,10 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
     ("truth", truth::stall),
+    ("backlog", truth::backlog),
+    ("compare", compare::words),
     ("browser", browser::all),
     ("clients", clients::all),
     ("oplog", oplog::all),

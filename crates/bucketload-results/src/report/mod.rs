@@ -3,17 +3,23 @@
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
 //! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
-//! nodes, `workload` the comparison with theory, `environment` the rest.
+//! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
+//! `workload` the comparison with theory, `environment` the rest. `comparison` and `overlay` make
+//! the same page for two sets of runs.
 
+mod accounting;
 mod anatomy;
 mod balance;
+mod comparison;
 mod environment;
 mod latency;
 mod load;
+mod overlay;
 pub mod page;
 mod summary;
 mod workload;
 
+use crate::compare::{Comparison, Run};
 use crate::result::{PhaseResult, RunResult};
 use page::{Page, Section};
 
@@ -23,8 +29,15 @@ pub fn html(result: &RunResult) -> String {
     page(result).render()
 }
 
+/// The report of a comparison: the same figures with a column per side, both drawn over each other.
+#[must_use]
+pub fn comparison_html(comparison: &Comparison, a: &[Run], b: &[Run]) -> String {
+    comparison::page(comparison, a, b).render()
+}
+
 fn page(result: &RunResult) -> Page {
     let mut page = summary::head(result);
+    page.sections.extend(accounting::identity(result));
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
@@ -41,6 +54,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
     sections.extend(anatomy::section(phase));
     sections.push(load::section(phase));
     sections.extend(phase.endpoints.as_ref().map(balance::endpoints));
+    sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));
     }

@@ -12,8 +12,8 @@ use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Cdf, EndpointBalance, HeatMap, Latency, LatencyOverTime, Realised, Series,
-    ThroughputDistribution,
+    Backlog, Bandwidth, Cdf, EndpointBalance, Gate, HeatMap, Latency, LatencyOverTime, Realised,
+    Series, SizeClass, Streams, ThroughputDistribution,
 };
 
 /// One phase.
@@ -70,6 +70,18 @@ pub struct PhaseResult {
     pub endpoints: Option<EndpointBalance>,
     /// The slowest requests of the whole phase.
     pub slowest: SlowestRequests,
+    /// How far the store lagged behind the arrivals; `None` for closed loops.
+    #[serde(default)]
+    pub backlog: Option<Backlog>,
+    /// Throughput as the streams saw it, where the workload asks for it.
+    #[serde(default)]
+    pub streams: Option<Streams>,
+    /// Latencies by size, where the workload asks for them.
+    #[serde(default)]
+    pub size_classes: Vec<SizeClass>,
+    /// Conditions that the phase had to meet.
+    #[serde(default)]
+    pub gates: Vec<Gate>,
     /// Whether to believe the phase; `None` for phases that do not measure.
     pub verdict: Option<Verdict>,
     /// The workload's laws as realised; empty for phases that do not measure.
@@ -199,6 +211,9 @@ pub struct ClassResult {
     /// What the response times of operations that succeeded are made up of, in order; parts that
     /// never took any time are left out.
     pub anatomy: Vec<PartResult>,
+    /// Bandwidth per object, where all have one size.
+    #[serde(default)]
+    pub bandwidth: Option<Bandwidth>,
     /// Distribution function of the response time.
     pub response_cdf: Cdf,
     /// Distribution function of the service time.

@@ -200,6 +200,9 @@ impl IntervalReader {
             let tally = &mut interval.tally;
             let histogram = match target {
                 Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
+                Owner::Size(work, class, from, to) => {
+                    metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
+                }
                 Owner::Tally => metric.of_tally_mut(tally),
                 Owner::Endpoint(index) => match tally.endpoints.get_mut(index) {
                     Some(endpoint) => endpoint.service.get_or_insert_default(),
@@ -215,6 +218,12 @@ impl IntervalReader {
             let target = tally.cell_mut(cell.work, cell.class);
             for (&metric, exact) in cell.exact.iter().filter(|(m, _)| wanted(**m)) {
                 self.damage.histograms += complete(metric.of_cell_mut(target), exact);
+            }
+        }
+        for size in &line.sizes {
+            let target = tally.size_cell_mut(size.work, size.class, size.from, size.to);
+            for (&metric, exact) in size.exact.iter().filter(|(m, _)| wanted(**m)) {
+                self.damage.histograms += complete(metric.of_size_mut(target), exact);
             }
         }
         for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
@@ -273,10 +282,16 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
     0
 }
 
-/// Whose a histogram is.
+/// What a histogram belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Tally,
+    /// A work and class.
     Cell(u16, OpClass),
+    /// A work, class and range of sizes.
+    Size(u16, OpClass, u64, u64),
+    /// The whole tally.
+    Tally,
+    /// One of several endpoints.
     Endpoint(usize),
 }
 
@@ -286,17 +301,28 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let mut parts = tag.split('/');
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
     let metric = Metric::from_name(parts.next()?)?;
-    let owner = match (work, class.strip_prefix("endpoint-")) {
-        ("-", Some(index)) => Owner::Endpoint(index.parse().ok()?),
-        ("-", None) => Owner::Tally,
-        _ => Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?),
+    let (owner, metrics): (_, &[Metric]) = match (work, class.split_once('@')) {
+        ("-", _) => match class.strip_prefix("endpoint-") {
+            Some(index) => (Owner::Endpoint(index.parse().ok()?), &[Metric::Service]),
+            None => (Owner::Tally, &Metric::OF_TALLY),
+        },
+        (work, None) => (
+            Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?),
+            &Metric::OF_CELL,
+        ),
+        (work, Some((class, range))) => {
+            let (from, to) = range.split_once('-')?;
+            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+            let class = OpClass::from_name(class)?;
+            (
+                Owner::Size(work.parse().ok()?, class, from, to),
+                &Metric::OF_SIZE,
+            )
+        }
     };
-    let fits = match owner {
-        Owner::Tally => Metric::OF_TALLY.contains(&metric),
-        Owner::Cell(..) => Metric::OF_CELL.contains(&metric),
-        Owner::Endpoint(_) => metric == Metric::Service,
-    };
-    fits.then_some((metric, owner, encoded))
+    metrics
+        .contains(&metric)
+        .then_some((metric, owner, encoded))
 }
 
 pub(crate) fn empty_interval() -> Interval {

@@ -6,8 +6,8 @@ use bucketload_core::generate::rng::mix64;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, KeyLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
+    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::{ConnectTimes, OpRecord, Outcome};
 use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
@@ -79,6 +79,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
     Plan {
         workload: "sample".to_owned(),
         profile: String::new(),
+        compat: String::new(),
         seed: 7,
         scale: 1.0,
         payload: PayloadKind::Random,
@@ -98,6 +99,8 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
             size: sizes.clone(),
             assign: SizeAssign::Random,
             overwritten: false,
+            naming: KeyNaming::Index,
+            existing: false,
         }],
         phases: vec![
             PhasePlan {
@@ -114,6 +117,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
                 },
                 steady_state: false,
                 stop: None,
+                accounting: Accounting::default(),
             },
             PhasePlan {
                 name: "main".to_owned(),
@@ -141,6 +145,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
                 },
                 steady_state: true,
                 stop: None,
+                accounting: Accounting::default(),
             },
         ],
     }
@@ -204,6 +209,8 @@ pub(crate) struct Shape {
     pub(crate) rate: f64,
     /// Median service time in ms at a time.
     pub(crate) service_ms: fn(f64) -> f64,
+    /// Factor of all service times.
+    pub(crate) slowness: f64,
     /// Operations in flight at a time.
     pub(crate) in_flight: fn(f64) -> f64,
     pub(crate) failed_share: f64,
@@ -223,6 +230,7 @@ impl Default for Shape {
             seconds: 60,
             rate: 200.0,
             service_ms: |_| 2.0,
+            slowness: 1.0,
             in_flight: |_| 3.0,
             failed_share: 0.0,
             failure: ErrorKind::Server,
@@ -319,7 +327,7 @@ fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noi
         } else {
             (OpClass::Put, 2.0)
         };
-        let ms = (shape.service_ms)(t) * factor * (0.4 * noise.normal()).exp();
+        let ms = (shape.service_ms)(t) * shape.slowness * factor * (0.4 * noise.normal()).exp();
         let outcome = if noise.uniform() < shape.failed_share {
             Outcome::Failed(shape.failure)
         } else {

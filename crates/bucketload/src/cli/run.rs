@@ -1,13 +1,14 @@
 //! `bucketload run`.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetArgs;
-use super::values::{CoreList, listen_address};
+use super::values::{CoreList, duration, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
@@ -38,10 +39,26 @@ pub(crate) struct RunArgs {
     pub(crate) workload_args: WorkloadArgs,
 
     #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Objects of an earlier run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct DataArgs {
+    /// Run directory of an earlier run with --keep whose objects are read (workload cold-read)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) objects_of: Option<PathBuf>,
+
+    /// Least age of these objects; 72h unless given
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "objects_of")]
+    pub(crate) min_age: Option<Duration>,
 }
 
 /// How the load is made, and what the run may do to the target.
@@ -158,23 +175,7 @@ impl OutputArgs {
         if let Some(out) = &self.out {
             return out.clone();
         }
-        let utc = started.to_offset(time::UtcOffset::UTC);
-        let (year, month, day) = utc.to_calendar_date();
-        let (hour, minute, second) = utc.to_hms();
-        let month = u8::from(month);
-        let name: String = workload
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                    c
-                } else {
-                    '-'
-                }
-            })
-            .collect();
-        Path::new("bucketload-runs").join(format!(
-            "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
-        ))
+        crate::setup::default_directory(workload, started)
     }
 }
 

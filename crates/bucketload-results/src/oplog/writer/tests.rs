@@ -9,9 +9,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::PayloadKind;
-use bucketload_core::plan::{
-    KeysetPlan, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
-};
+use bucketload_core::plan::{PhaseKind, PhasePlan, Plan, RetryPlan, WorkPlan};
 use bucketload_core::record::{AnswerIds, ConnectTimes, OpRecord, Outcome};
 use bucketload_core::trail::Trail;
 
@@ -19,20 +17,6 @@ use super::{OpLogHeader, write_with};
 use crate::oplog::{COLUMNS, Column, OpLogFormat, Rows, read};
 
 fn plan() -> Plan {
-    let size = SizeLaw {
-        law: SizeKind::Const { bytes: 1 },
-        min: 0,
-        max: 1,
-    };
-    let keyset = |name: &str, prefix: &str| KeysetPlan {
-        name: name.into(),
-        prefix: prefix.into(),
-        shards: 1,
-        count: 10,
-        size: size.clone(),
-        assign: SizeAssign::Random,
-        overwritten: false,
-    };
     let phase = |name: &str| PhasePlan {
         name: name.into(),
         kind: PhaseKind::Run,
@@ -47,10 +31,12 @@ fn plan() -> Plan {
         limits: Default::default(),
         steady_state: false,
         stop: None,
+        accounting: Default::default(),
     };
     Plan {
         workload: "t".into(),
         profile: String::new(),
+        compat: Default::default(),
         seed: 1,
         scale: 1.0,
         payload: PayloadKind::Zeros,
@@ -62,7 +48,7 @@ fn plan() -> Plan {
             max_backoff_ns: 0,
         },
         not_found_is_failure: true,
-        keysets: vec![keyset("a", "a/"), keyset("b", "b,\"c\"/")],
+        keysets: Vec::new(),
         phases: vec![phase("first"), phase("second")],
     }
 }
