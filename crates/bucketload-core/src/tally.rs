@@ -5,6 +5,9 @@
 //! is neutral, so threads, agents and intervals can be combined in any order. Percentiles are
 //! computed from merged histograms only.
 
+mod parts;
+
+pub use self::parts::{JobCounts, ReplayCounts, Span};
 use crate::anatomy::Anatomy;
 use crate::endpoint::EndpointTally;
 use crate::error::ErrorKind;
@@ -162,6 +165,16 @@ pub struct Tally {
     pub connects: u64,
     /// Arrivals that found all workers busy and the in-flight cap reached.
     pub capped: u64,
+    /// Makespans of stages and jobs, in order of first use; empty for other models.
+    pub spans: Vec<Span>,
+    /// Jobs.
+    pub jobs: JobCounts,
+    /// What a replay did beside performing requests.
+    pub replay: ReplayCounts,
+    /// Wait for an earlier request on the same key, of the requests that had to wait.
+    pub blocked: Histogram,
+    /// Delay of the due instant by a rate limit, of the requests that were delayed.
+    pub shaped: Histogram,
     /// What went to each endpoint; empty when there is only one.
     pub endpoints: Vec<EndpointTally>,
     /// Counts at a hundredth of the interval, for the dispersion at short time scales.
@@ -197,6 +210,10 @@ impl Tally {
         if r.dispatch_ns > 0 {
             self.dispatch.record(r.dispatch_ns);
         }
+        if r.blocked_ns > 0 {
+            self.blocked.record(r.blocked_ns);
+            self.replay.blocked += 1;
+        }
         if r.outcome == Outcome::Ok {
             self.fine.completed(r.done_ns);
             if !self.sizes.is_empty() {
@@ -207,6 +224,21 @@ impl Tally {
         if let Some(endpoint) = self.endpoints.get_mut(usize::from(r.endpoint)) {
             endpoint.record(r);
         }
+    }
+
+    /// The makespans of a part of a work's jobs, created on first use.
+    pub fn span_mut(&mut self, work: u16, part: u16) -> &mut Span {
+        let of = |span: &Span| span.work == work && span.part == part;
+        let at = self.spans.iter().position(of).unwrap_or_else(|| {
+            self.spans.push(Span {
+                work,
+                part,
+                failed: 0,
+                makespan: Histogram::new(),
+            });
+            self.spans.len() - 1
+        });
+        &mut self.spans[at]
     }
 
     /// Makes the size cells of a work and class, whose classes begin at 0 and at each of `bounds`.
@@ -292,6 +324,15 @@ impl Tally {
         for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
             mine.merge(theirs);
         }
+        for span in &other.spans {
+            let mine = self.span_mut(span.work, span.part);
+            mine.failed += span.failed;
+            mine.makespan.merge(&span.makespan);
+        }
+        self.jobs.merge(&other.jobs);
+        self.replay.merge(&other.replay);
+        self.blocked.merge(&other.blocked);
+        self.shaped.merge(&other.shaped);
         self.fine.merge(&other.fine);
         for cell in &other.sizes {
             self.size_cell_mut(cell.work, cell.class, cell.from, cell.to)
@@ -318,6 +359,14 @@ impl Tally {
         self.connects = 0;
         self.capped = 0;
         self.endpoints.iter_mut().for_each(EndpointTally::clear);
+        for span in &mut self.spans {
+            span.failed = 0;
+            span.makespan.clear();
+        }
+        self.jobs = JobCounts::default();
+        self.replay = ReplayCounts::default();
+        self.blocked.clear();
+        self.shaped.clear();
         self.fine.clear();
         self.sizes.iter_mut().for_each(SizeCell::clear);
     }
@@ -358,6 +407,9 @@ pub struct Gauges {
     pub backlog_ns: u64,
     /// Open sessions.
     pub sessions: u64,
+    /// Jobs that have arrived and not ended; 0 for models without jobs.
+    #[serde(default)]
+    pub jobs: u64,
     /// CPU time of the load threads (user and system), nanoseconds.
     pub load_cpu_ns: u64,
     /// CPU time of the busiest load thread, nanoseconds.

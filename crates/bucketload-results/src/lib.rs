@@ -10,8 +10,10 @@
 //! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`oplog`] writes
 //! and reads every single operation, [`converge`] tells during a run when it may stop, [`output`]
 //! renders results and live figures by pure functions.
+//! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`].
 
 pub mod analyze;
+pub mod capacity;
 pub mod compare;
 pub mod converge;
 pub mod error;
@@ -20,6 +22,8 @@ pub mod output;
 pub mod report;
 pub mod result;
 pub mod rundir;
+pub mod study;
+pub mod sweep;
 mod units;
 
 pub use analyze::analyze;

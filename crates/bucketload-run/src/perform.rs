@@ -11,6 +11,7 @@ use bucketload_core::op::{KeySource, Op, Request};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::clock::now_ns;
+use crate::names::Names;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
@@ -23,8 +24,8 @@ pub(crate) struct Worker<S> {
     /// Its slot on the load thread.
     pub(crate) slot: usize,
     pub(crate) probe: Probe,
-    key: String,
-    source: String,
+    /// Names of the operation it performs.
+    pub(crate) names: Names,
 }
 
 impl<S> Worker<S> {
@@ -35,8 +36,7 @@ impl<S> Worker<S> {
             id,
             slot,
             probe: Probe::new(now_ns),
-            key: String::with_capacity(key_len),
-            source: String::with_capacity(key_len),
+            names: Names::with_capacity(key_len),
         }
     }
 }
@@ -51,6 +51,8 @@ pub(crate) struct Taken {
     pub(crate) taken_ns: u64,
     pub(crate) dispatch_ns: u64,
     pub(crate) blocked_ns: u64,
+    /// Whether an absent object is the answer that is expected.
+    pub(crate) absent_expected: bool,
 }
 
 /// How a worker comes back from an operation.
@@ -60,6 +62,11 @@ pub(crate) struct Performed {
     pub(crate) waited: bool,
     /// Current time, nanoseconds since the epoch.
     pub(crate) now_ns: u64,
+    pub(crate) outcome: Outcome,
+    /// Whether the object was absent.
+    pub(crate) absent: bool,
+    /// End of the operation, nanoseconds since the epoch.
+    pub(crate) done_ns: u64,
 }
 
 /// How one attempt ended.
@@ -80,7 +87,7 @@ pub(crate) async fn perform<S: Session>(
     let plan = &*shared.plan;
     let source = &shared.sources[usize::from(taken.work)];
     let op = taken.op;
-    source.render(&op, &mut worker.key, &mut worker.source);
+    source.render(&op, &mut worker.names);
 
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
@@ -88,10 +95,13 @@ pub(crate) async fn perform<S: Session>(
     let request = Request {
         op,
         bucket: &shared.bucket,
-        key: &worker.key,
-        source: &worker.source,
+        key: &worker.names.key,
+        source: &worker.names.source,
         delimiter: source.delimiter(&op),
-        keys: batch.as_ref().map(|batch| batch as &dyn KeySource),
+        keys: match &batch {
+            Some(batch) => Some(batch as &dyn KeySource),
+            None => source.listed(&op, &worker.names),
+        },
         content: known.filter(|_| verify || op.class.writes_body()),
         verify,
     };
@@ -99,6 +109,7 @@ pub(crate) async fn perform<S: Session>(
     let waited = Cell::new(false);
     let mut begun_ns = taken.taken_ns;
     let mut attempts = 1;
+    let mut absent = false;
     shard.slots.begin(slot, taken.due_ns);
     let (outcome, done_ns, now, bytes, connect) = loop {
         worker.probe.reset();
@@ -156,6 +167,14 @@ pub(crate) async fn perform<S: Session>(
             }
         };
         let now = now_ns();
+        absent = error.kind == ErrorKind::NotFound;
+        if absent && taken.absent_expected {
+            let done = match probe.done_ns() {
+                0 => now,
+                done => done,
+            };
+            break (Outcome::Ok, done, now, 0, times);
+        }
         let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
         if counted && error.kind != ErrorKind::Cancelled {
             shard.report_failure(Some(&op), request.key, &error, now);
@@ -224,6 +243,9 @@ pub(crate) async fn perform<S: Session>(
     Performed {
         waited: waited.get(),
         now_ns: now,
+        outcome,
+        absent,
+        done_ns,
     }
 }
 

@@ -6,6 +6,7 @@ use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
+use super::canonical::Header;
 use super::checksum::Span;
 use super::encode;
 use super::pool::Buffer;
@@ -63,13 +64,14 @@ impl S3Session {
             at: offset,
             wrong: None,
         });
-        let prepared = self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
+        let mut prepared =
+            self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
         let mut ignore = Ignore;
         let sink: &mut dyn Sink = match &mut verify {
             Some(verify) => verify,
             None => &mut ignore,
         };
-        let reply = self.perform(prepared, sink, probe).await?;
+        let reply = self.perform(&mut prepared, sink, probe).await?;
         let corrupt = |detail: String| {
             Err(OpError::with_status(
                 ErrorKind::Corrupt,
@@ -129,8 +131,11 @@ impl S3Session {
             offset: 0,
             len: content.size(),
         };
-        let mut digests = Buffer::take();
-        let prepared = {
+        let mut digests = match self.shared.config().payload.is_chunked() {
+            true => Buffer::take(),
+            false => Buffer::NONE,
+        };
+        let mut prepared = {
             let content = Outgoing {
                 span,
                 hashes: Hashes::of(self.shared.config(), span, &mut digests),
@@ -138,7 +143,7 @@ impl S3Session {
             };
             self.prepare(&Call::new("PUT", request.bucket, request.key).content(content))
         };
-        self.perform(prepared, &mut Ignore, probe).await?;
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
@@ -150,8 +155,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
-        let reply = self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
+        let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
         let Some(size) = reply.content_length else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
@@ -170,8 +175,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -182,11 +187,15 @@ impl S3Session {
     ) -> Result<Completion, OpError> {
         let mut source = Buffer::take();
         push_source(&mut source, request);
+        let headers = [Header {
+            name: "x-amz-copy-source",
+            value: &source,
+        }];
         let call = Call::new("PUT", request.bucket, request.key);
-        let prepared = self.prepare(&call.header("x-amz-copy-source", &source));
+        let mut prepared = self.prepare(&call.headers(&headers));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.perform(prepared, &mut sink, probe).await?;
+        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)?;
         Ok(DONE)
     }
@@ -204,8 +213,8 @@ impl S3Session {
         encode::push_decimal(&mut document, u64::from(request.op.version));
         document.extend_from_slice(b"</Value></Tag></TagSet></Tagging>");
         let call = Call::new("PUT", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(b"tagging=").document(&document));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&call.query(b"tagging=").document(&document));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(Completion { items: 1, ..DONE })
     }
 
@@ -215,10 +224,10 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("GET", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(b"tagging="));
+        let mut prepared = self.prepare(&call.query(b"tagging="));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.perform(prepared, &mut sink, probe).await?;
+        self.perform(&mut prepared, &mut sink, probe).await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Tag", "Key"]));
@@ -233,8 +242,8 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("DELETE", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(b"tagging="));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&call.query(b"tagging="));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 }

@@ -14,6 +14,7 @@ mod comparison;
 mod environment;
 mod latency;
 mod load;
+mod model;
 mod overlay;
 pub mod page;
 mod summary;
@@ -41,6 +42,7 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    page.sections.extend(environment::trace(result));
     page.sections
         .extend(result.nodes.as_ref().map(balance::nodes));
     page.sections.extend(environment::other_phases(result));
@@ -54,6 +56,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
     sections.extend(anatomy::section(phase));
     sections.push(load::section(phase));
     sections.extend(phase.endpoints.as_ref().map(balance::endpoints));
+    sections.extend(model::sections(phase));
     sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));

@@ -12,6 +12,7 @@
 pub mod accounting;
 pub mod balance;
 pub mod latency;
+pub mod model;
 pub mod phase;
 pub mod realised;
 pub mod series;
@@ -24,11 +25,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::oplog::OpLogFacts;
 use crate::rundir::host::HostFacts;
-use crate::rundir::{ClientFacts, Damage, Status};
+use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 pub use latency::{Cdf, Latency, Percentile};
+pub use model::{JobsResult, ReplayResult, SpanResult};
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PartResult, PhaseResult, Rates, SlowestRequests,
     SteadySeries, Totals, Window,
@@ -100,8 +102,14 @@ pub struct RunHeader {
     pub seed: u64,
     /// Factor applied to object counts.
     pub scale: f64,
+    /// Factor applied to all sizes; results with different factors are not comparable.
+    #[serde(default = "one")]
+    pub size_scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
+    /// What the user stated of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
     /// Whose objects were read, for runs on those of an earlier one; else empty.
     #[serde(default)]
     pub data_note: String,
@@ -129,6 +137,14 @@ pub struct RunHeader {
     pub ended_unix_ns: u64,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
+}
+
+/// The factor of results from before there was one.
+const fn one() -> f64 {
+    1.0
 }
 
 /// One failed operation in full.

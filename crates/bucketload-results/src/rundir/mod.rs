@@ -5,8 +5,9 @@
 //! events.jsonl      phase starts and ends, calibration, warnings, first failures
 //! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
 //! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated); tags
-//!                   join phase, work, class and metric by `/`; `-` and `all` for figures of the
-//!                   whole phase, `-` and `endpoint-N` for those of one of several endpoints
+//!                   join phase, work, class (or `part-N` of jobs) and metric by `/`; `-` and
+//!                   `all` for figures of the whole phase, `-` and `endpoint-N` for those of one of
+//!                   several endpoints
 //! slowest.jsonl     the slowest requests of each measuring phase, as they became known: those that
 //!                   count are the 1000 slowest of a phase
 //! ops-*.parquet     every operation, where the run was asked for it (or ops-*.csv.zst)
@@ -33,7 +34,7 @@ mod slow;
 pub(crate) use line::{IntervalLine, Metric};
 pub(crate) use read::empty_interval;
 
-pub use manifest::{ClientFacts, Manifest, Status, VerdictSummary};
+pub use manifest::{ClientFacts, Manifest, Status, TraceInput, VerdictSummary};
 pub use read::{Damage, RunDir};
 pub use sink::{RunDirSink, RunEnd, write_verdict};
 

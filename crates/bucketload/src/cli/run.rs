@@ -8,7 +8,7 @@ use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetArgs;
-use super::values::{CoreList, duration, listen_address};
+use super::values::{CoreList, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
@@ -62,7 +62,7 @@ pub(crate) struct DataArgs {
 }
 
 /// How the load is made, and what the run may do to the target.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct LoadArgs {
     /// Print what would happen and do nothing
@@ -116,6 +116,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
+    /// What the result should say about the target, such as durability=3-copies or deployment=a; may
+    /// be repeated
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
+    pub(crate) facts: Vec<(String, String)>,
     /// Log every single operation into the run directory (ops-*.parquet or ops-*.csv.zst)
     ///
     /// The log never slows the load down: what its writer cannot keep up with is dropped and counted.

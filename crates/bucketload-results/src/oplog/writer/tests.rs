@@ -37,6 +37,7 @@ fn plan() -> Plan {
         workload: "t".into(),
         profile: String::new(),
         compat: Default::default(),
+        size_scale: Default::default(),
         seed: 1,
         scale: 1.0,
         payload: PayloadKind::Zeros,
