@@ -38,6 +38,10 @@ struct Job {
 }
 
 /// Where jobs come from.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one per work and thread"
+)]
 enum Begin {
     /// Arrivals of this thread's jobs, of the jobs that make their results old, and those counted.
     Open {

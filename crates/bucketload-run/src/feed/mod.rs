@@ -87,6 +87,10 @@ pub(crate) struct Ended {
 }
 
 /// The operations of one open work on one thread.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one per work and thread, and a static schedule should cost no indirection"
+)]
 pub(crate) enum Feed {
     Fixed(Fixed),
     Jobs(Box<Jobs>),

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use bucketload_core::op::{ByteRange, Op, OpClass};
+use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::jobs::{LEAST_PART, MULTIPART_ABOVE, part_size};
 use bucketload_core::plan::{MixEntry, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 use bucketload_core::trace::{Batch, Recorded, TraceError, TraceOp, TraceRecord, TraceSource};
@@ -200,7 +200,7 @@ fn operation(recorded: &Recorded<'_>) -> Option<Op> {
             OpClass::Put | OpClass::MultipartPut => size.unwrap_or(0),
             _ => 0,
         },
-        range: range.map(|ByteRange { offset, len }| ByteRange { offset, len }),
+        range,
         count,
         pages: u32::from(class == OpClass::List),
     })
