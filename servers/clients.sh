@@ -4,6 +4,11 @@
 #
 #   clients.sh install    install what is missing
 #   clients.sh env        print KEY=VALUE lines: where each one is
+#
+# And readers of operation logs (PyPI): DuckDB, pandas.
+#
+#   clients.sh install-readers
+#   clients.sh env-readers
 set -euo pipefail
 
 SERVERS_HOME=${SERVERS_HOME:-$HOME/.cache/bucketload-servers}
@@ -12,6 +17,7 @@ DIR=$SERVERS_HOME/clients
 MC_VERSION=${MC_VERSION:-v0.0.0-20250313080218-cf909e1063a9}
 PYTHON_CLIENTS=(boto3==1.44.5 awscli==1.46.2 s3cmd==2.4.0)
 STAMP="${PYTHON_CLIENTS[*]} $MC_VERSION"
+READERS=(duckdb==1.4.1 pandas==2.3.3 pyarrow==21.0.0 zstandard==0.25.0)
 
 die() { echo "clients: $*" >&2; exit 1; }
 
@@ -36,6 +42,23 @@ do_install() {
   fi
 }
 
+do_install_readers() {
+  mkdir -p "$DIR"
+  exec 9>"$DIR/lock"
+  flock 9
+  if [ "$(cat "$DIR/readers-installed" 2>/dev/null)" != "${READERS[*]}" ]; then
+    command -v python3 >/dev/null || die "needs python3 on PATH"
+    python3 -m venv "$DIR/readers"
+    "$DIR/readers/bin/pip" install --quiet --disable-pip-version-check "${READERS[@]}" >&2
+    echo "${READERS[*]}" >"$DIR/readers-installed"
+  fi
+}
+
+do_env_readers() {
+  [ "$(cat "$DIR/readers-installed" 2>/dev/null)" = "${READERS[*]}" ] || die "not installed: run '$0 install-readers'"
+  echo "READERS=$DIR/readers/bin/python"
+}
+
 do_env() {
   [ "$(cat "$DIR/installed" 2>/dev/null)" = "$STAMP" ] || die "not installed: run '$0 install'"
   echo "PYTHON=$DIR/venv/bin/python"
@@ -48,5 +71,7 @@ do_env() {
 case ${1:-} in
   install) do_install ;;
   env) do_env ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  install-readers) do_install_readers ;;
+  env-readers) do_env_readers ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

@@ -148,6 +148,8 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
         blocked_ns: 0,
         started_ns: due_ns + 150,
         held_ns: 0,
+        connect: Default::default(),
+        sent_ns: 0,
         first_byte_ns: due_ns + 150 + service / 2,
         done_ns: due_ns + 150 + service,
         bytes: op.size,

@@ -30,6 +30,28 @@ pub struct Capabilities {
     pub connections: bool,
 }
 
+/// Where a session's requests go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the endpoint in [`DriverFacts::endpoints`].
+    pub endpoint: u16,
+    /// Local port of the connection; 0 without one.
+    pub local_port: u16,
+    /// Number of the connection within the run, from 1; 0 without one.
+    pub connection: u64,
+}
+
+/// Tells which nodes of a store hold an object: the link between the requests on keys and the load
+/// of data nodes (statistics.md section 8).
+pub trait PlacementOracle {
+    /// Number of nodes.
+    fn nodes(&self) -> usize;
+
+    /// Writes the indices of the nodes that hold a copy of `key` into `copies`, replacing its
+    /// contents; the first one serves reads when only one copy is read. Nothing when unknown.
+    fn copies(&self, bucket: &str, key: &str, copies: &mut Vec<u32>);
+}
+
 /// Facts about how a driver talks to its target, for the result header. Never holds secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DriverFacts {
@@ -80,6 +102,7 @@ pub struct Completion {
 /// One worker's sequential connection to the target.
 ///
 /// `execute` must call [`Probe::started`] immediately before the first byte of the request leaves,
+/// [`Probe::sent`] when its last has left and that took several system calls,
 /// [`Probe::first_byte`] when the answer's first byte is there and [`Probe::done`] when its last
 /// is; a (re)connection goes to [`Probe::connected`] and lies before `started`. It never repeats a
 /// request by itself. It allocates nothing when it succeeds.
@@ -93,6 +116,11 @@ pub trait Session: Admin {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> impl Future<Output = Result<Completion, OpError>>;
+
+    /// Where the last request went, or the next one will go.
+    fn place(&self) -> Place {
+        Place::default()
+    }
 }
 
 /// One page of a listing.

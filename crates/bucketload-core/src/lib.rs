@@ -8,19 +8,25 @@
 //! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth); [`capacity`] searches for
 //! the rate that a store sustains.
 
+pub mod anatomy;
 pub mod capacity;
 pub mod driver;
+pub mod endpoint;
 pub mod error;
 pub mod generate;
 pub mod histogram;
 pub mod op;
+pub mod oplog;
 pub mod payload;
 pub mod plan;
+pub mod probe;
 pub mod record;
 pub mod resolve;
 pub mod sink;
+pub mod slowest;
 pub mod spec;
 pub mod stats;
 pub mod tally;
 pub mod trace;
+pub mod trail;
 pub mod verdict;

@@ -1,141 +1,23 @@
-//! The record of one operation and the probe that collects its instants.
+//! The record of one operation, and how its response time is made up.
 //!
-//! All instants are nanoseconds since the run's epoch on one monotonic clock:
+//! All instants are nanoseconds since the run's epoch on one monotonic clock; the [`Probe`] of the
+//! operation collects them:
 //!
 //! ```text
-//! due ──(timer lateness)── taken ──(dispatch, build, sign, reconnect)── started ── first byte ── done
-//!  └───────────────────────── lag ─────────────────────────────────────────┘
-//!                                                                       └──── service time ────┘
-//!  └──────────────────────────────────── response time ────────────────────────────────────────┘
+//! due ──(queue)── taken ──(retry · DNS · connect · TLS · build)── started ──(send)── sent ──(wait)── first byte ──(body)── done
+//!  └──────────────────────────── lag ────────────────────────────────┘
+//!                                                                    └──────────────── service time ──────────────────────┘
+//!  └──────────────────────────────────────────── response time ───────────────────────────────────────────────────────────┘
 //! ```
+//!
+//! The parts below the line are [`Part`]s: they add up to the response time exactly.
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorKind;
 use crate::op::OpClass;
 
-/// Phase durations of one connection establishment, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConnectTimes {
-    /// Name resolution; 0 when the address was literal or resolved before.
-    pub dns_ns: u64,
-    /// TCP connect.
-    pub tcp_ns: u64,
-    /// TLS handshake; 0 without TLS.
-    pub tls_ns: u64,
-}
-
-/// Collects the instants of one operation. The clock is a plain function, so that tests can use
-/// virtual time.
-#[derive(Clone, Copy, Debug)]
-pub struct Probe {
-    clock: fn() -> u64,
-    started_ns: u64,
-    first_byte_ns: u64,
-    done_ns: u64,
-    requests: u32,
-    connects: u32,
-    connect: ConnectTimes,
-}
-
-impl Probe {
-    /// A probe that reads `clock` (nanoseconds since the run's epoch).
-    #[must_use]
-    pub fn new(clock: fn() -> u64) -> Self {
-        Self {
-            clock,
-            started_ns: 0,
-            first_byte_ns: 0,
-            done_ns: 0,
-            requests: 0,
-            connects: 0,
-            connect: ConnectTimes::default(),
-        }
-    }
-
-    /// Forgets the previous operation.
-    #[inline]
-    pub fn reset(&mut self) {
-        *self = Self::new(self.clock);
-    }
-
-    /// Current time in nanoseconds since the run's epoch.
-    #[inline]
-    #[must_use]
-    pub fn now(&self) -> u64 {
-        (self.clock)()
-    }
-
-    /// Marks the instant at which a request leaves. The first call of an operation sets
-    /// `started`; each call counts one request.
-    #[inline]
-    pub fn started(&mut self) {
-        if self.requests == 0 {
-            self.started_ns = (self.clock)();
-        }
-        self.requests += 1;
-    }
-
-    /// Marks the arrival of the answer's first byte; later calls of the same operation are
-    /// ignored, so that the first answer of several counts.
-    #[inline]
-    pub fn first_byte(&mut self) {
-        if self.first_byte_ns == 0 {
-            self.first_byte_ns = (self.clock)();
-        }
-    }
-
-    /// Marks the arrival of the last byte; the last call counts.
-    #[inline]
-    pub fn done(&mut self) {
-        self.done_ns = (self.clock)();
-    }
-
-    /// Marks first and last byte with one clock reading: the whole answer came at once.
-    #[inline]
-    pub fn first_byte_and_done(&mut self) {
-        self.done_ns = (self.clock)();
-        if self.first_byte_ns == 0 {
-            self.first_byte_ns = self.done_ns;
-        }
-    }
-
-    /// Adds a connection establishment that took place before `started`.
-    pub fn connected(&mut self, times: ConnectTimes) {
-        self.connects += 1;
-        self.connect.dns_ns += times.dns_ns;
-        self.connect.tcp_ns += times.tcp_ns;
-        self.connect.tls_ns += times.tls_ns;
-    }
-
-    /// Instant the first request left; 0 when none did.
-    #[must_use]
-    pub const fn started_ns(&self) -> u64 {
-        self.started_ns
-    }
-
-    /// Instant of the answer's first byte; 0 when there was none.
-    #[must_use]
-    pub const fn first_byte_ns(&self) -> u64 {
-        self.first_byte_ns
-    }
-
-    /// Instant of the answer's last byte; 0 when there was none.
-    #[must_use]
-    pub const fn done_ns(&self) -> u64 {
-        self.done_ns
-    }
-
-    /// Requests sent for the operation.
-    #[must_use]
-    pub const fn requests(&self) -> u32 {
-        self.requests
-    }
-
-    /// Connections made during the operation and their summed phase times.
-    #[must_use]
-    pub const fn connects(&self) -> (u32, ConnectTimes) {
-        (self.connects, self.connect)
-    }
-}
+pub use crate::probe::{AnswerIds, ConnectTimes, Probe};
 
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +26,70 @@ pub enum Outcome {
     Ok,
     /// It failed for the stated reason; never counts as throughput.
     Failed(ErrorKind),
+}
+
+/// A part of the response time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Part {
+    /// Due to taken: timer lateness, the wait for a free worker, and in a replay the wait for an
+    /// earlier request on the same key.
+    Queue,
+    /// Earlier attempts and the pauses between them.
+    Retry,
+    /// Name resolution, when a connection had to be made.
+    Dns,
+    /// TCP connect, when a connection had to be made.
+    Connect,
+    /// TLS handshake, when a connection had to be made.
+    Tls,
+    /// The client's own work before the request leaves: rendering, hashing, signing.
+    Build,
+    /// First to last byte of the request handed to the kernel; 0 when one system call took it all.
+    Send,
+    /// Request sent to first byte of the answer.
+    Wait,
+    /// First byte of the answer to its last; of operations with several requests, all that
+    /// follows the first answer's first byte.
+    Body,
+}
+
+impl Part {
+    /// Every part, in the order in which they follow each other.
+    pub const ALL: [Self; 9] = [
+        Self::Queue,
+        Self::Retry,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::Build,
+        Self::Send,
+        Self::Wait,
+        Self::Body,
+    ];
+
+    /// The name used in files and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Retry => "retry",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Build => "build",
+            Self::Send => "send",
+            Self::Wait => "wait",
+            Self::Body => "body",
+        }
+    }
+
+    /// The part called `name`, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == name)
+    }
 }
 
 /// Everything that is recorded about one operation (including all its attempts).
@@ -174,6 +120,11 @@ pub struct OpRecord {
     /// Part of `started - taken` that was not the client's own work: earlier attempts, the pauses
     /// between attempts, and (re)connecting.
     pub held_ns: u64,
+    /// Part of `held_ns`: the last attempt's (re)connecting.
+    pub connect: ConnectTimes,
+    /// Instant its request had left entirely; `started_ns` when it left in one system call, and 0
+    /// when nothing left.
+    pub sent_ns: u64,
     /// Instant of the answer's first byte; 0 when there was none.
     pub first_byte_ns: u64,
     /// End of the operation.
@@ -219,6 +170,38 @@ impl OpRecord {
             .saturating_sub(self.blocked_ns)
     }
 
+    /// How much of the response time `part` took, nanoseconds. The parts of an operation that got
+    /// an answer add up to its response time.
+    #[inline]
+    #[must_use]
+    pub const fn part_ns(&self, part: Part) -> u64 {
+        match part {
+            Part::Queue => self.taken_ns.saturating_sub(self.due_ns),
+            Part::Retry => self.held_ns.saturating_sub(self.connect.total_ns()),
+            Part::Dns => self.connect.dns_ns,
+            Part::Connect => self.connect.tcp_ns,
+            Part::Tls => self.connect.tls_ns,
+            Part::Build => self.build_ns(),
+            Part::Send => self.sent_until_ns().saturating_sub(self.started_ns),
+            Part::Wait => self.first_byte_ns.saturating_sub(self.sent_until_ns()),
+            Part::Body => match self.first_byte_ns {
+                0 => 0,
+                first => self.done_ns.saturating_sub(first),
+            },
+        }
+    }
+
+    /// When sending ended: a store may answer before it has taken the whole request.
+    const fn sent_until_ns(&self) -> u64 {
+        if self.sent_ns > self.first_byte_ns && self.first_byte_ns != 0 {
+            self.first_byte_ns
+        } else if self.sent_ns > self.started_ns {
+            self.sent_ns
+        } else {
+            self.started_ns
+        }
+    }
+
     /// Build time: the client's own work from taking the operation to its first byte leaving, in
     /// nanoseconds. Earlier attempts, their pauses and connecting are no part of it.
     #[inline]
@@ -227,5 +210,72 @@ impl OpRecord {
         self.started_ns
             .saturating_sub(self.taken_ns)
             .saturating_sub(self.held_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{ConnectTimes, OpRecord, Outcome, Part};
+    use crate::op::OpClass;
+
+    #[test]
+    fn parts_have_names() {
+        for (i, part) in Part::ALL.into_iter().enumerate() {
+            assert_eq!(part as usize, i);
+            assert_eq!(Part::from_name(part.name()), Some(part));
+            assert_eq!(serde_json::to_value(part).unwrap(), part.name());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_add_up_to_the_response_time(
+            steps in prop::array::uniform9(0u64..1 << 30),
+            early in any::<bool>(),
+            one_call in any::<bool>(),
+        ) {
+            let [queue, retry, dns, tcp, tls, build, send, wait, body] = steps;
+            let due_ns = 77;
+            let taken_ns = due_ns + queue;
+            let connect = ConnectTimes { dns_ns: dns, tcp_ns: tcp, tls_ns: tls };
+            let held_ns = retry + connect.total_ns();
+            let started_ns = taken_ns + held_ns + build;
+            let first_byte_ns = started_ns + send + wait;
+            let record = OpRecord {
+                seq: 0,
+                work: 0,
+                class: OpClass::Put,
+                worker: 0,
+                endpoint: 0,
+                due_ns,
+                taken_ns,
+                dispatch_ns: queue / 2,
+                blocked_ns: 0,
+                started_ns,
+                held_ns,
+                connect,
+                // A refusal may come before everything has left.
+                sent_ns: match (one_call, early) {
+                    (true, _) => started_ns,
+                    (_, true) => first_byte_ns + 5,
+                    (_, false) => started_ns + send,
+                },
+                first_byte_ns,
+                done_ns: first_byte_ns + body,
+                bytes: 0,
+                outcome: Outcome::Ok,
+                attempts: 1,
+            };
+            let sum: u64 = Part::ALL.into_iter().map(|part| record.part_ns(part)).sum();
+            prop_assert_eq!(sum, record.response_ns());
+            prop_assert_eq!(record.part_ns(Part::Queue), queue);
+            prop_assert_eq!(record.part_ns(Part::Retry), retry);
+            prop_assert_eq!(record.part_ns(Part::Build), build);
+            prop_assert_eq!(record.part_ns(Part::Body), body);
+            let served = [Part::Send, Part::Wait, Part::Body].map(|p| record.part_ns(p));
+            prop_assert_eq!(served.iter().sum::<u64>(), record.service_ns());
+        }
     }
 }

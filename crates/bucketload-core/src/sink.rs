@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::slowest::SlowRequest;
 use crate::tally::Interval;
 
 /// Why a phase ended.
@@ -134,4 +135,7 @@ pub trait RunSink: Send {
 
     /// An interval of a phase is complete.
     fn interval(&mut self, interval: &Interval);
+
+    /// Requests that have just become some of the slowest of their phase, in no order.
+    fn slow_requests(&mut self, _requests: &[SlowRequest]) {}
 }

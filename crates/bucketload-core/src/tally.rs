@@ -8,6 +8,8 @@
 mod parts;
 
 pub use self::parts::{JobCounts, ReplayCounts, Span};
+use crate::anatomy::Anatomy;
+use crate::endpoint::EndpointTally;
 use crate::error::ErrorKind;
 use crate::histogram::Histogram;
 use crate::op::OpClass;
@@ -42,6 +44,8 @@ pub struct Cell {
     pub ttfb: Histogram,
     /// Response times of operations that failed (not of cancelled ones).
     pub failed_response: Histogram,
+    /// What the response times of operations that succeeded are made up of.
+    pub anatomy: Anatomy,
 }
 
 impl Cell {
@@ -59,6 +63,7 @@ impl Cell {
             service: Histogram::new(),
             ttfb: Histogram::new(),
             failed_response: Histogram::new(),
+            anatomy: Anatomy::default(),
         }
     }
 
@@ -92,6 +97,7 @@ impl Cell {
                     self.ttfb
                         .record(r.first_byte_ns.saturating_sub(r.started_ns));
                 }
+                self.anatomy.record(r);
             }
             Outcome::Failed(kind) => {
                 self.failed[kind as usize] += 1;
@@ -116,6 +122,7 @@ impl Cell {
         self.service.merge(&other.service);
         self.ttfb.merge(&other.ttfb);
         self.failed_response.merge(&other.failed_response);
+        self.anatomy.merge(&other.anatomy);
     }
 
     fn clear(&mut self) {
@@ -127,6 +134,7 @@ impl Cell {
         self.service.clear();
         self.ttfb.clear();
         self.failed_response.clear();
+        self.anatomy.clear();
     }
 }
 
@@ -167,6 +175,8 @@ pub struct Tally {
     pub blocked: Histogram,
     /// Delay of the due instant by a rate limit, of the requests that were delayed.
     pub shaped: Histogram,
+    /// What went to each endpoint; empty when there is only one.
+    pub endpoints: Vec<EndpointTally>,
     /// Counts at a hundredth of the interval, for the dispersion at short time scales.
     pub fine: FineCounts,
     /// Successes by size class, for phases that ask for them.
@@ -211,6 +221,9 @@ impl Tally {
             }
         }
         self.cell_mut(r.work, r.class).record(r);
+        if let Some(endpoint) = self.endpoints.get_mut(usize::from(r.endpoint)) {
+            endpoint.record(r);
+        }
     }
 
     /// The makespans of a part of a work's jobs, created on first use.
@@ -304,6 +317,13 @@ impl Tally {
         self.connect_dns.merge(&other.connect_dns);
         self.connects += other.connects;
         self.capped += other.capped;
+        if self.endpoints.len() < other.endpoints.len() {
+            let missing = EndpointTally::default;
+            self.endpoints.resize_with(other.endpoints.len(), missing);
+        }
+        for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
+            mine.merge(theirs);
+        }
         for span in &other.spans {
             let mine = self.span_mut(span.work, span.part);
             mine.failed += span.failed;
@@ -338,6 +358,7 @@ impl Tally {
         }
         self.connects = 0;
         self.capped = 0;
+        self.endpoints.iter_mut().for_each(EndpointTally::clear);
         for span in &mut self.spans {
             span.failed = 0;
             span.makespan.clear();
@@ -437,7 +458,7 @@ mod tests {
     use super::Tally;
     use crate::error::ErrorKind;
     use crate::op::OpClass;
-    use crate::record::{OpRecord, Outcome};
+    use crate::record::{ConnectTimes, OpRecord, Outcome, Part};
 
     fn record() -> impl Strategy<Value = OpRecord> {
         (0u16..2, 0usize..4, 1u64..1 << 36, 0u64..1 << 20, 0usize..17).prop_map(
@@ -446,13 +467,18 @@ mod tests {
                 work,
                 class: OpClass::ALL[class],
                 worker: 0,
-                endpoint: 0,
+                endpoint: (bytes % 2) as u16,
                 due_ns: 100,
                 taken_ns: 120,
                 dispatch_ns: bytes % 3,
                 blocked_ns: 0,
                 started_ns: 150,
                 held_ns: bytes % 5,
+                connect: ConnectTimes {
+                    tcp_ns: bytes % 5,
+                    ..ConnectTimes::default()
+                },
+                sent_ns: 150 + bytes % 3,
                 first_byte_ns: 150 + ns / 2,
                 done_ns: 150 + ns,
                 bytes,
@@ -466,6 +492,7 @@ mod tests {
 
     fn tally(records: &[OpRecord]) -> Tally {
         let mut t = Tally::new();
+        t.endpoints.resize_with(2, Default::default);
         records.iter().for_each(|r| t.record(r));
         t.cells.sort_by_key(|c| (c.work, c.class));
         t
@@ -491,7 +518,12 @@ mod tests {
             prop_assert_eq!(sorted(left.clone()), sorted(right));
             prop_assert_eq!(&sorted(left), &whole);
             prop_assert_eq!(whole.ended(), (a.len() + b.len() + c.len()) as u64);
+            let routed: u64 = whole.endpoints.iter().map(|e| e.ok + e.failed).sum();
+            let cancelled: u64 = whole.cells.iter().map(|c| c.cancelled()).sum();
+            prop_assert_eq!(routed, whole.ended() - cancelled);
             for cell in &whole.cells {
+                let parts: u128 = Part::ALL.iter().map(|&p| cell.anatomy.sum_ns(p)).sum();
+                prop_assert_eq!(parts, cell.response.sum_ns());
                 prop_assert_eq!(cell.response.count(), cell.ok);
                 prop_assert_eq!(cell.service.count(), cell.ok);
                 prop_assert_eq!(cell.failed_response.count(), cell.failures());

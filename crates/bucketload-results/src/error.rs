@@ -22,6 +22,9 @@ pub enum ResultsError {
     /// The directory has no manifest.
     #[error("{}: is no run directory (it has no run.json)", .0.display())]
     NoRun(PathBuf),
+    /// The run has no (finished) operation log.
+    #[error("{}: has no operation log; the run needs --op-log", .0.display())]
+    NoOpLog(PathBuf),
     /// The manifest cannot be understood.
     #[error("{}: line {line}, column {column}: {message}; the file is damaged or was edited", path.display())]
     Manifest {

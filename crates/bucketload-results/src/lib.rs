@@ -7,8 +7,9 @@
 //! ```
 //!
 //! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
-//! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`converge`] tells
-//! during a run when it may stop, [`output`] renders results and live figures by pure functions.
+//! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`oplog`] writes
+//! and reads every single operation, [`converge`] tells during a run when it may stop, [`output`]
+//! renders results and live figures by pure functions.
 //! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`].
 
 pub mod analyze;
@@ -16,6 +17,7 @@ pub mod capacity;
 pub mod compare;
 pub mod converge;
 pub mod error;
+pub mod oplog;
 pub mod output;
 pub mod report;
 pub mod result;

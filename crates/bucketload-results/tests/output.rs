@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
-use bucketload_core::record::{ConnectTimes, Outcome};
+use bucketload_core::record::{ConnectTimes, OpRecord, Outcome, Part};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::{Gauges, Interval, Tally};
+use bucketload_results::oplog::OpLogFacts;
 use bucketload_results::output::live::LiveView;
 use bucketload_results::output::prometheus::{Snapshot, render};
 use bucketload_results::output::{TextOptions, csv, json, jsonl, text};
@@ -40,6 +43,7 @@ fn golden(name: &str, text: &str) {
 fn interval(s: u64) -> Interval {
     let start = (1 + s) * SECOND;
     let mut tally = Tally::new();
+    tally.endpoints = EndpointTally::all(2);
     for i in 0..120 + s % 3 {
         let class = if i % 4 == 0 {
             OpClass::Put
@@ -52,7 +56,10 @@ fn interval(s: u64) -> Interval {
             (9, 3 | 4) => Outcome::Failed(ErrorKind::Server),
             _ => Outcome::Ok,
         };
-        tally.record(&record(class, start + i * 1000, service, outcome));
+        tally.record(&OpRecord {
+            endpoint: u16::from(i.is_multiple_of(3)),
+            ..record(class, start + i * 1000, service, outcome)
+        });
     }
     tally.record_connect(ConnectTimes {
         dns_ns: 0,
@@ -82,10 +89,41 @@ fn interval(s: u64) -> Interval {
     }
 }
 
+/// A slow request that took `ms`.
+fn slow(ms: u64, error: Option<ErrorKind>) -> SlowRequest {
+    let due_ns = 3 * SECOND;
+    SlowRequest {
+        phase: 1,
+        work: 0,
+        class: OpClass::Get,
+        seq: 17,
+        key: "r/000017".to_owned(),
+        response_ns: ms * 1_000_000,
+        parts: vec![(Part::Build, 20_000), (Part::Wait, ms * 1_000_000 - 20_000)],
+        due_ns,
+        started_ns: due_ns + 20_000,
+        first_byte_ns: due_ns + ms * 1_000_000,
+        done_ns: due_ns + ms * 1_000_000,
+        bytes: 4096,
+        worker: 3,
+        endpoint: 1,
+        connection: 5,
+        local_port: 40_000,
+        attempts: 1,
+        status: if error.is_none() { 200 } else { 0 },
+        error,
+        request_id: "17A9C0FFEE".to_owned(),
+        extended_id: String::new(),
+    }
+}
+
 fn write_run(dir: &Path) {
     let mut m = manifest(plan(120.0, 40));
     m.scenario_hash = "0123456789abcdef".to_owned();
     m.scale_note = "the corpus is reduced to fit into 512 MiB".to_owned();
+    m.driver.endpoints = ["http://127.0.0.1:9000", "http://127.0.0.1:9001"]
+        .map(str::to_owned)
+        .to_vec();
     m.driver.settings = vec![("addressing".to_owned(), "path".to_owned())];
     let mut sink = RunDirSink::create(dir, m).unwrap();
     let mut prepare = interval(0);
@@ -108,6 +146,15 @@ fn write_run(dir: &Path) {
         at_ns: 5 * SECOND,
     });
     (0..40).for_each(|s| sink.interval(&interval(s)));
+    sink.slow_requests(&[slow(4, None)]);
+    sink.slow_requests(&[slow(9, Some(ErrorKind::Timeout)), slow(5, None)]);
+    sink.set_op_log(OpLogFacts {
+        complete: true,
+        rows: 4800,
+        dropped: 39,
+        files: 2,
+        ..OpLogFacts::default()
+    });
     sink.event(&Event::PhaseEnded {
         phase: 1,
         at_ns: 41 * SECOND,
@@ -142,6 +189,31 @@ fn text_for_people() {
     }
     assert_ne!(colour, plain);
     assert_eq!(stripped, plain);
+}
+
+#[test]
+fn the_parts_make_up_the_response_time_and_endpoints_the_whole() {
+    let result = result();
+    let phase = result.measured().next().unwrap();
+    for class in &phase.classes {
+        let sum: f64 = class.anatomy.iter().map(|p| p.time.mean_ns).sum();
+        assert!((sum - class.response.mean_ns).abs() < 1e-3 * sum, "{sum}");
+        let shares: f64 = class.anatomy.iter().map(|p| p.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+        assert!(class.anatomy.iter().all(|p| p.time.n == class.ok));
+    }
+    let balance = phase.endpoints.as_ref().unwrap();
+    let requests: u64 = balance.endpoints.iter().map(|e| e.requests).sum();
+    let ended: u64 = phase.classes.iter().map(|c| c.ok + c.failed).sum();
+    assert_eq!(requests, ended);
+    // Every third request goes to the second endpoint: 2/3 to 1/3, and each second the same.
+    let indices = balance.requests.unwrap();
+    assert!((indices.peak - 4.0 / 3.0).abs() < 0.01, "{indices:?}");
+    assert!(balance.null.unwrap().p_value < 1e-6);
+    let over = balance.over_time.unwrap();
+    assert_eq!((over.windows, over.persistence), (4, Some(1.0)));
+    let slowest: Vec<u64> = phase.slowest.top.iter().map(|r| r.response_ns).collect();
+    assert_eq!(slowest, [9_000_000, 5_000_000, 4_000_000]);
 }
 
 #[test]
@@ -231,10 +303,15 @@ fn outline(html: &str) -> String {
                 .map(|s| format!("{} ({})", text(&s["name"]), list(&s["points"]).len()))
                 .collect();
             let columns = list(&chart["heat"]["rows"]).len();
+            let bars = list(&chart["bars"]["rows"]).len();
             out += &format!(
-                "chart {:?}: {} columns {columns}\n",
+                "chart {:?}: {} columns {columns}{}\n",
                 text(&chart["title"]),
-                series.join(", ")
+                series.join(", "),
+                match bars {
+                    0 => String::new(),
+                    n => format!(" bars {n}"),
+                }
             );
         }
     }

@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
+use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::{ConnectTimes, OpRecord, Outcome};
@@ -38,13 +39,18 @@ fn operation() -> impl Strategy<Value = OpRecord> {
             work,
             class: OpClass::ALL[class],
             worker: 0,
-            endpoint: 0,
+            endpoint: (extra % 3) as u16,
             due_ns: 1000,
             taken_ns: 1000 + extra,
             dispatch_ns: extra / 2,
             blocked_ns: 0,
-            held_ns: 0,
+            held_ns: extra / 3,
             started_ns: 1010 + extra,
+            connect: ConnectTimes {
+                tls_ns: extra / 4,
+                ..ConnectTimes::default()
+            },
+            sent_ns: 1010 + extra + ns / 3,
             first_byte_ns: if extra == 3 { 0 } else { 1010 + ns / 2 },
             done_ns: 1010 + extra + ns,
             bytes,
@@ -63,6 +69,7 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
     )
         .prop_map(move |(ops, connects, (a, b, c))| {
             let mut tally = Tally::new();
+            tally.endpoints = EndpointTally::all((a % 4) as usize);
             for class in [OpClass::Get, OpClass::Put] {
                 tally.size_cells(0, class, &[1, 1 << 20, 1 << 39]);
             }

@@ -259,6 +259,7 @@ fn drive<N: Driver>(
     let options = RunOptions {
         interval: INTERVAL,
         converged: None,
+        op_log: None,
         trace: None,
         run_id: String::new(),
         data: options.data.clone(),

@@ -44,6 +44,7 @@ mod run;
 mod session;
 mod shard;
 mod slots;
+mod slow;
 mod source;
 mod startup;
 mod stop;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bucketload_core::oplog::OpLog;
 use bucketload_core::tally::Interval;
 use bucketload_core::trace::TraceSource;
 
@@ -96,6 +97,8 @@ pub struct RunOptions {
     pub allow_foreign: bool,
     /// Failures of each kind that are reported in full.
     pub failures_per_kind: u32,
+    /// Where every operation is logged one by one; `None` = nowhere.
+    pub op_log: Option<OpLog>,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
     /// The trace that the plan replays, if it replays one.
@@ -121,6 +124,7 @@ impl Default for RunOptions {
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
+            op_log: None,
             converged: None,
             trace: None,
         }

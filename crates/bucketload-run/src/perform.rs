@@ -111,8 +111,12 @@ pub(crate) async fn perform<S: Session>(
     let mut attempts = 1;
     let mut absent = false;
     shard.slots.begin(slot, taken.due_ns);
-    let (outcome, done_ns, now, bytes, connect_ns) = loop {
+    let (outcome, done_ns, now, bytes, connect) = loop {
         worker.probe.reset();
+        let kept_from_ns = shard.recorder.kept_from_ns();
+        worker
+            .probe
+            .want_ids_from(taken.due_ns.saturating_add(kept_from_ns));
         shard
             .slots
             .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
@@ -139,7 +143,6 @@ pub(crate) async fn perform<S: Session>(
             tally.record_connect(times);
             tally.connects += u64::from(connects - 1);
         }
-        let connect_ns = times.dns_ns + times.tcp_ns + times.tls_ns;
         let error = match attempt {
             Attempt::Ended(Ok(completion)) => {
                 // A driver that forgets the last mark still gets an end that is not too early.
@@ -147,7 +150,7 @@ pub(crate) async fn perform<S: Session>(
                     0 => now_ns(),
                     done => done,
                 };
-                break (Outcome::Ok, done, done, completion.bytes, connect_ns);
+                break (Outcome::Ok, done, done, completion.bytes, times);
             }
             Attempt::Ended(Err(error)) => error,
             Attempt::Cut(Cut::Timeout) => OpError::new(
@@ -160,7 +163,7 @@ pub(crate) async fn perform<S: Session>(
             Attempt::Cut(Cut::Cancel) => {
                 let now = now_ns();
                 let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                break (cancelled, now, now, 0, connect_ns);
+                break (cancelled, now, now, 0, times);
             }
         };
         let now = now_ns();
@@ -170,7 +173,7 @@ pub(crate) async fn perform<S: Session>(
                 0 => now,
                 done => done,
             };
-            break (Outcome::Ok, done, now, 0, connect_ns);
+            break (Outcome::Ok, done, now, 0, times);
         }
         let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
         if counted && error.kind != ErrorKind::Cancelled {
@@ -188,7 +191,7 @@ pub(crate) async fn perform<S: Session>(
             {
                 let now = now_ns();
                 let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                break (cancelled, now, now, 0, connect_ns);
+                break (cancelled, now, now, 0, times);
             }
             attempts += 1;
             begun_ns = now_ns();
@@ -200,7 +203,7 @@ pub(crate) async fn perform<S: Session>(
             (_, 0) => now,
             (_, done) => done,
         };
-        break (Outcome::Failed(error.kind), done, now, 0, connect_ns);
+        break (Outcome::Failed(error.kind), done, now, 0, times);
     };
     let probe = &worker.probe;
     let started_ns = match probe.started_ns() {
@@ -208,18 +211,24 @@ pub(crate) async fn perform<S: Session>(
         0 => begun_ns,
         started => started,
     };
+    let place = worker.session.place();
     let record = OpRecord {
         seq: op.seq,
         work: taken.work,
         class: op.class,
         worker: worker.id,
-        endpoint: 0,
+        endpoint: place.endpoint,
         due_ns: taken.due_ns,
         taken_ns: taken.taken_ns,
         dispatch_ns: taken.dispatch_ns,
         blocked_ns: taken.blocked_ns,
         started_ns,
-        held_ns: (begun_ns - taken.taken_ns) + connect_ns,
+        held_ns: (begun_ns - taken.taken_ns) + connect.total_ns(),
+        connect,
+        sent_ns: match probe.sent_ns() {
+            0 => probe.started_ns(),
+            sent => sent,
+        },
         first_byte_ns: probe.first_byte_ns(),
         done_ns,
         bytes,
@@ -230,6 +239,7 @@ pub(crate) async fn perform<S: Session>(
     shard.tick(now);
     shard.slots.end(slot);
     shard.record(&record, now);
+    shard.recorder.keep(&record, &request, place, probe);
     Performed {
         waited: waited.get(),
         now_ns: now,

@@ -22,6 +22,7 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
+use crate::slow::SlowRequests;
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
 use crate::streams::StreamClock;
@@ -111,6 +112,7 @@ struct Load {
     commands: watch::Sender<Command>,
     messages: std::sync::mpsc::Receiver<Message>,
     intervals: Intervals,
+    slowest: SlowRequests,
     done: Vec<Option<Done>>,
     /// Threads that were seen to have ended without being done.
     ended: Vec<bool>,
@@ -140,6 +142,8 @@ impl Load {
             bucket: options.bucket.clone(),
             share: options.share,
             threads,
+            endpoints: driver.facts().endpoints.len(),
+            op_log: options.op_log.clone(),
             pacing: options.pacing,
             failures: Arc::clone(&context.failures),
             bytes: AtomicU64::new(0),
@@ -179,6 +183,7 @@ impl Load {
         let number = u16::try_from(phase).unwrap_or(u16::MAX);
         let readers = read_traces(&shared, options, &to_collector)?;
         Ok(Self {
+            slowest: SlowRequests::new(number),
             shared,
             readers,
             threads: handles,
@@ -220,7 +225,11 @@ impl Load {
                     index,
                     tally,
                     gauges,
-                }) => self.intervals.add(thread, index, tally, gauges),
+                    slow,
+                }) => {
+                    self.intervals.add(thread, index, tally, gauges);
+                    self.slowest.add(slow, sink);
+                }
                 Ok(Message::Done(done)) => {
                     self.intervals.done(done.thread);
                     self.done[done.thread] = Some(done);

@@ -13,9 +13,17 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
+use bucketload_core::driver::Place;
+use bucketload_core::endpoint::EndpointTally;
+use bucketload_core::error::ErrorKind;
+use bucketload_core::op::Request;
+use bucketload_core::oplog::Producer;
 use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::sink::{Event, StreamSum};
+use bucketload_core::slowest::{KEPT, SlowTrail, Slowest};
 use bucketload_core::tally::Tally;
+use bucketload_core::trail::{KeyText, Trail};
 
 use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
@@ -65,6 +73,8 @@ pub(crate) enum Message {
         index: u64,
         tally: Box<Tally>,
         gauges: ThreadGauges,
+        /// Operations that have become some of the thread's slowest, with their response times.
+        slow: Vec<(u64, SlowTrail)>,
     },
     /// A failure, in full.
     Failure(Event),
@@ -89,8 +99,9 @@ pub(crate) struct Done {
 }
 
 /// A tally with a cell for everything that `phase` can record, so that recording allocates nothing.
-pub(crate) fn empty_tally(phase: &PhasePlan) -> Box<Tally> {
+pub(crate) fn empty_tally(phase: &PhasePlan, endpoints: usize) -> Box<Tally> {
     let mut tally = Box::new(Tally::new());
+    tally.endpoints = EndpointTally::all(endpoints);
     for (work, plan) in phase.works.iter().enumerate() {
         for entry in &plan.mix {
             let work = u16::try_from(work).expect("fewer than 65536 works");
@@ -121,6 +132,9 @@ pub(crate) struct Recorder {
     make: Box<dyn Fn() -> Box<Tally>>,
     /// Tallies made.
     made: Cell<usize>,
+    /// The slowest operations of the phase so far; `None` in phases that do not measure.
+    slowest: Option<RefCell<Slowest<SlowTrail>>>,
+    op_log: Option<RefCell<Producer>>,
 }
 
 impl Recorder {
@@ -130,8 +144,12 @@ impl Recorder {
         make: Box<dyn Fn() -> Box<Tally>>,
         to_collector: SyncSender<Message>,
         spares: Receiver<Box<Tally>>,
+        keeps_slowest: bool,
+        op_log: Option<Producer>,
     ) -> Self {
         Self {
+            slowest: keeps_slowest.then(|| RefCell::new(Slowest::new(KEPT))),
+            op_log: op_log.map(RefCell::new),
             thread,
             tally: RefCell::new(make()),
             made: Cell::new(1),
@@ -171,6 +189,42 @@ impl Recorder {
         self.tally.borrow_mut()
     }
 
+    /// An operation whose response takes at least this long, nanoseconds, is kept one by one.
+    #[inline]
+    pub(crate) fn kept_from_ns(&self) -> u64 {
+        match (&self.slowest, &self.op_log) {
+            (_, Some(_)) => 0,
+            (Some(slowest), None) => slowest.borrow().threshold() + 1,
+            (None, None) => u64::MAX,
+        }
+    }
+
+    /// Keeps an operation one by one where that is wanted: all of them for the operation log, the
+    /// slowest for diagnosis.
+    #[inline]
+    pub(crate) fn keep(
+        &self,
+        record: &OpRecord,
+        request: &Request<'_>,
+        place: Place,
+        probe: &Probe,
+    ) {
+        let response_ns = record.response_ns();
+        if response_ns < self.kept_from_ns() {
+            return;
+        }
+        let trail = Trail::new(record, &request.op, place, probe);
+        if let Some(log) = &self.op_log {
+            log.borrow_mut().push(trail, request.key, request.source);
+        }
+        if let Some(slowest) = &self.slowest
+            && record.outcome != Outcome::Failed(ErrorKind::Cancelled)
+        {
+            let entry = (trail, KeyText::new(request.key));
+            slowest.borrow_mut().offer(response_ns, entry);
+        }
+    }
+
     /// Delivers the current interval and begins the next one. In steady state the tally that the
     /// collector gave back is used again; a slow collector makes the thread allocate a few more,
     /// and beyond that bound the interval is delivered together with the next one.
@@ -181,13 +235,19 @@ impl Recorder {
                 (self.make)()
             })
         });
+        if let Some(log) = &self.op_log {
+            log.borrow_mut().flush();
+        }
         if let Some(spare) = spare {
             let full = self.tally.replace(spare);
             let message = self.message(full, level, self.boundary.get());
-            if let Err(TrySendError::Full(Message::Tally { tally, .. })) =
+            if let Err(TrySendError::Full(Message::Tally { tally, slow, .. })) =
                 self.to_collector.try_send(message)
             {
                 // Nothing is lost: the records go with the next interval.
+                if let (Some(slowest), false) = (&self.slowest, slow.is_empty()) {
+                    slowest.borrow_mut().refresh();
+                }
                 self.tally.replace(tally);
                 self.made.set(self.made.get() - 1);
             }
@@ -216,6 +276,13 @@ impl Recorder {
         let _ = self.to_collector.try_send(message);
     }
 
+    /// Operations that have become some of the slowest since they were delivered last.
+    fn fresh(&self) -> Vec<(u64, SlowTrail)> {
+        self.slowest
+            .as_ref()
+            .map_or_else(Vec::new, |slowest| slowest.borrow_mut().take_fresh())
+    }
+
     fn message(&self, tally: Box<Tally>, level: Level, at_ns: u64) -> Message {
         Message::Tally {
             thread: self.thread,
@@ -228,6 +295,7 @@ impl Recorder {
                 jobs: level.jobs,
                 cpu_ns: thread_cpu_ns(),
             },
+            slow: self.fresh(),
         }
     }
 }

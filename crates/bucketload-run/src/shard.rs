@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Op;
+use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhasePlan, Plan};
 use bucketload_core::record::OpRecord;
@@ -46,6 +47,9 @@ pub(crate) struct Shared {
     pub(crate) bucket: String,
     pub(crate) share: Share,
     pub(crate) threads: usize,
+    /// Endpoints that the driver's sessions are spread over.
+    pub(crate) endpoints: usize,
+    pub(crate) op_log: Option<OpLog>,
     pub(crate) pacing: Pacing,
     pub(crate) failures: FailureBudget,
     /// Object bytes transferred so far; counted only under a byte limit.

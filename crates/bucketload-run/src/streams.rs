@@ -157,6 +157,8 @@ mod tests {
             worker,
             endpoint: 0,
             due_ns: started_ns,
+            connect: Default::default(),
+            sent_ns: 0,
             taken_ns: started_ns,
             dispatch_ns: 0,
             blocked_ns: 0,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use bucketload_core::driver::Driver;
-use bucketload_core::plan::{ArrivalLaw, ModelPlan, ReplayTiming};
+use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, ReplayTiming};
 use bucketload_core::tally::Tally;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{Semaphore, watch};
@@ -87,12 +87,16 @@ async fn serve<D: Driver>(setup: ThreadSetup<D>) -> Result<(), RunError> {
         ..
     } = setup;
     let for_tallies = Arc::clone(&shared);
+    let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    let op_log = shared.op_log.as_ref();
     let recorder = Recorder::new(
         thread,
         interval_ns,
-        Box::new(move || empty_tally(for_tallies.phase_plan())),
+        Box::new(move || empty_tally(for_tallies.phase_plan(), for_tallies.endpoints)),
         to_collector.clone(),
         spares,
+        shared.phase_plan().kind == PhaseKind::Run,
+        op_log.map(|log| log.producer(number(shared.phase), number(thread))),
     );
     let shard = Rc::new(Shard::new(shared, thread, recorder));
     let _works = prepare(&shard, &driver).map_err(RunError::Thread)?;

@@ -15,13 +15,15 @@ use bucketload_core::verdict::Word;
 use bucketload_drivers::null::NullDriver;
 use bucketload_results::analyze;
 use bucketload_results::converge::Convergence;
-use bucketload_results::result::RunResult;
+use bucketload_results::oplog::{OpLogFacts, OpLogFormat};
+use bucketload_results::result::{NodeBalance, RunResult};
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::oplog::Logging;
 use crate::sinks::Fan;
 
 /// Everything that a run needs beside its driver.
@@ -34,6 +36,8 @@ pub(crate) struct Job {
     pub(crate) out: PathBuf,
     /// The client's own ceiling.
     pub(crate) ceiling: Ceiling,
+    /// Form in which every operation is logged into the run directory; `None` = not at all.
+    pub(crate) op_log: Option<OpLogFormat>,
     /// Where to answer scrapes.
     pub(crate) prometheus: Option<std::net::SocketAddr>,
     /// Progress on standard error.
@@ -83,6 +87,17 @@ impl Job {
             None => None,
         };
         self.options.converged = convergence(&self.plan);
+        let log = match self.op_log {
+            Some(format) => {
+                self.manifest.op_log = Some(OpLogFacts {
+                    format,
+                    ..OpLogFacts::default()
+                });
+                let (dir, options) = (&self.out, &mut self.options);
+                Some(Logging::start(dir, format, &self.manifest, options)?)
+            }
+            None => None,
+        };
         let mut directory = RunDirSink::create(&self.out, self.manifest)
             .map_err(|e| Failure::usage(format!("--out {}: {e}", self.out.display())))?;
         let outcome = {
@@ -111,6 +126,15 @@ impl Job {
             })
         };
         self.live.finish();
+        if let Some(log) = log {
+            let (facts, error) = log.finish(&mut self.options);
+            directory.set_op_log(facts);
+            if let Some(error) = error {
+                let message = format!("the operation log is incomplete: {error}");
+                eprintln!("bucketload: {message}");
+                directory.event(&Event::Warning { message });
+            }
+        }
         let (status, failure) = match &outcome {
             Ok(end) if end.stopped == StopLevel::Run => (Status::Finished, None),
             Ok(_) => (Status::Interrupted, None),
@@ -171,7 +195,13 @@ fn convergence(plan: &Plan) -> Option<StopHook> {
 
 /// Analyses a run directory, stores the verdict and writes the report page.
 pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
-    let result = analyze(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    report_with(dir, None)
+}
+
+/// As [`report`], with the load of the data nodes where it is known.
+pub(crate) fn report_with(dir: &Path, nodes: Option<NodeBalance>) -> Result<RunResult, Failure> {
+    let mut result = analyze(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    result.nodes = nodes;
     write_verdict(dir, &result.verdict).map_err(|e| Failure::aborted(e.to_string()))?;
     let page = dir.join("report.html");
     std::fs::write(&page, bucketload_results::report::html(&result))

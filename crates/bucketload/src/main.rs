@@ -15,6 +15,7 @@ mod job;
 mod live;
 mod metrics;
 mod olddata;
+mod oplog;
 mod prometheus;
 mod s3;
 mod setup;

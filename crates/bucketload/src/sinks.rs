@@ -1,6 +1,7 @@
 //! Everyone who wants to know how a run goes: run directory, terminal, metrics endpoint.
 
 use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 
 /// Hands everything to each of its sinks, in order.
@@ -25,5 +26,11 @@ impl RunSink for Fan<'_> {
         self.sinks
             .iter_mut()
             .for_each(|sink| sink.interval(interval));
+    }
+
+    fn slow_requests(&mut self, requests: &[SlowRequest]) {
+        self.sinks
+            .iter_mut()
+            .for_each(|sink| sink.slow_requests(requests));
     }
 }

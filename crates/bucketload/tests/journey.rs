@@ -23,14 +23,38 @@ fn a_run_without_any_configuration_ends_with_a_verdict_and_a_report() {
         "out",
         "--output",
         "json",
+        "--op-log=csv.zst",
     ];
     let outcome = call(&mut bucketload(dir.path(), &args));
     outcome.expect(0, &[]);
     let result = outcome.json();
     assert!(result["verdict"]["word"].is_string(), "{result}");
+    let phases = result["phases"].as_array().unwrap();
+    let ended: u64 = phases
+        .iter()
+        .flat_map(|phase| ["ok", "failed", "cancelled"].map(|k| phase["totals"][k].as_u64()))
+        .map(Option::unwrap)
+        .sum();
+    let log = &result["run"]["op_log"];
+    assert_eq!(log["complete"], true, "{log}");
+    let logged = log["rows"].as_u64().unwrap() + log["dropped"].as_u64().unwrap();
+    assert_eq!(
+        logged, ended,
+        "every operation is logged or counted as dropped"
+    );
+    let main = phases.iter().find(|phase| phase["kind"] == "run").unwrap();
+    let slowest = &main["slowest"]["top"][0];
+    assert!(slowest["local_port"].as_u64().unwrap() > 0, "{slowest}");
+    assert!(slowest["request_id"].is_string(), "{slowest}");
     let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
     assert!(report.contains("online-service"));
-    for file in ["run.json", "intervals.jsonl", "events.jsonl"] {
+    for file in [
+        "run.json",
+        "intervals.jsonl",
+        "events.jsonl",
+        "slowest.jsonl",
+        "ops-00000.csv.zst",
+    ] {
         assert!(dir.path().join("out").join(file).is_file(), "{file}");
     }
 }

@@ -7,6 +7,7 @@ mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod oplog;
 mod replay;
 mod servers;
 mod traces;
@@ -16,7 +17,7 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -26,6 +27,7 @@ const PARTS: [Part; 10] = [
     ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
+    ("oplog", oplog::all),
     ("servers", servers::all),
 ];
 

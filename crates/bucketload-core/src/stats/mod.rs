@@ -8,10 +8,12 @@
 //! [`ranks`] and [`resample`], corrected by [`mod@holm`], put into a word by [`mod@decide`], and
 //! [`repetition`] plans how many are needed. [`usl`] and [`knee`] describe how a store scales and
 //! where it bends; [`mod@queue`] is the theory that the capacity search is tested against.
+//! [`balance`] says how evenly load is spread over nodes.
 //!
 //! Terms: a *bin* is one interval of a run (1 s unless the run records others); a *batch* is the
 //! mean of consecutive bins.
 
+pub mod balance;
 pub mod batch;
 pub mod bootstrap;
 pub mod decide;

@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) tls: Option<ClientTls>,
     /// Distinguishes drivers in the threads' registries.
     id: u64,
+    /// Connections made so far.
+    connections: AtomicU64,
 }
 
 impl fmt::Debug for S3Driver {
@@ -55,6 +57,7 @@ impl S3Driver {
                 config,
                 tls,
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
+                connections: AtomicU64::new(0),
             }),
         })
     }
@@ -199,6 +202,11 @@ impl Shared {
 
     pub(crate) fn tls(&self) -> Option<&ClientTls> {
         self.driver.tls.as_ref().filter(|_| self.endpoint().tls)
+    }
+
+    /// A number for a new connection, from 1, unique within the driver.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.driver.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn endpoint_index(&self) -> usize {

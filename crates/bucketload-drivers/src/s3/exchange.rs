@@ -52,7 +52,12 @@ pub(crate) async fn exchange(
     let first = conn.exchanges() == 0;
     let to_head = prepared.to_head;
     probe.started();
+    let calls = conn.calls().send;
     let sent = prepared.send(conn).await;
+    // What left in one call has left when that call was made, as far as the client can tell.
+    if conn.calls().send > calls + 1 {
+        probe.sent();
+    }
     prepared.release();
     let complete = matches!(sent, Ok(SendEnd::Complete));
     // When sending failed the server may have said why before it closed.
@@ -161,9 +166,27 @@ fn head_and_small_body(
             Framing::Empty => probe.first_byte_and_done(),
             _ => probe.first_byte(),
         }
+        probe.answered(head.status);
+        if probe.wants_ids() {
+            take_ids(&bytes[at - head.len..at], probe);
+        }
         deliver(reply, sink, &bytes[at..at + take]);
         return Ok(Step::Done(at + take, head.body));
     }
+}
+
+/// Keeps the store's identifiers of the request. Only for answers that are worth it: the head is
+/// read once more.
+#[cold]
+fn take_ids(head: &[u8], probe: &mut Probe) {
+    let ids = probe.ids_mut();
+    http::response_fields(head, |name, value| {
+        if name.eq_ignore_ascii_case("x-amz-request-id") {
+            ids.request_id.set(value);
+        } else if name.eq_ignore_ascii_case("x-amz-id-2") {
+            ids.extended_id.set(value);
+        }
+    });
 }
 
 /// What the head of a refusal tells.

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 
-use bucketload_core::driver::{Completion, Session};
+use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
@@ -34,6 +34,7 @@ pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
     source: Option<IpAddr>,
     conn: Option<Conn>,
+    place: Place,
     decoder: ChunkedDecoder,
     /// Scratch of multipart uploads; without memory until the first one that needs it.
     pub(crate) hashes: Vec<(Hashes, Range<usize>)>,
@@ -42,6 +43,10 @@ pub struct S3Session {
 impl S3Session {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
         Self {
+            place: Place {
+                endpoint: u16::try_from(shared.endpoint_index()).unwrap_or(u16::MAX),
+                ..Place::default()
+            },
             shared,
             source,
             conn: None,
@@ -72,7 +77,10 @@ impl S3Session {
         }
         // On the heap: a handshake's state would otherwise be part of every session's task.
         let connecting = Box::pin(connect::connect(&self.shared, self.source, probe));
-        self.conn = Some(connecting.await?);
+        let conn = connecting.await?;
+        self.place.connection = self.shared.next_connection();
+        self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());
+        self.conn = Some(conn);
         Ok(())
     }
 
@@ -193,5 +201,9 @@ impl Session for S3Session {
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
         }
+    }
+
+    fn place(&self) -> Place {
+        self.place
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::tally::{Cell, Gauges, Interval, Tally};
 
+use super::balance::EndpointWindows;
 use super::bins::Successes;
 use super::fold::Fold;
 use super::scan::{ClassKey, PhaseScan, end_with_work};
@@ -35,6 +36,7 @@ pub(crate) struct PhaseGather {
     pub(crate) gauges: Option<(Gauges, Gauges)>,
     pub(crate) gauges_ops: u64,
     pub(crate) gauges_ns: u64,
+    pub(crate) endpoints: EndpointWindows,
     before: Option<Gauges>,
 }
 
@@ -68,6 +70,7 @@ impl PhaseGather {
             gauges: None,
             gauges_ops: 0,
             gauges_ns: 0,
+            endpoints: EndpointWindows::new(),
             before: scan.before,
         }
     }
@@ -93,6 +96,7 @@ impl PhaseGather {
             until,
         ) {
             self.add_rates(interval);
+            self.endpoints.add(interval);
         }
         if interval.start_ns >= self.window.start_ns {
             self.tally.merge(&interval.tally);

@@ -33,6 +33,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         driver: m.driver.clone(),
         client: m.client.clone(),
         host: m.host.clone(),
+        op_log: m.op_log,
         command_line: m.command_line.clone(),
         started: timestamp(m.started_unix_ns),
         started_unix_ns: m.started_unix_ns,

@@ -12,6 +12,8 @@
 //! memory does not grow with the length of the run.
 
 mod accounting;
+mod anatomy;
+mod balance;
 mod bins;
 mod client;
 pub(crate) mod fold;
@@ -19,6 +21,7 @@ mod gather;
 mod header;
 mod judge;
 mod model;
+mod nodes;
 mod realised;
 mod scan;
 mod throughput;
@@ -30,6 +33,7 @@ use std::path::Path;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::{Calibration, Event, StreamSum};
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::{Estimate, estimate};
 use bucketload_core::tally::{Cell, Tally};
 
@@ -43,6 +47,8 @@ use crate::result::{
     Series, SteadySeries, Window,
 };
 use crate::rundir::{Manifest, RunDir};
+
+pub use nodes::{nodes, read_placement, read_served};
 
 /// Most points of a series for display.
 const SERIES_POINTS: usize = 2000;
@@ -66,6 +72,8 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let run = RunDir::open(dir)?;
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
+    let (slowest, slow_damage) = run.slowest()?;
+    damage.absorb(slow_damage);
     let told = Told::of(events);
     let (scans, scan_damage) = scan::scan(&run, &told.marks)?;
     damage.absorb(scan_damage);
@@ -95,16 +103,27 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
             &gathered[&index],
             found,
             &told,
+            slowest.get(&index).map_or(&[], Vec::as_slice),
         ));
     }
     let missing: Vec<String> = missing(manifest, &phases);
+    let mut verdict = judge::overall(&phases, &missing, &damage, manifest.status);
+    if let Some(log) = manifest.op_log.filter(|log| log.dropped > 0) {
+        verdict.notes.push(format!(
+            "the operation log lacks {} of {} operations: its writer could not keep up; the figures of \
+             this result do not rest on it",
+            log.dropped,
+            log.rows + log.dropped
+        ));
+    }
     let mut run = header::header(manifest);
     run.popularity = accounting::popularity(&phases);
     let result = RunResult {
         schema: SCHEMA,
         run,
-        verdict: judge::overall(&phases, &missing, &damage, manifest.status),
+        verdict,
         phases,
+        nodes: None,
         calibration: told.calibration,
         warnings: told.warnings,
         failures: told.failures,
@@ -224,6 +243,7 @@ fn phase(
     gathered: &PhaseGather,
     found: Found,
     told: &Told,
+    slowest: &[SlowRequest],
 ) -> PhaseResult {
     let plan = &manifest.plan.phases[usize::from(index)];
     let open_loop = window::is_open(plan);
@@ -287,6 +307,10 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        endpoints: gathered
+            .endpoints
+            .finish(&tally.endpoints, &manifest.driver.endpoints),
+        slowest: anatomy::slowest(slowest),
         jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
         replay: model::replay(plan, scan, tally),
         backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
@@ -396,6 +420,7 @@ fn class_result(
         service: Latency::of(&cell.service),
         ttfb: Latency::of(&cell.ttfb),
         failed_response: Latency::of(&cell.failed_response),
+        anatomy: anatomy::parts(cell),
         bandwidth: plan
             .works
             .get(usize::from(key.0))

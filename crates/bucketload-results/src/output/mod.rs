@@ -8,6 +8,7 @@
 pub(crate) mod accounting;
 pub(crate) mod comparison;
 mod csv;
+mod detail;
 mod json;
 pub mod live;
 pub mod prometheus;

@@ -8,6 +8,7 @@ use bucketload_core::stats::batch::Estimate;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::{Verdict, Word};
 
+use super::detail;
 use super::table::{Style, Table, Text};
 use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
 use crate::units;
@@ -41,8 +42,12 @@ fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result
             brief(out, phase)?;
         }
     }
+    if let Some(balance) = &result.nodes {
+        detail::nodes(out, balance, colour)?;
+    }
     writeln!(out)?;
     verdict(out, &result.verdict, colour)?;
+    detail::op_log(out, &result.run)?;
     remarks(out, result)
 }
 
@@ -208,10 +213,16 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
     writeln!(out)?;
     latencies(phase, colour, out);
     makespans(phase, colour, out);
+    detail::anatomy(out, phase)?;
+    detail::slowest(out, phase)?;
     errors(out, phase)?;
     model(out, phase)?;
     super::accounting::write(out, phase, colour)?;
-    client(out, phase)
+    client(out, phase)?;
+    match &phase.endpoints {
+        Some(balance) => detail::endpoints(out, balance, colour),
+        None => Ok(()),
+    }
 }
 
 fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
@@ -261,7 +272,7 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
 }
 
 /// The work's name is shown where it tells classes apart.
-fn name(phase: &PhaseResult, class: &ClassResult) -> String {
+pub(super) fn name(phase: &PhaseResult, class: &ClassResult) -> String {
     let several = phase.classes.iter().any(|c| c.work != class.work);
     if several {
         format!("{}: {}", class.work_name, class.class)

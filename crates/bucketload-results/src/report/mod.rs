@@ -2,11 +2,14 @@
 //!
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates),
+//! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
+//! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
 //! `workload` the comparison with theory, `environment` the rest. `comparison` and `overlay` make
 //! the same page for two sets of runs.
 
 mod accounting;
+mod anatomy;
+mod balance;
 mod comparison;
 mod environment;
 mod latency;
@@ -40,6 +43,8 @@ fn page(result: &RunResult) -> Page {
         page.sections.extend(phase_sections(phase));
     }
     page.sections.extend(environment::trace(result));
+    page.sections
+        .extend(result.nodes.as_ref().map(balance::nodes));
     page.sections.extend(environment::other_phases(result));
     page.sections.extend(environment::failures(result));
     page.sections.push(environment::environment(result));
@@ -47,11 +52,10 @@ fn page(result: &RunResult) -> Page {
 }
 
 fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
-    let mut sections = vec![
-        summary::classes(phase),
-        latency::section(phase),
-        load::section(phase),
-    ];
+    let mut sections = vec![summary::classes(phase), latency::section(phase)];
+    sections.extend(anatomy::section(phase));
+    sections.push(load::section(phase));
+    sections.extend(phase.endpoints.as_ref().map(balance::endpoints));
     sections.extend(model::sections(phase));
     sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {

@@ -72,6 +72,8 @@ pub enum ChartKind {
     Lines,
     /// Counts per cell of time and value.
     Heat,
+    /// Horizontal bars, one per row, possibly stacked.
+    Bars,
 }
 
 /// A chart.
@@ -96,6 +98,9 @@ pub struct Chart {
     /// The cells of [`ChartKind::Heat`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heat: Option<Heat>,
+    /// The rows of [`ChartKind::Bars`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bars: Option<Bars>,
 }
 
 impl Chart {
@@ -112,6 +117,17 @@ impl Chart {
             series: Vec::new(),
             marks: Vec::new(),
             heat: None,
+            bars: None,
+        }
+    }
+
+    /// A chart of horizontal bars along the axis `x`.
+    #[must_use]
+    pub fn bars(title: &str, x: Axis, bars: Bars) -> Self {
+        Self {
+            kind: ChartKind::Bars,
+            bars: Some(bars),
+            ..Self::lines(title, x, Axis::default())
         }
     }
 }
@@ -195,6 +211,32 @@ pub struct Heat {
     pub edges: Vec<f64>,
     /// Counts: per column, one per row.
     pub rows: Vec<Vec<u64>>,
+}
+
+/// Horizontal bars.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Bars {
+    /// Name of each row, from the top.
+    pub rows: Vec<String>,
+    /// What is stacked in each row, from the left.
+    pub series: Vec<BarSeries>,
+    /// Text behind each row; empty for none.
+    pub notes: Vec<String>,
+    /// Whether each row is drawn as shares of its own sum.
+    pub shares: bool,
+    /// Unit of the values, as of [`Axis::unit`].
+    pub unit: &'static str,
+}
+
+/// One segment of each row.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct BarSeries {
+    /// Name in the legend.
+    pub name: String,
+    /// Length of the segment, per row.
+    pub values: Vec<f64>,
+    /// Index of the colour; from 6 on the same colours again, paler.
+    pub color: u8,
 }
 
 impl Page {

@@ -159,6 +159,14 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
     facts
 }
 
+/// A percentile as text, where it rests on enough values.
+pub(super) fn percentile(figures: &Latency, q: f64) -> String {
+    match figures.percentile(q) {
+        Some(p) if p.print != Print::Omit => units::ns(p.value_ns as f64),
+        _ => "–".to_owned(),
+    }
+}
+
 /// Throughput, latencies and errors per operation class.
 pub(super) fn classes(phase: &PhaseResult) -> Section {
     let window = &phase.window;

@@ -5,10 +5,12 @@
 //! unit (`_ns`, `_s`, `_bytes`, `_per_s`); shares and ratios have none. Instants are nanoseconds
 //! since the run's epoch unless they are called `unix`.
 //!
-//! [`phase`] holds the figures of one phase, [`accounting`] what only some phases state, [`latency`] those of one duration, [`series`] what
-//! changes over time and [`realised`] how the workload's laws came out.
+//! [`phase`] holds the figures of one phase, [`accounting`] what only some phases state,
+//! [`latency`] those of one duration, [`series`] what changes over time, [`balance`] how load was
+//! spread and [`realised`] how the workload's laws came out.
 
 pub mod accounting;
+pub mod balance;
 pub mod latency;
 pub mod model;
 pub mod phase;
@@ -21,14 +23,17 @@ use bucketload_core::sink::Calibration;
 use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
+use crate::oplog::OpLogFacts;
 use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
+pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 pub use latency::{Cdf, Latency, Percentile};
 pub use model::{JobsResult, ReplayResult, SpanResult};
 pub use phase::{
-    ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
+    ClassResult, ClientUse, ErrorCount, PartResult, PhaseResult, Rates, SlowestRequests,
+    SteadySeries, Totals, Window,
 };
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
@@ -47,6 +52,8 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// The phases that have intervals or events, in order.
     pub phases: Vec<PhaseResult>,
+    /// How load was spread over the store's data nodes; `None` unless their placement was given.
+    pub nodes: Option<NodeBalance>,
     /// The null target driven with the same schedule.
     pub calibration: Option<Calibration>,
     /// Warnings given during the run.
@@ -118,6 +125,8 @@ pub struct RunHeader {
     pub client: ClientFacts,
     /// The machine it ran on.
     pub host: HostFacts,
+    /// The operation log; `None` when none was asked for.
+    pub op_log: Option<OpLogFacts>,
     /// The command line.
     pub command_line: Vec<String>,
     /// Wall-clock start, RFC 3339 in UTC.

@@ -3,15 +3,17 @@
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::PhaseKind;
+use bucketload_core::record::Part;
 use bucketload_core::sink::PhaseEnd;
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::Estimate;
 use bucketload_core::stats::steady::Assessment;
 use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backlog, Bandwidth, Cdf, Gate, HeatMap, JobsResult, Latency, LatencyOverTime, Realised,
-    ReplayResult, Series, SizeClass, Streams, ThroughputDistribution,
+    Backlog, Bandwidth, Cdf, EndpointBalance, Gate, HeatMap, JobsResult, Latency, LatencyOverTime,
+    Realised, ReplayResult, Series, SizeClass, Streams, ThroughputDistribution,
 };
 
 /// One phase.
@@ -64,6 +66,10 @@ pub struct PhaseResult {
     pub steadiness: Vec<SteadySeries>,
     /// What the client used, over the window.
     pub client: ClientUse,
+    /// How the load was spread over several endpoints; `None` with a single one.
+    pub endpoints: Option<EndpointBalance>,
+    /// The slowest requests of the whole phase.
+    pub slowest: SlowestRequests,
     /// How far the store lagged behind the arrivals; `None` for closed loops.
     #[serde(default)]
     pub backlog: Option<Backlog>,
@@ -94,6 +100,17 @@ impl PhaseResult {
     pub fn is_measured(&self) -> bool {
         self.kind == PhaseKind::Run
     }
+}
+
+/// The slowest requests of a phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlowestRequests {
+    /// How many were kept one by one; all of them stand in the run directory.
+    pub kept: u64,
+    /// Mean times of the parts of these requests' response times, nanoseconds.
+    pub parts: Vec<(Part, f64)>,
+    /// The first of them, slowest first.
+    pub top: Vec<SlowRequest>,
 }
 
 /// The measured part of a phase.
@@ -197,6 +214,9 @@ pub struct ClassResult {
     pub ttfb: Latency,
     /// Response times of operations that failed.
     pub failed_response: Latency,
+    /// What the response times of operations that succeeded are made up of, in order; parts that
+    /// never took any time are left out.
+    pub anatomy: Vec<PartResult>,
     /// Bandwidth per object, where all have one size.
     #[serde(default)]
     pub bandwidth: Option<Bandwidth>,
@@ -208,6 +228,20 @@ pub struct ClassResult {
     pub over_time: LatencyOverTime,
     /// Response times over the course of the phase as a map.
     pub heat_map: HeatMap,
+}
+
+/// A part of the response time, over all operations that succeeded. The means of the parts add up
+/// to the mean response time; their percentiles do not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartResult {
+    /// The part.
+    pub part: Part,
+    /// Its share of the sum of all response times.
+    pub share: f64,
+    /// Operations in which it took any time.
+    pub occurred: u64,
+    /// Its times, zeros included.
+    pub time: Latency,
 }
 
 /// How often a kind of failure occurred.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
+use bucketload_core::record::Part;
 use bucketload_core::tally::{Cell, Gauges, Interval, JobCounts, ReplayCounts, SizeCell, Tally};
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +32,13 @@ impl Exact {
 
 /// A measured duration that has histograms; the last part of their tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub(crate) enum Metric {
     Response,
     Service,
     Ttfb,
     FailedResponse,
+    Part(Part),
     Lag,
     Late,
     Dispatch,
@@ -47,13 +50,36 @@ pub(crate) enum Metric {
     Makespan,
 }
 
+impl From<Metric> for String {
+    fn from(metric: Metric) -> Self {
+        metric.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::from_name(&name).ok_or_else(|| format!("there is no metric `{name}`"))
+    }
+}
+
 impl Metric {
     /// Metrics of a cell.
-    pub(crate) const OF_CELL: [Self; 4] = [
+    pub(crate) const OF_CELL: [Self; 13] = [
         Self::Response,
         Self::Service,
         Self::Ttfb,
         Self::FailedResponse,
+        Self::Part(Part::Queue),
+        Self::Part(Part::Retry),
+        Self::Part(Part::Dns),
+        Self::Part(Part::Connect),
+        Self::Part(Part::Tls),
+        Self::Part(Part::Build),
+        Self::Part(Part::Send),
+        Self::Part(Part::Wait),
+        Self::Part(Part::Body),
     ];
     /// Metrics of a size cell.
     pub(crate) const OF_SIZE: [Self; 2] = [Self::Response, Self::Service];
@@ -75,6 +101,15 @@ impl Metric {
             Self::Service => "service",
             Self::Ttfb => "ttfb",
             Self::FailedResponse => "failed-response",
+            Self::Part(Part::Queue) => "part-queue",
+            Self::Part(Part::Retry) => "part-retry",
+            Self::Part(Part::Dns) => "part-dns",
+            Self::Part(Part::Connect) => "part-connect",
+            Self::Part(Part::Tls) => "part-tls",
+            Self::Part(Part::Build) => "part-build",
+            Self::Part(Part::Send) => "part-send",
+            Self::Part(Part::Wait) => "part-wait",
+            Self::Part(Part::Body) => "part-body",
             Self::Lag => "lag",
             Self::Late => "late",
             Self::Dispatch => "dispatch",
@@ -95,7 +130,7 @@ impl Metric {
             .find(|metric| metric.name() == name)
     }
 
-    /// The histogram of a cell metric.
+    /// The histogram of a cell metric, created where it is missing.
     ///
     /// # Panics
     /// For a metric of tallies.
@@ -105,6 +140,7 @@ impl Metric {
             Self::Service => &mut cell.service,
             Self::Ttfb => &mut cell.ttfb,
             Self::FailedResponse => &mut cell.failed_response,
+            Self::Part(part) => cell.anatomy.part_mut(part),
             other => unreachable!("{} is no metric of a cell", other.name()),
         }
     }
@@ -147,14 +183,16 @@ impl Metric {
         }
     }
 
-    pub(crate) fn of_cell(self, cell: &Cell) -> &Histogram {
-        match self {
+    /// The histogram of a cell metric; `None` for a part that never took any time.
+    pub(crate) fn of_cell(self, cell: &Cell) -> Option<&Histogram> {
+        Some(match self {
             Self::Response => &cell.response,
             Self::Service => &cell.service,
             Self::Ttfb => &cell.ttfb,
             Self::FailedResponse => &cell.failed_response,
+            Self::Part(part) => return cell.anatomy.part(part),
             other => unreachable!("{} is no metric of a cell", other.name()),
-        }
+        })
     }
 
     pub(crate) fn of_tally(self, tally: &Tally) -> &Histogram {
@@ -168,6 +206,29 @@ impl Metric {
             Self::ConnectTls => &tally.connect_tls,
             Self::ConnectDns => &tally.connect_dns,
             other => unreachable!("{} is no metric of a tally", other.name()),
+        }
+    }
+}
+
+/// What went to one of several endpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EndpointLine {
+    pub(crate) ok: u64,
+    pub(crate) failed: u64,
+    pub(crate) bytes: u64,
+    pub(crate) busy_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<Exact>,
+}
+
+impl EndpointLine {
+    fn new(tally: &EndpointTally) -> Self {
+        Self {
+            ok: tally.ok,
+            failed: tally.failed,
+            bytes: tally.bytes,
+            busy_ns: tally.busy_ns,
+            service: tally.service.as_deref().and_then(Exact::of),
         }
     }
 }
@@ -244,6 +305,8 @@ pub(crate) struct IntervalLine {
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) replay: ReplayCounts,
     pub(crate) exact: BTreeMap<Metric, Exact>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) endpoints: Vec<EndpointLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fine: Option<FineLine>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -285,6 +348,7 @@ impl IntervalLine {
                 .into_iter()
                 .filter_map(|m| Some((m, Exact::of(m.of_tally(tally))?)))
                 .collect(),
+            endpoints: tally.endpoints.iter().map(EndpointLine::new).collect(),
             fine: (tally.fine.bin_ns() > 0).then(|| FineLine {
                 bin_ns: tally.fine.bin_ns(),
                 offered: tally.fine.offered_squares(),
@@ -350,6 +414,16 @@ impl IntervalLine {
         tally.issued = self.issued;
         tally.connects = self.connects;
         tally.capped = self.capped;
+        tally.endpoints.truncate(self.endpoints.len());
+        tally
+            .endpoints
+            .resize_with(self.endpoints.len(), EndpointTally::default);
+        for (endpoint, line) in tally.endpoints.iter_mut().zip(&self.endpoints) {
+            endpoint.ok = line.ok;
+            endpoint.failed = line.failed;
+            endpoint.bytes = line.bytes;
+            endpoint.busy_ns = line.busy_ns;
+        }
         tally.jobs = self.jobs;
         tally.replay = self.replay;
         for line in &self.spans {
@@ -386,7 +460,7 @@ fn cell_line(cell: &Cell) -> CellLine {
         bytes: cell.bytes,
         exact: Metric::OF_CELL
             .into_iter()
-            .filter_map(|m| Some((m, Exact::of(m.of_cell(cell))?)))
+            .filter_map(|m| Some((m, Exact::of(m.of_cell(cell)?)?)))
             .collect(),
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::host::HostFacts;
 use super::{FORMAT, MANIFEST, redact};
 use crate::error::ResultsError;
+use crate::oplog::OpLogFacts;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +111,9 @@ pub struct Manifest {
     pub client: ClientFacts,
     /// The machine it ran on.
     pub host: HostFacts,
+    /// The operation log; `None` when none was asked for.
+    #[serde(default)]
+    pub op_log: Option<OpLogFacts>,
     /// The command line.
     pub command_line: Vec<String>,
     /// The workload as the user wrote it (TOML).
@@ -149,6 +153,7 @@ impl Manifest {
                 interval_ns: 1_000_000_000,
             },
             host: HostFacts::default(),
+            op_log: None,
             command_line: Vec::new(),
             workload_source: String::new(),
             trace: None,

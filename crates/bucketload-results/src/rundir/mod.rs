@@ -6,7 +6,11 @@
 //! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
 //! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated); tags
 //!                   join phase, work, class (or `part-N` of jobs) and metric by `/`; `-` and
-//!                   `all` for figures of the whole phase
+//!                   `all` for figures of the whole phase, `-` and `endpoint-N` for those of one of
+//!                   several endpoints
+//! slowest.jsonl     the slowest requests of each measuring phase, as they became known: those that
+//!                   count are the 1000 slowest of a phase
+//! ops-*.parquet     every operation, where the run was asked for it (or ops-*.csv.zst)
 //! ```
 //!
 //! The histograms of an interval are written before its line, and the line says where they stand:
@@ -25,6 +29,7 @@ pub mod redact;
 mod hdr;
 mod line;
 mod sink;
+mod slow;
 
 pub(crate) use line::{IntervalLine, Metric};
 pub(crate) use read::empty_interval;
@@ -42,6 +47,8 @@ pub const MANIFEST: &str = "run.json";
 pub const INTERVALS: &str = "intervals.jsonl";
 /// Name of the event file.
 pub const EVENTS: &str = "events.jsonl";
+/// Name of the file of the slowest requests.
+pub const SLOWEST: &str = "slowest.jsonl";
 /// Name of the folder of histogram logs.
 pub const HIST: &str = "hist";
 

@@ -1,11 +1,13 @@
 //! Streams a run directory in bounded memory, whatever happened to the process that wrote it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use bucketload_core::op::OpClass;
 use bucketload_core::sink::Event;
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::hdr::{Decoder, split};
 use super::line::{Exact, IntervalLine, Metric};
 use super::manifest::Manifest;
-use super::{EVENTS, INTERVALS, hist_name};
+use super::{EVENTS, INTERVALS, hist_name, slow};
 use crate::error::ResultsError;
 
 /// Longest line that is read; a longer one is no line of ours.
@@ -117,6 +119,15 @@ impl RunDir {
         Ok((events, damage))
     }
 
+    /// The slowest requests of each measuring phase, slowest first, at most
+    /// [`bucketload_core::slowest::KEPT`] per phase.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A missing file has none.
+    pub fn slowest(&self) -> Result<(BTreeMap<u16, Vec<SlowRequest>>, Damage), ResultsError> {
+        slow::read(&self.path)
+    }
+
     /// The intervals, in the order in which they were written.
     ///
     /// # Errors
@@ -194,6 +205,10 @@ impl IntervalReader {
                     metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
                 }
                 Owner::Tally => metric.of_tally_mut(tally),
+                Owner::Endpoint(index) => match tally.endpoints.get_mut(index) {
+                    Some(endpoint) => endpoint.service.get_or_insert_default(),
+                    None => continue,
+                },
             };
             // Whether this succeeded shows below, where counts are compared.
             let _ = self.decoder.add(encoded, histogram);
@@ -218,6 +233,14 @@ impl IntervalReader {
         }
         for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
             self.damage.histograms += complete(metric.of_tally_mut(tally), exact);
+        }
+        if wanted(Metric::Service) {
+            for (endpoint, line) in tally.endpoints.iter_mut().zip(&line.endpoints) {
+                if let Some(exact) = &line.service {
+                    let service = endpoint.service.get_or_insert_default();
+                    self.damage.histograms += complete(service, exact);
+                }
+            }
         }
         Ok(())
     }
@@ -275,6 +298,8 @@ enum Owner {
     Size(u16, OpClass, u64, u64),
     /// The whole tally.
     Tally,
+    /// One of several endpoints.
+    Endpoint(usize),
 }
 
 /// Metric, owner and encoded histogram of a log line.
@@ -284,7 +309,10 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
     let metric = Metric::from_name(parts.next()?)?;
     let (owner, metrics): (_, &[Metric]) = match (work, class.split_once('@')) {
-        ("-", _) => (Owner::Tally, &Metric::OF_TALLY),
+        ("-", _) => match class.strip_prefix("endpoint-") {
+            Some(index) => (Owner::Endpoint(index.parse().ok()?), &[Metric::Service]),
+            None => (Owner::Tally, &Metric::OF_TALLY),
+        },
         (work, None) if class.starts_with("part-") => {
             let part = class.strip_prefix("part-")?.parse().ok()?;
             (Owner::Span(work.parse().ok()?, part), &[Metric::Makespan])
@@ -320,7 +348,7 @@ pub(crate) fn empty_interval() -> Interval {
 }
 
 /// Lines of a JSON-lines file.
-struct Lines {
+pub(super) struct Lines {
     reader: Option<BufReader<File>>,
     path: PathBuf,
     name: &'static str,
@@ -329,7 +357,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(dir: &Path, name: &'static str) -> Result<Self, ResultsError> {
+    pub(super) fn open(dir: &Path, name: &'static str) -> Result<Self, ResultsError> {
         let path = dir.join(name);
         let reader = match File::open(&path) {
             Ok(file) => Some(BufReader::with_capacity(1 << 16, file)),
@@ -346,7 +374,7 @@ impl Lines {
     }
 
     /// The next line that can be understood; `None` at the end.
-    fn next<T: DeserializeOwned>(
+    pub(super) fn next<T: DeserializeOwned>(
         &mut self,
         damage: &mut Damage,
     ) -> Result<Option<T>, ResultsError> {

@@ -5,14 +5,17 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 use bucketload_core::verdict::Verdict;
 
 use super::hdr::{Encoder, HEADER};
 use super::line::{IntervalLine, Metric};
 use super::manifest::{Manifest, Status, VerdictSummary};
+use super::slow::SlowLog;
 use super::{EVENTS, HIST, INTERVALS, hist_name};
 use crate::error::ResultsError;
+use crate::oplog::OpLogFacts;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,7 @@ pub struct RunDirSink {
     intervals: File,
     events: File,
     hist: Option<HistLog>,
+    slow: SlowLog,
     encoder: Encoder,
     buffer: Vec<u8>,
     failed: Option<ResultsError>,
@@ -72,6 +76,7 @@ impl RunDirSink {
         Ok(Self {
             intervals: append(&dir.join(INTERVALS))?,
             events: append(&dir.join(EVENTS))?,
+            slow: SlowLog::new(&dir),
             dir,
             manifest,
             hist: None,
@@ -91,6 +96,11 @@ impl RunDirSink {
     #[must_use]
     pub const fn error(&self) -> Option<&ResultsError> {
         self.failed.as_ref()
+    }
+
+    /// States how the operation log came out, for the manifest.
+    pub fn set_op_log(&mut self, facts: OpLogFacts) {
+        self.manifest.op_log = Some(facts);
     }
 
     /// Completes the manifest.
@@ -136,12 +146,26 @@ impl RunDirSink {
         let (start, end) = (interval.start_ns, interval.end_ns.max(interval.start_ns));
         for cell in &interval.tally.cells {
             for metric in Metric::OF_CELL {
+                let Some(histogram) = metric.of_cell(cell) else {
+                    continue;
+                };
                 self.encoder.line(
                     &mut self.buffer,
                     format_args!("{phase}/{}/{}/{}", cell.work, cell.class, metric.name()),
                     start,
                     end,
-                    metric.of_cell(cell),
+                    histogram,
+                );
+            }
+        }
+        for (index, endpoint) in interval.tally.endpoints.iter().enumerate() {
+            if let Some(service) = &endpoint.service {
+                self.encoder.line(
+                    &mut self.buffer,
+                    format_args!("{phase}/-/endpoint-{index}/service"),
+                    start,
+                    end,
+                    service,
                 );
             }
         }
@@ -234,6 +258,13 @@ impl RunSink for RunDirSink {
             self.latch(outcome);
         }
     }
+
+    fn slow_requests(&mut self, requests: &[SlowRequest]) {
+        if self.failed.is_none() {
+            let outcome = self.slow.add(requests);
+            self.latch(outcome);
+        }
+    }
 }
 
 /// Puts the verdict of the analysis into the manifest of `dir`.
@@ -246,7 +277,7 @@ pub fn write_verdict(dir: &Path, verdict: &Verdict) -> Result<(), ResultsError> 
     manifest.write(dir)
 }
 
-fn append(path: &Path) -> Result<File, ResultsError> {
+pub(super) fn append(path: &Path) -> Result<File, ResultsError> {
     OpenOptions::new()
         .create(true)
         .append(true)
@@ -254,7 +285,7 @@ fn append(path: &Path) -> Result<File, ResultsError> {
         .map_err(ResultsError::io(path, "create"))
 }
 
-fn json_line<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) -> io::Result<()> {
+pub(super) fn json_line<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.push(b'\n');
     Ok(())

@@ -9,7 +9,7 @@ use bucketload_core::plan::{
     Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
     PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
-use bucketload_core::record::{OpRecord, Outcome};
+use bucketload_core::record::{ConnectTimes, OpRecord, Outcome};
 use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_results::rundir::Manifest;
@@ -194,6 +194,8 @@ pub(crate) fn record(class: OpClass, due_ns: u64, service_ns: u64, outcome: Outc
         blocked_ns: 0,
         held_ns: 0,
         started_ns: due_ns + 50_000,
+        connect: ConnectTimes::default(),
+        sent_ns: due_ns + 50_000 + service_ns / 8,
         first_byte_ns: due_ns + 50_000 + service_ns / 2,
         done_ns: due_ns + 50_000 + service_ns,
         bytes: if outcome == Outcome::Ok { 4096 } else { 0 },

@@ -192,6 +192,7 @@ impl Campaign {
             manifest,
             out: spec.dir.join(format!("{:03}-{name}", self.trials)),
             ceiling,
+            op_log: None,
             prometheus: None,
             live: Live::new(plan, spec.quiet),
             notes: Vec::new(),

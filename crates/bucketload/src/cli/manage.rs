@@ -34,6 +34,17 @@ pub(crate) struct ReportArgs {
     /// Form of the result on standard output
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: OutputFormat,
+
+    /// Where objects lie: lines KEY,NODE, one per copy; shows the load of the data nodes
+    ///
+    /// Needs the operation log of the run (run --op-log). Keys stand as the store knows them, with the
+    /// run's prefix.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) placement: Option<PathBuf>,
+
+    /// What the data nodes served: lines KEY,NODE, one per request, from the store's own logs
+    #[arg(long, value_name = "FILE", requires = "placement", value_hint = ValueHint::FilePath)]
+    pub(crate) served: Option<PathBuf>,
 }
 
 /// Delete what earlier runs left in a target

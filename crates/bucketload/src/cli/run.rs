@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetArgs;
@@ -119,10 +120,42 @@ pub(crate) struct OutputArgs {
     /// be repeated
     #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
     pub(crate) facts: Vec<(String, String)>,
+    /// Log every single operation into the run directory (ops-*.parquet or ops-*.csv.zst)
+    ///
+    /// The log never slows the load down: what its writer cannot keep up with is dropped and counted.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "parquet"
+    )]
+    pub(crate) op_log: Option<OpLogForm>,
 
     /// Serve live metrics for Prometheus at this address; PORT alone means loopback
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub(crate) prometheus: Option<SocketAddr>,
+}
+
+/// Forms of the operation log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OpLogForm {
+    /// Apache Parquet: DuckDB, pandas and others read it
+    Parquet,
+    /// Comma-separated values, compressed
+    #[value(name = "csv.zst")]
+    CsvZst,
+}
+
+impl OpLogForm {
+    /// The form of the files.
+    pub(crate) const fn format(self) -> OpLogFormat {
+        match self {
+            Self::Parquet => OpLogFormat::Parquet,
+            Self::CsvZst => OpLogFormat::CsvZst,
+        }
+    }
 }
 
 /// Forms of results.
@@ -156,7 +189,7 @@ mod tests {
 
     use clap::Parser;
 
-    use super::{OutputArgs, OutputFormat, Pacing, RunArgs};
+    use super::{OpLogForm, OutputArgs, OutputFormat, Pacing, RunArgs};
     use crate::cli::{Cli, Command};
 
     fn parse(line: &str) -> Result<RunArgs, String> {
@@ -202,6 +235,22 @@ mod tests {
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_operation_log_has_a_default_form() {
+        let form = |flag: &str| parse(&format!("bucketload run {flag} get"));
+        assert_eq!(form("--quiet").unwrap().output.op_log, None);
+        assert_eq!(
+            form("--op-log").unwrap().output.op_log,
+            Some(OpLogForm::Parquet)
+        );
+        let csv = form("--op-log=csv.zst").unwrap();
+        assert_eq!(
+            (csv.output.op_log, csv.workload.as_str()),
+            (Some(OpLogForm::CsvZst), "get")
+        );
+        assert!(form("--op-log=json").unwrap_err().contains("csv.zst"));
     }
 
     #[test]

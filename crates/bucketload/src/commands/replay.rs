@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::GlobalArgs;
 use crate::cli::replay::{LapKeysArg, Laps, Late, OnAbsentArg, PerKey, ReplayArgs};
-use crate::cli::run::OutputFormat;
+use crate::cli::run::{OpLogForm, OutputFormat};
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::trace::{facts, failure, name_of, prepared};
@@ -304,6 +304,7 @@ fn job(
         manifest,
         out,
         ceiling,
+        op_log: args.output.op_log.map(OpLogForm::format),
         prometheus: args.output.prometheus,
         live: Live::new(&plan, global.quiet),
         notes,

@@ -7,7 +7,7 @@ use bucketload_core::spec::WorkloadFile;
 use bucketload_run::StopHandle;
 
 use crate::cli::GlobalArgs;
-use crate::cli::run::{OutputFormat, RunArgs};
+use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::report::print_result;
@@ -115,6 +115,7 @@ fn job(
         options,
         manifest,
         out,
+        op_log: args.output.op_log.map(OpLogForm::format),
         ceiling,
         prometheus: args.output.prometheus,
         live: Live::new(&resolved.plan, global.quiet),

@@ -1,6 +1,6 @@
 'use strict';
 // Charts as SVG, without a library. A chart is {kind, title, note, x, y, series, marks}; kind is
-// "lines", "bars" or "heat". An axis is {label, unit, log}; units are "s", "ns", "B", "B/s", "/s", "%"
+// "lines", "bars" (horizontal, stacked; see drawBars) or "heat". An axis is {label, unit, log}; units are "s", "ns", "B", "B/s", "/s", "%"
 // or "" and decide how ticks are written.
 const SVG = 'http://www.w3.org/2000/svg';
 const W = 640, H = 300, M = {l: 66, r: 14, t: 10, b: 40};
@@ -173,6 +173,52 @@ function drawHeat(svg, chart) {
   return {sx, sy};
 }
 
+const BAR = 26;
+
+function shade(color) {
+  return {c: `var(--s${color % 6})`, o: color < 6 ? .8 : .4};
+}
+
+function drawBars(svg, chart, height) {
+  // chart.bars: {rows: [names], series: [{name, values: [per row], color}], notes, shares, unit}
+  const b = chart.bars, sums = b.rows.map((_, i) => b.series.reduce((t, s) => t + s.values[i], 0));
+  const room = Math.min(Math.max(...b.rows.map(r => r.length), 4) * 6.6 + 12, W * .42), left = Math.max(M.l, room);
+  const right = b.notes.length ? 74 : 18, bottom = height - M.b;
+  const hi = b.shares ? 1 : Math.max(...sums, ...(chart.marks || []).map(m => m.x), 1e-12);
+  const sx = makeScale(chart.x, 0, hi, left, W - right), g = el('g', {class: 'axis'}, svg);
+  let last = -1e9;
+  for (const t of sx.ticks) {
+    const x = sx.at(t), label = fmt(t, chart.x.unit);
+    el('line', {x1: x, x2: x, y1: M.t, y2: bottom}, g);
+    if (x - last < label.length * 6.4 + 8) continue;
+    last = x;
+    el('text', {x, y: bottom + 15, 'text-anchor': 'middle'}, g, label);
+  }
+  el('text', {x: (left + W - right) / 2, y: height - 6, 'text-anchor': 'middle'}, g, chart.x.label);
+  b.rows.forEach((row, i) => {
+    const y = M.t + i * BAR + 4;
+    const most = Math.floor((left - 12) / 6.2);
+    el('text', {x: left - 6, y: y + 13, 'text-anchor': 'end'}, g, row.length > most ? '…' + row.slice(1 - most) : row);
+    let from = 0;
+    for (const s of b.series) {
+      const v = s.values[i], to = from + (b.shares ? v / (sums[i] || 1) : v), {c, o} = shade(s.color);
+      if (v > 0) {
+        const r = el('rect', {x: sx.at(from), y, width: Math.max(sx.at(to) - sx.at(from), .5), height: BAR - 8, fill: c, 'fill-opacity': o}, svg);
+        el('title', {}, r, `${row}: ${b.series.length > 1 ? s.name + ' ' : ''}${fmt(v, b.unit)}` + (b.shares ? ` (${fmt(v / (sums[i] || 1), '%')})` : ''));
+      }
+      from = to;
+    }
+    if (b.notes.length) el('text', {x: W - right + 6, y: y + 13}, g, b.notes[i]);
+  });
+  const m = el('g', {class: 'mark'}, svg);
+  for (const mark of chart.marks || []) {
+    const x = sx.at(mark.x);
+    el('line', {x1: x, x2: x, y1: M.t, y2: bottom}, m);
+    el('text', {x: x - 4, y: bottom - 2, 'text-anchor': 'end'}, m, mark.label);
+  }
+  return {sx};
+}
+
 function nearest(points, x) {
   let lo = 0, hi = points.length - 1;
   while (lo < hi) { const m = (lo + hi) >> 1; if (points[m][0] < x) lo = m + 1; else hi = m; }
@@ -208,7 +254,16 @@ function drawChart(chart, parent) {
       item.append(s.name);
     });
   }
-  const svg = el('svg', {viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': chart.title + (chart.note ? '. ' + chart.note : '')}, fig);
-  const {sx} = chart.kind === 'heat' ? drawHeat(svg, chart) : drawLines(svg, chart);
+  if (chart.bars && chart.bars.series.length > 1) {
+    const legend = el('div', {class: 'legend'}, fig);
+    for (const s of chart.bars.series) {
+      const item = el('span', {}, legend), {c, o} = shade(s.color);
+      el('i', {style: `border-color: ${c}; opacity: ${o}; border-top-width: 9px; width: 12px`}, item);
+      item.append(s.name);
+    }
+  }
+  const height = chart.bars ? M.t + chart.bars.rows.length * BAR + M.b : H;
+  const svg = el('svg', {viewBox: `0 0 ${W} ${height}`, role: 'img', 'aria-label': chart.title + (chart.note ? '. ' + chart.note : '')}, fig);
+  const {sx} = chart.kind === 'heat' ? drawHeat(svg, chart) : chart.kind === 'bars' ? drawBars(svg, chart, height) : drawLines(svg, chart);
   hover(svg, fig, chart, sx);
 }

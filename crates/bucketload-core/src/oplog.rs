@@ -1,0 +1,380 @@
+//! From the load threads to the writer of the operation log, with bounded memory and without ever
+//! waiting.
+//!
+//! ```text
+//!  load thread                                      writer thread
+//!  Producer ── push ── batch full, or interval over ──▶ Batch: rows of one thread
+//!      ▲                                                  │ written, emptied
+//!      └───────────── empty batches of this thread ◀──────┘
+//! ```
+//!
+//! Each producer owns a fixed number of batches that are allocated before the load begins. When
+//! all of them are on their way, the writer is too slow: further operations are not logged but
+//! counted, until a batch comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use crate::trail::Trail;
+
+/// Operations per batch.
+pub const BATCH_ROWS: usize = 512;
+/// Batches of one load thread: 32 768 operations, some 17 MB of address space, touched as far as
+/// the writer lags.
+pub const BATCHES: usize = 64;
+
+/// Bytes of names per operation that a batch has room for on average; a batch is full when either
+/// is used up.
+const NAME_BYTES: usize = 96;
+/// Bytes of names that a batch has room for at least: a key and a source key of S3's longest.
+const MOST_NAMES: usize = 2 * 1024;
+
+/// Operations and the text of their names.
+#[derive(Debug, Default)]
+struct Rows {
+    rows: Vec<Row>,
+    names: Vec<u8>,
+}
+
+/// One operation; its names stand in the batch.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    trail: Trail,
+    /// Ends of key and source key in the batch's names.
+    ends: (u32, u32),
+}
+
+impl Rows {
+    fn new(rows: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(rows),
+            names: Vec::with_capacity((rows * NAME_BYTES).max(MOST_NAMES)),
+        }
+    }
+
+    fn fits(&self, names: usize) -> bool {
+        self.rows.len() < self.rows.capacity() && self.names.len() + names <= self.names.capacity()
+    }
+
+    fn push(&mut self, trail: Trail, key: &str, source: &str) {
+        self.names.extend_from_slice(key.as_bytes());
+        let key = self.names.len() as u32;
+        self.names.extend_from_slice(source.as_bytes());
+        let ends = (key, self.names.len() as u32);
+        self.rows.push(Row { trail, ends });
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.names.clear();
+    }
+}
+
+/// Operations of one load thread on their way to the writer.
+#[derive(Debug)]
+pub struct Batch {
+    /// Index of the phase.
+    pub phase: u16,
+    /// Index of the load thread.
+    pub thread: u16,
+    rows: Rows,
+    home: SyncSender<Rows>,
+}
+
+impl Batch {
+    /// Number of operations.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.rows.is_empty()
+    }
+
+    /// The operations with key (or prefix) and, for copies, source key, in the order in which they
+    /// ended.
+    pub fn rows(&self) -> impl Iterator<Item = (&Trail, &str, &str)> {
+        let mut from = 0;
+        self.rows.rows.iter().map(move |row| {
+            let (key, source) = (row.ends.0 as usize, row.ends.1 as usize);
+            // What was copied from texts at their ends is text.
+            let text = |range| std::str::from_utf8(&self.rows.names[range]).unwrap_or_default();
+            let names = (text(from..key), text(key..source));
+            from = source;
+            (&row.trail, names.0, names.1)
+        })
+    }
+
+    /// Gives the memory back to the load thread.
+    pub fn recycle(self) {
+        let mut rows = self.rows;
+        rows.clear();
+        // There is room for all batches of the thread; a closed channel means that it has ended.
+        let _ = self.home.try_send(rows);
+    }
+}
+
+/// The entrance of the operation log: makes a [`Producer`] per phase and load thread. The writer's
+/// receiver ends when this and all producers are gone.
+#[derive(Clone, Debug)]
+pub struct OpLog {
+    to_writer: SyncSender<Batch>,
+    dropped: Arc<AtomicU64>,
+    batches: usize,
+    batch_rows: usize,
+}
+
+impl OpLog {
+    /// A log for at most `threads` load threads at a time, and the end that the writer reads.
+    #[must_use]
+    pub fn new(threads: usize) -> (Self, Receiver<Batch>) {
+        Self::sized(threads, BATCHES, BATCH_ROWS)
+    }
+
+    /// As [`OpLog::new`], with another number of batches per thread and of rows per batch (each at
+    /// least 1).
+    #[must_use]
+    pub fn sized(threads: usize, batches: usize, batch_rows: usize) -> (Self, Receiver<Batch>) {
+        let (batches, batch_rows) = (batches.max(1), batch_rows.max(1));
+        // Room for the batches of this phase's threads and of the last one's.
+        let (to_writer, batches_out) = sync_channel(2 * threads.max(1) * batches);
+        let log = Self {
+            to_writer,
+            dropped: Arc::default(),
+            batches,
+            batch_rows,
+        };
+        (log, batches_out)
+    }
+
+    /// The end of one load thread in one phase.
+    #[must_use]
+    pub fn producer(&self, phase: u16, thread: u16) -> Producer {
+        let (home, back) = sync_channel(self.batches);
+        let empty = || Rows::new(self.batch_rows);
+        Producer {
+            phase,
+            thread,
+            current: empty(),
+            spares: (1..self.batches).map(|_| empty()).collect(),
+            back,
+            home,
+            to_writer: self.to_writer.clone(),
+            dropped: Arc::clone(&self.dropped),
+        }
+    }
+
+    /// A counter of operations that were not logged because the writer was too slow.
+    #[must_use]
+    pub fn dropped(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.dropped)
+    }
+}
+
+/// One load thread's end of the operation log.
+#[derive(Debug)]
+pub struct Producer {
+    phase: u16,
+    thread: u16,
+    current: Rows,
+    /// Empty batches; the one used last is used next, so that few are ever touched.
+    spares: Vec<Rows>,
+    back: Receiver<Rows>,
+    home: SyncSender<Rows>,
+    to_writer: SyncSender<Batch>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Producer {
+    /// Logs an operation on `key` (or a prefix), for copies from `source`. Allocates nothing, locks
+    /// nothing and never waits; drops the operation and counts it when all batches are full, or
+    /// when its names are longer than any that S3 allows.
+    #[inline]
+    pub fn push(&mut self, trail: Trail, key: &str, source: &str) {
+        let names = key.len() + source.len();
+        if !self.current.fits(names) {
+            self.flush();
+            if !self.current.fits(names) {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+        self.current.push(trail, key, source);
+    }
+
+    /// Sends what has been logged so far, unless no empty batch is left.
+    pub fn flush(&mut self) {
+        if self.current.rows.is_empty() {
+            return;
+        }
+        while let Ok(batch) = self.back.try_recv() {
+            self.spares.push(batch);
+        }
+        let Some(empty) = self.spares.pop() else {
+            return;
+        };
+        let batch = Batch {
+            phase: self.phase,
+            thread: self.thread,
+            rows: std::mem::replace(&mut self.current, empty),
+            home: self.home.clone(),
+        };
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
+            self.to_writer.try_send(batch)
+        {
+            let empty = std::mem::replace(&mut self.current, batch.rows);
+            self.spares.push(empty);
+        }
+    }
+}
+
+/// What has been logged reaches the writer, who may be waited for: the load is over.
+impl Drop for Producer {
+    fn drop(&mut self) {
+        if self.current.rows.is_empty() {
+            return;
+        }
+        let rows = std::mem::take(&mut self.current);
+        let lost = rows.rows.len() as u64;
+        let batch = Batch {
+            phase: self.phase,
+            thread: self.thread,
+            rows,
+            home: self.home.clone(),
+        };
+        if self.to_writer.send(batch).is_err() {
+            self.dropped.fetch_add(lost, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::OpLog;
+    use crate::op::{Op, OpClass};
+    use crate::record::{ConnectTimes, OpRecord, Outcome, Probe};
+    use crate::trail::Trail;
+
+    fn trail(seq: u64) -> Trail {
+        let record = OpRecord {
+            seq,
+            work: 0,
+            class: OpClass::Get,
+            worker: 0,
+            endpoint: 0,
+            due_ns: 0,
+            taken_ns: 0,
+            dispatch_ns: 0,
+            blocked_ns: 0,
+            started_ns: 0,
+            held_ns: 0,
+            connect: ConnectTimes::default(),
+            sent_ns: 0,
+            first_byte_ns: 0,
+            done_ns: 0,
+            bytes: 0,
+            outcome: Outcome::Ok,
+            attempts: 1,
+        };
+        let op = Op {
+            seq,
+            class: OpClass::Get,
+            entry: 0,
+            keyset: 0,
+            key: seq,
+            source_key: 0,
+            source_keyset: 0,
+            version: 0,
+            size: 0,
+            range: None,
+            count: 0,
+            pages: 0,
+        };
+        Trail::new(&record, &op, Default::default(), &Probe::new(|| 0))
+    }
+
+    fn push(producer: &mut super::Producer, seq: u64) {
+        producer.push(
+            trail(seq),
+            &format!("key {seq}"),
+            if seq.is_multiple_of(3) { "source" } else { "" },
+        );
+    }
+
+    fn seqs<'a>(batches: impl Iterator<Item = super::Batch> + 'a) -> Vec<u64> {
+        let rows =
+            |batch: super::Batch| batch.rows().map(|(t, ..)| t.record.seq).collect::<Vec<_>>();
+        batches.flat_map(rows).collect()
+    }
+
+    #[test]
+    fn a_writer_that_keeps_up_gets_everything_in_order() {
+        let (log, batches) = OpLog::sized(1, 3, 4);
+        let mut producer = log.producer(2, 1);
+        let mut seen = Vec::new();
+        for seq in 0..103 {
+            push(&mut producer, seq);
+            while let Ok(batch) = batches.try_recv() {
+                assert_eq!((batch.phase, batch.thread), (2, 1));
+                for (trail, key, source) in batch.rows() {
+                    let seq = trail.record.seq;
+                    assert_eq!(key, format!("key {seq}"));
+                    assert_eq!(source.is_empty(), !seq.is_multiple_of(3));
+                    seen.push(seq);
+                }
+                batch.recycle();
+            }
+        }
+        let dropped = log.dropped();
+        drop((producer, log));
+        seen.extend(seqs(batches.iter()));
+        assert_eq!(seen, (0..103).collect::<Vec<_>>());
+        assert_eq!(dropped.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_slow_writer_costs_rows_not_time_and_every_one_is_counted() {
+        let (log, batches) = OpLog::sized(1, 3, 4);
+        let mut producer = log.producer(0, 0);
+        (0..50).for_each(|seq| push(&mut producer, seq));
+        assert_eq!(log.dropped().load(Ordering::Relaxed), 50 - 12);
+        // One batch comes back: there is room for four more.
+        batches.recv().unwrap().recycle();
+        (50..60).for_each(|seq| push(&mut producer, seq));
+        let dropped = log.dropped();
+        drop((producer, log));
+        let kept = seqs(batches.iter());
+        assert_eq!(kept, [4, 5, 6, 7, 8, 9, 10, 11, 50, 51, 52, 53]);
+        assert_eq!(kept.len() as u64 + 4 + dropped.load(Ordering::Relaxed), 60);
+    }
+
+    #[test]
+    fn long_keys_fill_batches_and_impossible_ones_are_counted() {
+        let (log, batches) = OpLog::sized(1, 4, 4);
+        let mut producer = log.producer(0, 0);
+        let key = "k".repeat(1024);
+        (0..5).for_each(|seq| producer.push(trail(seq), &key, ""));
+        producer.push(trail(9), &"k".repeat(3000), "");
+        let dropped = log.dropped();
+        drop((producer, log));
+        let sizes: Vec<usize> = batches.iter().map(|batch| batch.len()).collect();
+        assert_eq!(sizes, [2, 2, 1]);
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_writer_that_is_gone_stops_nothing() {
+        let (log, batches) = OpLog::sized(1, 2, 2);
+        let mut producer = log.producer(0, 0);
+        drop(batches);
+        (0..10).for_each(|seq| push(&mut producer, seq));
+        drop(producer);
+        assert_eq!(log.dropped().load(Ordering::Relaxed), 10);
+    }
+}

@@ -1,0 +1,324 @@
+//! The probe that collects the instants and facts of one operation while a session performs it.
+
+/// Phase durations of one connection establishment, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectTimes {
+    /// Name resolution; 0 when the address was literal or resolved before.
+    pub dns_ns: u64,
+    /// TCP connect.
+    pub tcp_ns: u64,
+    /// TLS handshake; 0 without TLS.
+    pub tls_ns: u64,
+}
+
+impl ConnectTimes {
+    /// All three together, nanoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn total_ns(&self) -> u64 {
+        self.dns_ns + self.tcp_ns + self.tls_ns
+    }
+}
+
+/// Most bytes kept of an identifier that a store gives to a request.
+const ID_BYTES: usize = 80;
+
+/// An identifier of bounded length; what is longer is cut off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AnswerId {
+    len: u8,
+    bytes: [u8; ID_BYTES],
+}
+
+impl Default for AnswerId {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            bytes: [0; ID_BYTES],
+        }
+    }
+}
+
+impl std::fmt::Debug for AnswerId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl AnswerId {
+    /// Keeps the visible ASCII characters of `value`, at most 80 of them: what a store sends ends
+    /// up in files and on terminals.
+    pub fn set(&mut self, value: &[u8]) {
+        let mut len = 0;
+        for &byte in value.iter().filter(|b| b.is_ascii_graphic()).take(ID_BYTES) {
+            self.bytes[len] = byte;
+            len += 1;
+        }
+        self.len = len as u8;
+    }
+
+    /// Forgets it.
+    #[inline]
+    pub const fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// The text; empty when there is none.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Only ASCII was kept.
+        std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+/// What an answer's head says about who answered: S3's `x-amz-request-id` and `x-amz-id-2`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerIds {
+    /// Identifies the request in the store's logs.
+    pub request_id: AnswerId,
+    /// Identifies host or path inside the store.
+    pub extended_id: AnswerId,
+}
+
+/// Collects the instants of one operation. The clock is a plain function, so that tests can use
+/// virtual time.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    clock: fn() -> u64,
+    started_ns: u64,
+    sent_ns: u64,
+    first_byte_ns: u64,
+    done_ns: u64,
+    requests: u32,
+    connects: u32,
+    connect: ConnectTimes,
+    status: u16,
+    has_ids: bool,
+    /// Identifiers are wanted of answers that come at or after this instant.
+    ids_from_ns: u64,
+    /// Allocated when the first identifiers are wanted, then used again.
+    ids: Option<Box<AnswerIds>>,
+}
+
+impl Probe {
+    /// A probe that reads `clock` (nanoseconds since the run's epoch). It wants no identifiers.
+    #[must_use]
+    pub fn new(clock: fn() -> u64) -> Self {
+        Self {
+            clock,
+            started_ns: 0,
+            sent_ns: 0,
+            first_byte_ns: 0,
+            done_ns: 0,
+            requests: 0,
+            connects: 0,
+            connect: ConnectTimes::default(),
+            status: 0,
+            has_ids: false,
+            ids_from_ns: u64::MAX,
+            ids: None,
+        }
+    }
+
+    /// Forgets the previous operation; wants no identifiers.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.started_ns = 0;
+        self.sent_ns = 0;
+        self.first_byte_ns = 0;
+        self.done_ns = 0;
+        self.requests = 0;
+        self.connects = 0;
+        self.connect = ConnectTimes::default();
+        self.status = 0;
+        self.has_ids = false;
+        self.ids_from_ns = u64::MAX;
+    }
+
+    /// Wants identifiers of answers that come at or after `from_ns`: those that make the
+    /// operation worth keeping.
+    #[inline]
+    pub const fn want_ids_from(&mut self, from_ns: u64) {
+        self.ids_from_ns = from_ns;
+    }
+
+    /// Current time in nanoseconds since the run's epoch.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// Marks the instant at which a request leaves. The first call of an operation sets
+    /// `started`; each call counts one request.
+    #[inline]
+    pub fn started(&mut self) {
+        if self.requests == 0 {
+            self.started_ns = (self.clock)();
+        }
+        self.requests += 1;
+    }
+
+    /// Marks the instant at which the operation's first request has left entirely. To be called
+    /// only for requests that took several system calls: of one that left in a single call,
+    /// `started` is the instant, and a reading of the clock is saved. Ignored for further
+    /// requests of the same operation.
+    #[inline]
+    pub fn sent(&mut self) {
+        if self.requests == 1 {
+            self.sent_ns = (self.clock)();
+        }
+    }
+
+    /// Marks the arrival of the answer's first byte; later calls of the same operation are
+    /// ignored, so that the first answer of several counts.
+    #[inline]
+    pub fn first_byte(&mut self) {
+        if self.first_byte_ns == 0 {
+            self.first_byte_ns = (self.clock)();
+        }
+    }
+
+    /// Marks the arrival of the last byte; the last call counts.
+    #[inline]
+    pub fn done(&mut self) {
+        self.done_ns = (self.clock)();
+    }
+
+    /// Marks first and last byte with one clock reading: the whole answer came at once.
+    #[inline]
+    pub fn first_byte_and_done(&mut self) {
+        self.done_ns = (self.clock)();
+        if self.first_byte_ns == 0 {
+            self.first_byte_ns = self.done_ns;
+        }
+    }
+
+    /// Notes the status of an answer; the last one counts.
+    #[inline]
+    pub const fn answered(&mut self, status: u16) {
+        self.status = status;
+    }
+
+    /// Adds a connection establishment that took place before `started`.
+    pub fn connected(&mut self, times: ConnectTimes) {
+        self.connects += 1;
+        self.connect.dns_ns += times.dns_ns;
+        self.connect.tcp_ns += times.tcp_ns;
+        self.connect.tls_ns += times.tls_ns;
+    }
+
+    /// Whether the identifiers of the answer that has just begun are wanted: it came late, or it
+    /// goes on (`done` was not called), so that nobody knows yet how late it will end.
+    #[inline]
+    #[must_use]
+    pub const fn wants_ids(&self) -> bool {
+        if self.done_ns == 0 {
+            self.ids_from_ns != u64::MAX
+        } else {
+            self.done_ns >= self.ids_from_ns
+        }
+    }
+
+    /// The identifiers to fill in, empty. Allocates at most once per probe.
+    pub fn ids_mut(&mut self) -> &mut AnswerIds {
+        self.has_ids = true;
+        let ids = self.ids.get_or_insert_default();
+        ids.request_id.clear();
+        ids.extended_id.clear();
+        ids
+    }
+
+    /// The identifiers of the answer, where they were wanted.
+    #[must_use]
+    pub fn ids(&self) -> Option<&AnswerIds> {
+        self.ids.as_deref().filter(|_| self.has_ids)
+    }
+
+    /// Instant the first request left; 0 when none did.
+    #[must_use]
+    pub const fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// Instant the first request had left entirely; 0 when that was not told apart from
+    /// `started`.
+    #[must_use]
+    pub const fn sent_ns(&self) -> u64 {
+        self.sent_ns
+    }
+
+    /// Instant of the answer's first byte; 0 when there was none.
+    #[must_use]
+    pub const fn first_byte_ns(&self) -> u64 {
+        self.first_byte_ns
+    }
+
+    /// Instant of the answer's last byte; 0 when there was none.
+    #[must_use]
+    pub const fn done_ns(&self) -> u64 {
+        self.done_ns
+    }
+
+    /// Requests sent for the operation.
+    #[must_use]
+    pub const fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// Status of the last answer; 0 when there was none.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Connections made during the operation and their summed phase times.
+    #[must_use]
+    pub const fn connects(&self) -> (u32, ConnectTimes) {
+        (self.connects, self.connect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AnswerId, Probe};
+
+    #[test]
+    fn identifiers_are_bounded_and_harmless() {
+        let mut id = AnswerId::default();
+        id.set(b"tx0\x1b[31m1-\xff2");
+        assert_eq!(id.as_str(), "tx0[31m1-2");
+        id.set(&[b'x'; 300]);
+        assert_eq!(id.as_str().len(), 80);
+        id.clear();
+        assert_eq!(id.as_str(), "");
+    }
+
+    #[test]
+    fn identifiers_are_wanted_of_late_and_of_unfinished_answers() {
+        let mut probe = Probe::new(|| 1000);
+        assert!(!probe.wants_ids(), "nobody asked");
+        probe.want_ids_from(1001);
+        assert!(probe.wants_ids(), "not done yet");
+        probe.first_byte_and_done();
+        assert!(!probe.wants_ids(), "done before");
+        probe.reset();
+        probe.want_ids_from(1000);
+        probe.first_byte_and_done();
+        assert!(probe.wants_ids());
+        assert_eq!(probe.ids(), None);
+        probe.ids_mut().request_id.set(b"1");
+        assert_eq!(probe.ids().unwrap().request_id.as_str(), "1");
+        probe.reset();
+        assert_eq!(probe.ids(), None, "of the operation before");
+    }
+
+    #[test]
+    fn only_the_first_request_is_timed() {
+        let mut probe = Probe::new(|| 7);
+        probe.started();
+        probe.started();
+        probe.sent();
+        assert_eq!((probe.started_ns(), probe.sent_ns()), (7, 0));
+    }
+}

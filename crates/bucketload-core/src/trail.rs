@@ -1,0 +1,98 @@
+//! Everything that is known about one operation: what the operation log stores and the list of the
+//! slowest requests shows.
+
+use crate::driver::Place;
+use crate::op::Op;
+use crate::record::{AnswerIds, OpRecord, Probe};
+
+/// Most bytes of a key that [`KeyText`] keeps.
+const KEY_BYTES: usize = 192;
+
+/// A key of bounded length: longer ones are cut off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyText {
+    len: u16,
+    bytes: [u8; KEY_BYTES],
+}
+
+impl std::fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.text())
+    }
+}
+
+impl KeyText {
+    /// Keeps the first 192 bytes of `key`.
+    #[must_use]
+    pub fn new(key: &str) -> Self {
+        let mut bytes = [0; KEY_BYTES];
+        let kept = key.len().min(KEY_BYTES);
+        bytes[..kept].copy_from_slice(&key.as_bytes()[..kept]);
+        Self {
+            // S3 allows 1024 bytes; a longer one is cut off in any case.
+            len: u16::try_from(key.len()).unwrap_or(u16::MAX),
+            bytes,
+        }
+    }
+
+    /// The key; one that was cut off ends in an ellipsis.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let whole = usize::from(self.len) <= KEY_BYTES;
+        let kept = &self.bytes[..usize::from(self.len).min(KEY_BYTES)];
+        if whole {
+            return String::from_utf8_lossy(kept).into_owned();
+        }
+        // The cut may have gone through a character.
+        let mut text = String::from_utf8_lossy(kept).into_owned();
+        text.truncate(text.trim_end_matches('\u{fffd}').len());
+        text.push('…');
+        text
+    }
+}
+
+/// One operation with everything that is known about it but its names. A plain value of bounded
+/// size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trail {
+    /// What was recorded.
+    pub record: OpRecord,
+    /// What was planned.
+    pub op: Op,
+    /// Where it went.
+    pub place: Place,
+    /// Status of the last answer; 0 when there was none, or the API has no statuses.
+    pub status: u16,
+    /// The store's identifiers of the request; empty where they were not kept.
+    pub ids: AnswerIds,
+}
+
+impl Trail {
+    /// The trail of an operation that `probe` has watched.
+    #[must_use]
+    pub fn new(record: &OpRecord, op: &Op, place: Place, probe: &Probe) -> Self {
+        Self {
+            record: *record,
+            op: *op,
+            place,
+            status: probe.status(),
+            ids: probe.ids().copied().unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyText;
+
+    #[test]
+    fn keys_are_kept_as_far_as_they_fit() {
+        for key in ["", "a/b", &"k".repeat(192)] {
+            assert_eq!(KeyText::new(key).text(), key);
+        }
+        let long = KeyText::new(&"k".repeat(193)).text();
+        assert_eq!(long, "k".repeat(192) + "…");
+        let cut = KeyText::new(&("k".repeat(191) + "äb")).text();
+        assert_eq!(cut, "k".repeat(191) + "…");
+    }
+}

@@ -1,0 +1,163 @@
+//! How the reads of a run were spread over the data nodes of the store: its operation log joined on
+//! the key with a placement that was looked up elsewhere (statistics.md section 8).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+
+use bucketload_core::driver::PlacementOracle as _;
+use bucketload_core::plan::PhaseKind;
+use bucketload_core::stats::balance::{
+    Attribution, NodeLoads, Null, PlacementTable, one_key_bound,
+};
+
+use crate::error::ResultsError;
+use crate::oplog;
+use crate::result::{NodeBalance, NodeResult};
+use crate::rundir::RunDir;
+
+/// Most copies that a placement may list: some 200 MB.
+const MOST_COPIES: u64 = 2_000_000;
+
+/// Reads a placement: lines `key,node`, one per copy of an object. A first line `key,node` is a
+/// heading. Quotes as in RFC 4180.
+///
+/// # Errors
+/// When the file cannot be read, or a line is something else; at most two million lines.
+pub fn read_placement(path: &Path) -> Result<PlacementTable, ResultsError> {
+    let mut table = PlacementTable::default();
+    let mut copies = 0;
+    pairs(path, |key, node| {
+        copies += 1;
+        if copies > MOST_COPIES {
+            return Err("more than 2000000 lines; give a sample of the keys");
+        }
+        table.insert(key, node);
+        Ok(())
+    })?;
+    Ok(table)
+}
+
+/// Counts the requests that each node of `table` served: lines `key,node`, one per request, from
+/// the logs of the store's nodes.
+///
+/// # Errors
+/// As [`read_placement`], without the limit.
+pub fn read_served(path: &Path, table: &PlacementTable) -> Result<NodeLoads, ResultsError> {
+    let nodes: HashMap<&str, u32> = table.names().iter().map(String::as_str).zip(0..).collect();
+    let mut loads = NodeLoads::new(table.nodes());
+    pairs(path, |_, node| {
+        loads.add(&[nodes.get(node).copied().unwrap_or(u32::MAX)], 0);
+        Ok(())
+    })?;
+    Ok(loads)
+}
+
+/// Shows every line of a file of pairs.
+fn pairs(
+    path: &Path,
+    mut each: impl FnMut(&str, &str) -> Result<(), &'static str>,
+) -> Result<(), ResultsError> {
+    let mut show = || {
+        let lines = BufReader::new(File::open(path)?).lines();
+        for (line, number) in lines.zip(1u64..) {
+            let line = line?;
+            let bad = |what: &str| {
+                let text = format!("line {number}: {what}");
+                io::Error::new(io::ErrorKind::InvalidData, text)
+            };
+            if line.trim().is_empty() || (number == 1 && line.trim() == "key,node") {
+                continue;
+            }
+            let cells = oplog::split(&line).unwrap_or_default();
+            let [key, node] = cells.as_slice() else {
+                return Err(bad("is not `key,node`"));
+            };
+            if node.trim().is_empty() {
+                return Err(bad("names no node"));
+            }
+            each(key, node.trim()).map_err(bad)?;
+        }
+        Ok(())
+    };
+    show().map_err(ResultsError::io(path, "read"))
+}
+
+/// How the reads (get, range-get, head) of the measuring phases of the run in `dir` are spread over
+/// the nodes of `table`, when every copy of a key answers equally often; beside what the nodes
+/// `served`, where that is known.
+///
+/// # Errors
+/// When the run has no operation log, or it cannot be read.
+pub fn nodes(
+    dir: &Path,
+    table: &PlacementTable,
+    served: Option<&NodeLoads>,
+) -> Result<NodeBalance, ResultsError> {
+    let run = RunDir::open(dir)?;
+    let measured: Vec<&str> = run
+        .manifest()
+        .plan
+        .phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::Run)
+        .map(|phase| phase.name.as_str())
+        .collect();
+    let mut expected = NodeLoads::new(table.nodes());
+    let mut keys: HashMap<String, u64> = HashMap::new();
+    let mut copies = Vec::new();
+    let mut hottest = (0, 0);
+    let columns = ["phase", "class", "key", "bytes", "outcome"];
+    let rows = oplog::read(dir, &columns, |rows| {
+        for i in 0..rows.len {
+            let text = |column: usize| rows.columns[column].text(i).unwrap_or_default();
+            let read = matches!(text(1), "get" | "range-get" | "head");
+            if !read || text(4) != "ok" || !measured.contains(&text(0)) {
+                continue;
+            }
+            table.copies("", text(2), &mut copies);
+            let bytes = rows.columns[3].int(i).and_then(|n| u64::try_from(n).ok());
+            expected.add(&copies, bytes.unwrap_or(0));
+            if copies.is_empty() {
+                continue;
+            }
+            // Bounded by the table: other keys have no copies.
+            let count = match keys.get_mut(text(2)) {
+                Some(count) => count,
+                None => keys.entry(text(2).to_owned()).or_default(),
+            };
+            *count += 1;
+            if *count > hottest.0 {
+                hottest = (*count, copies.len());
+            }
+        }
+    })?;
+    if rows == 0 {
+        return Err(ResultsError::NoOpLog(dir.to_owned()));
+    }
+    let all: u64 = keys.values().sum();
+    let objects = table.objects();
+    let observed = served.map_or(&[][..], |loads| loads.requests.as_slice());
+    let hottest_share = hottest.0 as f64 / all.max(1) as f64;
+    let whole: Vec<u64> = observed.iter().map(|&q| q as u64).collect();
+    Ok(NodeBalance {
+        nodes: table
+            .names()
+            .iter()
+            .enumerate()
+            .map(|(i, name)| NodeResult {
+                name: name.clone(),
+                objects: objects[i],
+                expected: expected.requests[i],
+                observed: observed.get(i).copied(),
+                bytes: expected.bytes[i],
+            })
+            .collect(),
+        unknown: expected.unknown + served.map_or(0, |loads| loads.unknown),
+        attribution: Attribution::of(&objects, &expected.requests, observed),
+        null: Null::even(&whole),
+        hottest_share,
+        one_key_bound: one_key_bound(table.nodes(), hottest_share, hottest.1),
+    })
+}
