@@ -37,6 +37,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the consistency oracle judges the run.
+    #[must_use]
+    pub fn has_oracle(&self) -> bool {
+        self.phases.iter().any(|p| p.kind == PhaseKind::Audit)
+    }
+
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
     /// hexadecimal digits.
     #[must_use]
@@ -122,6 +128,9 @@ pub enum PhaseKind {
     Prepare,
     /// Measure.
     Run,
+    /// Read every object whose history the consistency oracle kept, and compare. Has no works; that
+    /// a plan has this phase turns the oracle on.
+    Audit,
     /// Delete what the run created. Has no works.
     Cleanup,
 }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::oracle::{Finding, OracleSummary};
 use crate::tally::Interval;
 
 /// Why a phase ended.
@@ -66,6 +67,10 @@ pub enum Event {
         /// Instant, nanoseconds since the run's epoch.
         at_ns: u64,
     },
+    /// The consistency oracle found something (the first findings of each kind, bounded per run).
+    Finding(Box<Finding>),
+    /// What the consistency oracle did, at the end of the run.
+    Oracle(OracleSummary),
 }
 
 /// Outcome of driving the null target (statistics.md section 2, rule V5).

@@ -72,6 +72,9 @@ pub(crate) fn check_capabilities(
     if plan.verify && !capabilities.verify {
         missing.push("verification");
     }
+    if plan.has_oracle() && !capabilities.verify {
+        missing.push("the consistency oracle");
+    }
     if missing.is_empty() {
         return Ok(());
     }

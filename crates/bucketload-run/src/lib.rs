@@ -33,6 +33,7 @@ mod keeper;
 mod machine;
 mod open;
 mod options;
+mod oracle;
 mod own;
 mod perform;
 mod phase;

@@ -72,6 +72,9 @@ pub struct RunOptions {
     pub allow_foreign: bool,
     /// Failures of each kind that are reported in full.
     pub failures_per_kind: u32,
+    /// Most keys whose history the consistency oracle keeps; each takes about 500 bytes. Of more
+    /// keys it tracks a share.
+    pub oracle_keys: usize,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
 }
@@ -91,6 +94,7 @@ impl Default for RunOptions {
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
+            oracle_keys: crate::oracle::MOST_KEYS,
             converged: None,
         }
     }

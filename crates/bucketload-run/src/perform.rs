@@ -7,10 +7,11 @@ use std::task::Poll;
 
 use bucketload_core::driver::{Completion, Session};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{KeySource, Op, Request};
+use bucketload_core::op::{KeySource, Op, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::clock::now_ns;
+use crate::oracle::Place;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
@@ -78,12 +79,17 @@ pub(crate) async fn perform<S: Session>(
     let shared = &*shard.shared;
     let plan = &*shared.plan;
     let source = &shared.sources[usize::from(taken.work)];
-    let op = taken.op;
+    let mut op = taken.op;
+    let ticket = shared.oracle.as_ref().and_then(|oracle| {
+        let place = (shared.phase as u16, taken.work);
+        oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
+    });
     source.render(&op, &mut worker.key, &mut worker.source);
 
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
     let verify = plan.verify && op.class.reads_body() && known.is_some();
+    let watch = ticket.as_deref().map(|ticket| ticket as &dyn Watch);
     let request = Request {
         op,
         bucket: &shared.bucket,
@@ -93,6 +99,7 @@ pub(crate) async fn perform<S: Session>(
         keys: batch.as_ref().map(|batch| batch as &dyn KeySource),
         content: known.filter(|_| verify || op.class.writes_body()),
         verify,
+        watch,
     };
     let slot = worker.slot;
     let waited = Cell::new(false);
@@ -135,6 +142,9 @@ pub(crate) async fn perform<S: Session>(
                     0 => now_ns(),
                     done => done,
                 };
+                if let Some(ticket) = &ticket {
+                    ticket.completed(&completion);
+                }
                 break (Outcome::Ok, done, done, completion.bytes, connect_ns);
             }
             Attempt::Ended(Err(error)) => error,
@@ -151,6 +161,9 @@ pub(crate) async fn perform<S: Session>(
                 break (cancelled, now, now, 0, connect_ns);
             }
         };
+        if let Some(ticket) = &ticket {
+            ticket.failed(error.kind);
+        }
         let now = now_ns();
         let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
         if counted && error.kind != ErrorKind::Cancelled {
@@ -181,6 +194,21 @@ pub(crate) async fn perform<S: Session>(
             (_, done) => done,
         };
         break (Outcome::Failed(error.kind), done, now, 0, connect_ns);
+    };
+    let (outcome, bytes) = match &ticket {
+        None => (outcome, bytes),
+        Some(ticket) => {
+            let place = Place {
+                key: request.key,
+                phase: shared.phase as u16,
+                audit: false,
+                attempt_ns: begun_ns,
+                done_ns,
+                request_id: "",
+                endpoint: 0,
+            };
+            shard.judge(ticket, &op, (outcome, bytes), place)
+        }
     };
     let probe = &worker.probe;
     let started_ns = match probe.started_ns() {

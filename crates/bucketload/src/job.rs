@@ -160,8 +160,8 @@ pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
     Ok(result)
 }
 
-/// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does
-/// a store that was full.
+/// Verification is a gate: bytes that came back wrong fail the run whatever their number, and so does
+/// any finding of the consistency oracle, and a store that was full.
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -170,8 +170,9 @@ fn gate(result: &RunResult) -> Exit {
         .flat_map(|phase| &phase.classes)
         .flat_map(|class| &class.errors)
         .any(|error| matches!(error.kind, Corrupt | Full) && error.count > 0);
+    let inconsistent = result.oracle.as_ref().is_some_and(|o| !o.is_clean());
     let nothing = result.verdict.word == Word::Incomplete;
-    if wrong || nothing {
+    if wrong || inconsistent || nothing {
         Exit::GateFailed
     } else {
         Exit::Ok

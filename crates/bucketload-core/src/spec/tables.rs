@@ -34,6 +34,9 @@ spec_table! {
         pub payload: Option<PayloadSpec>,
         /// Whether every byte read is compared with what was written; false unless given.
         pub verify: Option<bool>,
+        /// Whether the consistency oracle judges every answer, and audits all objects at the end;
+        /// false unless given. It takes the place of `verify`.
+        pub oracle: Option<bool>,
         /// Longest duration of one attempt of an operation; 30s unless given.
         pub timeout: Option<Nanos>,
         /// What to do about failures that may be retried; nothing unless given.

@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
@@ -39,6 +39,19 @@ impl Sink for Verify<'_> {
     }
 }
 
+/// Shows a body to whoever watches the operation.
+struct Shown<'a>(&'a dyn Watch);
+
+impl Sink for Shown<'_> {
+    fn looks(&self) -> bool {
+        true
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        self.0.body(bytes);
+    }
+}
+
 /// A success without bytes or items.
 pub(crate) const DONE: Completion = Completion {
     bytes: 0,
@@ -65,9 +78,11 @@ impl S3Session {
         });
         let prepared = self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
         let mut ignore = Ignore;
-        let sink: &mut dyn Sink = match &mut verify {
-            Some(verify) => verify,
-            None => &mut ignore,
+        let mut shown = request.watch.map(Shown);
+        let sink: &mut dyn Sink = match (&mut shown, &mut verify) {
+            (Some(shown), _) => shown,
+            (None, Some(verify)) => verify,
+            (None, None) => &mut ignore,
         };
         let reply = self.perform(prepared, sink, probe).await?;
         let corrupt = |detail: String| {
@@ -118,6 +133,20 @@ impl S3Session {
         })
     }
 
+    /// PUT on condition that there is no object. A refusal of the condition is a success without
+    /// items.
+    pub(crate) async fn put_if_absent(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match self.put(request, probe).await {
+            Ok(done) => Ok(Completion { items: 1, ..done }),
+            Err(error) if error.status == 412 => Ok(DONE),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) async fn put(
         &mut self,
         request: &Request<'_>,
@@ -136,7 +165,11 @@ impl S3Session {
                 hashes: Hashes::of(self.shared.config(), span, &mut digests),
                 digests: &digests,
             };
-            self.prepare(&Call::new("PUT", request.bucket, request.key).content(content))
+            let mut call = Call::new("PUT", request.bucket, request.key).content(content);
+            if request.op.class == OpClass::PutIfAbsent {
+                call = call.header("if-none-match", b"*");
+            }
+            self.prepare(&call)
         };
         self.perform(prepared, &mut Ignore, probe).await?;
         Ok(Completion {

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bucketload_core::error::ErrorKind;
+use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::{Calibration, Event};
 use bucketload_core::stats::batch::{Estimate, estimate};
@@ -37,8 +38,8 @@ use self::scan::{ClassKey, PhaseScan};
 use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
-    Cdf, ClassResult, ErrorCount, FailureExample, Latency, PhaseResult, Rates, RunResult, SCHEMA,
-    Series, SteadySeries, Window,
+    Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, PhaseResult, Rates,
+    RunResult, SCHEMA, Series, SteadySeries, Window,
 };
 use crate::rundir::{Manifest, RunDir};
 
@@ -54,7 +55,14 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     let run = RunDir::open(dir)?;
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
-    let told = Told::of(events);
+    let mut told = Told::of(events);
+    let oracle = if manifest.plan.has_oracle() {
+        let (findings, lost) = run.findings()?;
+        damage.absorb(lost);
+        Some(OracleResult::new(told.oracle.take(), findings))
+    } else {
+        None
+    };
     let (scans, scan_damage) = scan::scan(&run, &told.marks)?;
     damage.absorb(scan_damage);
     let mut planned = BTreeMap::new();
@@ -94,6 +102,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         calibration: told.calibration,
         warnings: told.warnings,
         failures: told.failures,
+        oracle,
         damage,
     })
 }
@@ -121,6 +130,7 @@ struct Told {
     calibrations: BTreeMap<u16, Calibration>,
     warnings: Vec<String>,
     failures: Vec<FailureExample>,
+    oracle: Option<OracleSummary>,
 }
 
 impl Told {
@@ -144,6 +154,9 @@ impl Told {
                 }
                 Event::Calibrated(calibration) => told.calibration = Some(calibration),
                 Event::Warning { message } => told.warnings.push(message),
+                Event::Oracle(summary) => told.oracle = Some(summary),
+                // Has a file of its own.
+                Event::Finding(_) => {}
                 Event::Failure {
                     phase,
                     class,

@@ -7,6 +7,7 @@
 mod csv;
 mod json;
 pub mod live;
+mod oracle;
 pub mod prometheus;
 mod table;
 mod text;

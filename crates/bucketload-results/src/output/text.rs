@@ -43,6 +43,9 @@ fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result
     }
     writeln!(out)?;
     verdict(out, &result.verdict, colour)?;
+    if let Some(oracle) = &result.oracle {
+        super::oracle::write(out, oracle, colour)?;
+    }
     remarks(out, result)
 }
 
@@ -113,6 +116,7 @@ fn kind(phase: &PhaseResult) -> String {
         PhaseKind::Init => "init",
         PhaseKind::Prepare => "prepare",
         PhaseKind::Run => "run",
+        PhaseKind::Audit => "audit",
         PhaseKind::Cleanup => "cleanup",
     };
     if phase.name == kind {

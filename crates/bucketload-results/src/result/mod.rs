@@ -9,6 +9,7 @@
 //! changes over time and [`realised`] how the workload's laws came out.
 
 pub mod latency;
+pub mod oracle;
 pub mod phase;
 pub mod realised;
 pub mod series;
@@ -21,6 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status};
+
+pub use oracle::OracleResult;
 
 pub use latency::{Cdf, Latency, Percentile};
 pub use phase::{
@@ -49,6 +52,9 @@ pub struct RunResult {
     pub warnings: Vec<String>,
     /// The first failures of each kind.
     pub failures: Vec<FailureExample>,
+    /// What the consistency oracle found; absent unless it judged the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<OracleResult>,
     /// What could not be read of the run directory.
     pub damage: Damage,
 }

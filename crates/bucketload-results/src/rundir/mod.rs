@@ -4,6 +4,7 @@
 //! run.json          manifest: what was run, on what, how it ended; replaced atomically
 //! events.jsonl      phase starts and ends, calibration, warnings, first failures
 //! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
+//! oracle.jsonl     findings of the consistency oracle with their evidence; only where it judged
 //! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated); tags
 //!                   join phase, work, class and metric by `/`; `-` and `all` for figures of the
 //!                   whole phase
@@ -42,6 +43,8 @@ pub const MANIFEST: &str = "run.json";
 pub const INTERVALS: &str = "intervals.jsonl";
 /// Name of the event file.
 pub const EVENTS: &str = "events.jsonl";
+/// Name of the file of the oracle's findings.
+pub const ORACLE: &str = "oracle.jsonl";
 /// Name of the folder of histogram logs.
 pub const HIST: &str = "hist";
 

@@ -11,7 +11,7 @@ use bucketload_core::verdict::Verdict;
 use super::hdr::{Encoder, HEADER};
 use super::line::{IntervalLine, Metric};
 use super::manifest::{Manifest, Status, VerdictSummary};
-use super::{EVENTS, HIST, INTERVALS, hist_name};
+use super::{EVENTS, HIST, INTERVALS, ORACLE, hist_name};
 use crate::error::ResultsError;
 
 /// How a run ended.
@@ -45,6 +45,8 @@ pub struct RunDirSink {
     manifest: Manifest,
     intervals: File,
     events: File,
+    /// Of runs that the oracle judges.
+    findings: Option<File>,
     hist: Option<HistLog>,
     encoder: Encoder,
     buffer: Vec<u8>,
@@ -72,6 +74,10 @@ impl RunDirSink {
         Ok(Self {
             intervals: append(&dir.join(INTERVALS))?,
             events: append(&dir.join(EVENTS))?,
+            findings: match manifest.plan.has_oracle() {
+                true => Some(append(&dir.join(ORACLE))?),
+                false => None,
+            },
             dir,
             manifest,
             hist: None,
@@ -110,6 +116,14 @@ impl RunDirSink {
     }
 
     fn write_event(&mut self, event: &Event) -> Result<(), ResultsError> {
+        if let (Event::Finding(finding), Some(file)) = (event, &mut self.findings) {
+            let path = self.dir.join(ORACLE);
+            self.buffer.clear();
+            json_line(&mut self.buffer, finding).map_err(ResultsError::io(&path, "encode"))?;
+            return file
+                .write_all(&self.buffer)
+                .map_err(ResultsError::io(&path, "write"));
+        }
         let path = self.dir.join(EVENTS);
         self.buffer.clear();
         json_line(&mut self.buffer, event).map_err(ResultsError::io(&path, "encode"))?;

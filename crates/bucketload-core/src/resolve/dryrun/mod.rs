@@ -107,7 +107,7 @@ impl DryRun {
         };
         for (index, phase) in plan.phases.iter().enumerate() {
             match phase.kind {
-                PhaseKind::Init | PhaseKind::Cleanup => continue,
+                PhaseKind::Init | PhaseKind::Audit | PhaseKind::Cleanup => continue,
                 PhaseKind::Prepare | PhaseKind::Run => {}
             }
             let outlook = phase_outlook(plan, index)?;
