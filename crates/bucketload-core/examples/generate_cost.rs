@@ -140,6 +140,7 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
         due_ns,
         taken_ns: due_ns + 50,
         dispatch_ns: 0,
+        blocked_ns: 0,
         started_ns: due_ns + 150,
         held_ns: 0,
         first_byte_ns: due_ns + 150 + service / 2,

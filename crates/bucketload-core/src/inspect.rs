@@ -364,7 +364,7 @@ mod tests {
             let cut = (cut * size as f64) as usize;
             // A cut inside a stamp, or a few bytes before one, shows as bytes that nobody wrote.
             let inside = cut as u64 % STAMP_INTERVAL;
-            prop_assume!(inside >= 32 && inside < STAMP_INTERVAL - 64);
+            prop_assume!((32..STAMP_INTERVAL - 64).contains(&inside));
             body[cut..].copy_from_slice(&old[cut..]);
             let seen = inspect(arena, 0, &body, piece);
             prop_assert_eq!(seen.head.version, Some(new));

@@ -22,4 +22,5 @@ pub mod sink;
 pub mod spec;
 pub mod stats;
 pub mod tally;
+pub mod trace;
 pub mod verdict;

@@ -161,10 +161,14 @@ pub struct OpRecord {
     pub endpoint: u16,
     /// Intended start.
     pub due_ns: u64,
-    /// Instant a load thread turned to it; `taken - due` minus `dispatch_ns` is timer lateness.
+    /// Instant a load thread turned to it; `taken - due` minus `dispatch_ns` and `blocked_ns` is
+    /// timer lateness.
     pub taken_ns: u64,
     /// Part of `taken - due` during which no worker was free (in-flight cap, connecting).
     pub dispatch_ns: u64,
+    /// Part of `taken - due` during which an earlier request on the same key had to end first (a
+    /// replay that keeps the order of each key); no part of `dispatch_ns`.
+    pub blocked_ns: u64,
     /// Instant its (last attempt's) request left.
     pub started_ns: u64,
     /// Part of `started - taken` that was not the client's own work: earlier attempts, the pauses
@@ -212,6 +216,7 @@ impl OpRecord {
         self.taken_ns
             .saturating_sub(self.due_ns)
             .saturating_sub(self.dispatch_ns)
+            .saturating_sub(self.blocked_ns)
     }
 
     /// Build time: the client's own work from taking the operation to its first byte leaving, in

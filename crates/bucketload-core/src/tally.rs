@@ -324,6 +324,7 @@ mod tests {
                 due_ns: 100,
                 taken_ns: 120,
                 dispatch_ns: bytes % 3,
+                blocked_ns: 0,
                 started_ns: 150,
                 held_ns: bytes % 5,
                 first_byte_ns: 150 + ns / 2,

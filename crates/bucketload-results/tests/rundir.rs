@@ -42,6 +42,7 @@ fn operation() -> impl Strategy<Value = OpRecord> {
             due_ns: 1000,
             taken_ns: 1000 + extra,
             dispatch_ns: extra / 2,
+            blocked_ns: 0,
             held_ns: 0,
             started_ns: 1010 + extra,
             first_byte_ns: if extra == 3 { 0 } else { 1010 + ns / 2 },

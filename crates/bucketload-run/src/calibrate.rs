@@ -198,6 +198,7 @@ fn drive<N: Driver>(
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),
         cores: options.cores.clone(),
+        phases: None,
         ..*options
     };
     let mut context = RunContext::new(&plan, &options, stop, affinity::layout(&options)?);

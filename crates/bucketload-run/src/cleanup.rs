@@ -15,7 +15,7 @@ use std::time::Duration;
 use bucketload_core::driver::{Admin, Driver};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::names::INDEX_DIGITS;
-use bucketload_core::plan::{KeysetPlan, Plan};
+use bucketload_core::plan::{KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
@@ -61,6 +61,101 @@ pub struct CleanupReport {
     pub warnings: Vec<String>,
 }
 
+/// What [`crate::discard`] deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// What measuring phases wrote beyond the prepared data set: fresh objects, and the objects of
+    /// key sets that no preparation writes.
+    Written,
+    /// Every object of the run, the prepared ones too.
+    Everything,
+}
+
+impl Discard {
+    /// Whether object `index` of key set `keyset` goes.
+    fn takes(self, plan: &Plan, keyset: usize, index: u64) -> bool {
+        self == Self::Everything
+            || index >= plan.keysets[keyset].count
+            || !is_prepared(plan, keyset)
+    }
+}
+
+/// Whether a phase of the plan writes the initial objects of a key set before the measurement.
+fn is_prepared(plan: &Plan, keyset: usize) -> bool {
+    plan.phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::Prepare)
+        .flat_map(|phase| &phase.works)
+        .flat_map(|work| &work.mix)
+        .any(|entry| usize::from(entry.keyset) == keyset)
+}
+
+/// Deletes what `what` says and aborts unfinished uploads; keeps marker and bucket.
+pub(crate) async fn discard<D: Driver>(
+    driver: &Arc<D>,
+    plan: &Plan,
+    options: &RunOptions,
+    what: Discard,
+    stop: &StopHandle,
+) -> Result<CleanupReport, RunError> {
+    let failed = |error: OpError| failure(options, error);
+    let mut report = CleanupReport::default();
+    let mut session = open_control(&**driver, plan).await.map_err(failed)?;
+    let marker = retry!(
+        plan.timeout_ns,
+        read_marker(&mut session, &options.bucket, &options.prefix)
+    )
+    .map_err(failed)?;
+    if owned(marker, None, options, &mut report).is_none() {
+        let why = report.warnings.pop().unwrap_or_default();
+        return Err(failed(OpError::new(ErrorKind::Conflict, why)));
+    }
+    let take = |keyset, index| what.takes(plan, keyset, index);
+    let aborted = delete_objects(
+        driver,
+        plan,
+        options,
+        stop,
+        &mut session,
+        &mut report,
+        &take,
+    )
+    .await
+    .map_err(failed)?;
+    if !aborted {
+        report.uploads = abort_uploads(plan, options, &mut session)
+            .await
+            .map_err(failed)?;
+        report.complete = true;
+    }
+    Ok(report)
+}
+
+fn failure(options: &RunOptions, error: OpError) -> RunError {
+    RunError::Cleanup {
+        bucket: options.bucket.clone(),
+        prefix: options.prefix.clone(),
+        error,
+    }
+}
+
+/// Aborts the unfinished uploads of every key set; returns how many there were.
+async fn abort_uploads<S: Admin>(
+    plan: &Plan,
+    options: &RunOptions,
+    session: &mut S,
+) -> Result<u64, OpError> {
+    let mut uploads = 0;
+    for keyset in &plan.keysets {
+        let prefix = format!("{}{}", options.prefix, keyset.prefix);
+        uploads += retry!(
+            plan.timeout_ns,
+            session.abort_uploads(&options.bucket, &prefix)
+        )?;
+    }
+    Ok(uploads)
+}
+
 /// Deletes everything that the run wrote. `claim` is what the run's preflight found, if the same
 /// plan had one.
 pub(crate) async fn clean<D: Driver>(
@@ -70,11 +165,7 @@ pub(crate) async fn clean<D: Driver>(
     claim: Option<&Claim>,
     stop: &StopHandle,
 ) -> Result<CleanupReport, RunError> {
-    let failed = |error: OpError| RunError::Cleanup {
-        bucket: options.bucket.clone(),
-        prefix: options.prefix.clone(),
-        error,
-    };
+    let failed = |error: OpError| failure(options, error);
     let mut report = CleanupReport::default();
     let mut session = open_control(&**driver, plan).await.map_err(failed)?;
     let marker = timed(
@@ -86,7 +177,8 @@ pub(crate) async fn clean<D: Driver>(
     let Some(marker) = owned(marker, claim, options, &mut report) else {
         return Ok(report);
     };
-    let aborted = delete_objects(driver, plan, options, stop, &mut session, &mut report)
+    let all = |_, _| true;
+    let aborted = delete_objects(driver, plan, options, stop, &mut session, &mut report, &all)
         .await
         .map_err(failed)?;
     if aborted {
@@ -96,14 +188,9 @@ pub(crate) async fn clean<D: Driver>(
         ));
         return Ok(report);
     }
-    for keyset in &plan.keysets {
-        let prefix = format!("{}{}", options.prefix, keyset.prefix);
-        report.uploads += retry!(
-            plan.timeout_ns,
-            session.abort_uploads(&options.bucket, &prefix)
-        )
+    report.uploads = abort_uploads(plan, options, &mut session)
+        .await
         .map_err(failed)?;
-    }
     let key = [marker_key(&options.prefix)];
     retry!(plan.timeout_ns, session.delete_keys(&options.bucket, &key)).map_err(failed)?;
     report.complete = true;
@@ -148,7 +235,8 @@ fn owned(
     None
 }
 
-/// Lists and deletes; returns whether the user aborted it.
+/// Lists the run's objects and deletes those that `take` wants, by key set and index; returns
+/// whether the user aborted it.
 async fn delete_objects<D: Driver>(
     driver: &Arc<D>,
     plan: &Plan,
@@ -156,6 +244,7 @@ async fn delete_objects<D: Driver>(
     stop: &StopHandle,
     session: &mut D::Session,
     report: &mut CleanupReport,
+    take: &dyn Fn(usize, u64) -> bool,
 ) -> Result<bool, OpError> {
     let marker = marker_key(&options.prefix);
     let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
@@ -169,11 +258,14 @@ async fn delete_objects<D: Driver>(
             plan.timeout_ns,
             session.list_keys(&options.bucket, &options.prefix, after.as_deref())
         )?;
-        let listed = page.keys.len();
         let mut own = page.keys;
-        let markers = own.iter().filter(|key| **key == marker).count();
-        own.retain(|key| is_own(plan, &options.prefix, key));
-        report.foreign += (listed - markers - own.len()) as u64;
+        own.retain(|key| match own_object(plan, &options.prefix, key) {
+            Some((keyset, index)) => take(keyset, index),
+            None => {
+                report.foreign += u64::from(*key != marker);
+                false
+            }
+        });
         if !own.is_empty() {
             while deletions.len() >= PARALLEL {
                 report.objects += joined(deletions.join_next().await)?;
@@ -212,10 +304,10 @@ fn joined(
     }
 }
 
-/// Whether `key` has the form of the names that the plan gives to objects (see
-/// [`bucketload_core::generate::names`]): the run's prefix, a key set's, perhaps a shard, an index.
-/// Whatever else somebody put there is not the run's.
-fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
+/// Key set and index of the object called `key`, if it has the form of the names that the plan gives
+/// to objects (see [`bucketload_core::generate::names`]): the run's prefix, a key set's, perhaps a
+/// shard, an index. Whatever else somebody put there is not the run's.
+fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
     let digits = |text: &str, least: usize| {
         text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
     };
@@ -228,9 +320,11 @@ fn is_own(plan: &Plan, prefix: &str, key: &str) -> bool {
             (true, Some((shard, index))) if digits(shard, 2) => index,
             _ => return None,
         };
-        Some(digits(index, INDEX_DIGITS))
+        // More digits than an index can have make no name of ours.
+        digits(index, INDEX_DIGITS).then(|| index.parse().ok())?
     };
-    plan.keysets.iter().any(|set| named(set) == Some(true))
+    let mut sets = plan.keysets.iter().enumerate();
+    sets.find_map(|(number, set)| Some((number, named(set)?)))
 }
 
 #[cfg(test)]
@@ -240,7 +334,7 @@ mod tests {
     use bucketload_core::plan::{KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw};
     use proptest::prelude::*;
 
-    use super::is_own;
+    use super::own_object;
 
     fn plan(shards: u32) -> Plan {
         Plan {
@@ -281,8 +375,8 @@ mod tests {
             let names = KeyNames::new("p/", &plan.keysets[0]).unwrap();
             let mut name = String::new();
             names.render(key, &mut name);
-            prop_assert!(is_own(&plan, "p/", &name), "{}", name);
-            prop_assert!(!is_own(&plan, "q/", &name));
+            prop_assert_eq!(own_object(&plan, "p/", &name), Some((0, key)));
+            prop_assert_eq!(own_object(&plan, "q/", &name), None);
         }
     }
 
@@ -296,9 +390,11 @@ mod tests {
             "p/r/00/0000000000001",
             "p/s/0000000000001",
         ] {
-            assert!(!is_own(&plan(1), "p/", name), "{name}");
+            assert_eq!(own_object(&plan(1), "p/", name), None, "{name}");
         }
-        assert!(!is_own(&plan(4), "p/", "p/r/0000000000001"));
-        assert!(!is_own(&plan(4), "p/", "p/r/a0/0000000000001"));
+        assert_eq!(own_object(&plan(4), "p/", "p/r/0000000000001"), None);
+        assert_eq!(own_object(&plan(4), "p/", "p/r/a0/0000000000001"), None);
+        let beyond = format!("p/r/{}0", u64::MAX);
+        assert_eq!(own_object(&plan(1), "p/", &beyond), None);
     }
 }

@@ -85,6 +85,7 @@ pub(crate) async fn labour<S: Session>(
             due_ns: ready_ns,
             taken_ns: now,
             dispatch_ns: 0,
+            blocked_ns: 0,
         };
         let end = perform(&shard, &mut worker, taken, || ()).await;
         // What the loop does between two operations belongs to the next one's build time.

@@ -37,10 +37,7 @@ pub enum RunError {
         error: OpError,
     },
     /// The prefix holds objects that this run did not write.
-    #[error(
-        "`{bucket}/{prefix}` already holds {found}; choose another prefix, remove them, or allow \
-         foreign objects (they are then left alone, and so is everything else under the prefix)"
-    )]
+    #[error("`{bucket}/{prefix}` already holds {found}; choose another prefix or remove them")]
     Foreign {
         /// Bucket name.
         bucket: String,

@@ -52,12 +52,12 @@ mod waits;
 
 pub use affinity::{layout, usable_cores};
 pub use calibrate::calibrate;
-pub use cleanup::CleanupReport;
+pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
 pub use collect::PhaseTotals;
 pub use error::RunError;
 pub use options::{Cores, Pacing, RunOptions, Share, StopHook};
 pub use own::{MARKER, Marker, read_marker};
 pub use phase::PhaseSummary;
-pub use run::{RunEnd, run};
+pub use run::{RunEnd, discard, run};
 pub use stop::{StopHandle, StopLevel};

@@ -89,6 +89,7 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
             due_ns: take.due_ns,
             taken_ns: now,
             dispatch_ns: take.dispatch_ns,
+            blocked_ns: 0,
         };
         let end = perform(shard, &mut worker, taken, || {
             if baton.leads(slot) {

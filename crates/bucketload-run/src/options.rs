@@ -66,6 +66,13 @@ pub struct RunOptions {
     pub interval: Duration,
     /// This process's share of the load.
     pub share: Share,
+    /// Indices of the plan's phases that the call of [`crate::run`] carries out; `None` = all. A
+    /// campaign prepares once, measures several times and cleans up once with the same plan.
+    pub phases: Option<Vec<usize>>,
+    /// Number of the measurement on the same data set: fresh objects of different generations have
+    /// different names
+    /// ([`bucketload_core::generate::ops::OpGen::of_generation`]).
+    pub generation: u32,
     /// Whether a bucket that does not exist is created.
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
@@ -91,6 +98,8 @@ impl Default for RunOptions {
             pacing: Pacing::Timer,
             interval: Duration::from_secs(1),
             share: Share { index: 0, of: 1 },
+            phases: None,
+            generation: 0,
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
@@ -110,6 +119,8 @@ impl std::fmt::Debug for RunOptions {
             .field("cores", &self.cores)
             .field("pacing", &self.pacing)
             .field("share", &self.share)
+            .field("phases", &self.phases)
+            .field("generation", &self.generation)
             .finish_non_exhaustive()
     }
 }
@@ -142,6 +153,13 @@ impl RunOptions {
             return refuse("no bucket is named");
         }
         Ok(())
+    }
+
+    /// Whether phase number `index` of the plan is carried out.
+    pub(crate) fn includes(&self, index: usize) -> bool {
+        self.phases
+            .as_ref()
+            .is_none_or(|only| only.contains(&index))
     }
 
     pub(crate) fn interval_ns(&self) -> u64 {

@@ -51,6 +51,7 @@ pub(crate) struct Taken {
     pub(crate) due_ns: u64,
     pub(crate) taken_ns: u64,
     pub(crate) dispatch_ns: u64,
+    pub(crate) blocked_ns: u64,
 }
 
 /// How a worker comes back from an operation.
@@ -225,6 +226,7 @@ pub(crate) async fn perform<S: Session>(
         due_ns: taken.due_ns,
         taken_ns: taken.taken_ns,
         dispatch_ns: taken.dispatch_ns,
+        blocked_ns: taken.blocked_ns,
         started_ns,
         held_ns: (begun_ns - taken.taken_ns) + connect_ns,
         first_byte_ns: probe.first_byte_ns(),

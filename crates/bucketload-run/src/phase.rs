@@ -121,7 +121,10 @@ impl Load {
             plan: Arc::clone(&context.plan),
             phase,
             sources: (0..works)
-                .map(|work| Source::new(&context.plan, phase, work, prefix))
+                .map(|work| {
+                    Source::new(&context.plan, phase, work, prefix)
+                        .map(|source| source.of_generation(&context.plan, options.generation))
+                })
                 .collect::<Result<_, _>>()?,
             arena: Arc::clone(&context.arena),
             oracle: context.oracle.clone(),

@@ -14,7 +14,7 @@ use tokio::task::LocalSet;
 
 use crate::affinity;
 use crate::check::{check_capabilities, check_generators, check_plan, most_sessions};
-use crate::cleanup::{CleanupReport, clean};
+use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
 use crate::error::RunError;
@@ -41,7 +41,8 @@ pub struct RunEnd {
     pub cores: Vec<Option<usize>>,
 }
 
-/// Carries out `plan` against `driver` and reports its course to `sink`.
+/// Carries out `plan`, or the phases of it that the options name, against `driver` and reports its
+/// course to `sink`.
 ///
 /// The calling thread becomes the collector; it must not be a runtime's own thread. Load threads
 /// exist only while a phase with works runs. A run that is asked to finish early, or whose data
@@ -77,15 +78,19 @@ pub fn run<D: Driver>(
     if let Some(message) = files::allow(most_sessions(plan, options)) {
         sink.event(&Event::Warning { message });
     }
-    let has_load = plan.phases.iter().any(|p| !p.works.is_empty());
-    if has_load && !plan.phases.iter().any(|p| p.kind == PhaseKind::Init) {
+    let chosen = || {
+        let phases = plan.phases.iter().enumerate();
+        phases.filter(|(index, _)| options.includes(*index))
+    };
+    let has_load = chosen().any(|(_, p)| !p.works.is_empty());
+    if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
         control.unless_aborted(stop, preflight(&*driver, plan, options))?;
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
     // Keys that were audited, and that could not be.
     let mut told = (0, 0);
-    for (index, phase) in plan.phases.iter().enumerate() {
+    for (index, phase) in chosen() {
         let level = stop.level();
         let ending = level >= StopLevel::Finish || failed.is_some();
         if level == StopLevel::Abort || (ending && phase.kind != PhaseKind::Cleanup) {
@@ -147,7 +152,7 @@ pub fn run<D: Driver>(
         return Err(error);
     }
     end.stopped = stop.level();
-    let cleans = plan.phases.iter().any(|p| p.kind == PhaseKind::Cleanup);
+    let cleans = chosen().any(|(_, p)| p.kind == PhaseKind::Cleanup);
     if end.stopped == StopLevel::Abort && cleans && end.cleanup.is_none() && claimed.is_some() {
         let place = format!("`{}/{}`", options.bucket, options.prefix);
         let message = format!("the run was aborted; its objects are still in {place}");
@@ -173,11 +178,30 @@ impl RunContext<'_> {
         let arena = Arena::new(plan.payload, plan.seed).with_generation(run as u32 | 1);
         self.arena = Arc::new(arena);
         let arena = Arc::clone(&self.arena);
-        let oracle = Oracle::new(plan, &options.prefix, arena, options.oracle_keys)
+        let oracle = Oracle::new(plan, options, arena)
             .map_err(|e| RunError::Options(format!("the plan's {e}")))?;
         self.oracle = Some(Arc::new(oracle));
         Ok(())
     }
+}
+
+/// Deletes objects of the run under its prefix, but neither its marker nor its bucket, so that the
+/// same data set can be measured again from a known state. Does nothing once `stop` was asked to
+/// abort.
+///
+/// # Errors
+/// When the prefix does not carry this run's marker, or the store refuses.
+pub fn discard<D: Driver>(
+    driver: &Arc<D>,
+    plan: &Plan,
+    options: &RunOptions,
+    what: Discard,
+    stop: &StopHandle,
+) -> Result<CleanupReport, RunError> {
+    options.check()?;
+    let body = crate::cleanup::discard(driver, plan, options, what, stop);
+    let report = Control::new()?.unless_aborted(stop, body)?;
+    Ok(report.unwrap_or_default())
 }
 
 impl<'a> RunContext<'a> {

@@ -65,6 +65,12 @@ impl Source {
         })
     }
 
+    /// The same with the fresh objects of another measurement on the data set of `plan`.
+    pub(crate) fn of_generation(mut self, plan: &Plan, generation: u32) -> Self {
+        self.ops = self.ops.of_generation(plan, generation);
+        self
+    }
+
     /// Share `index` of `of` of the schedule; `None` for closed loops.
     pub(crate) fn arrivals(&self, index: u32, of: u32) -> Option<Arrivals> {
         Some(self.schedule.as_ref()?.shard(Shard { index, of }))

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::Plan;
-use bucketload_core::sink::{Event, RunSink};
+use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::verdict::Word;
 use bucketload_drivers::null::NullDriver;
 use bucketload_results::analyze;
@@ -22,7 +22,6 @@ use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, cali
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::metrics::Metrics;
-use crate::signals;
 use crate::sinks::Fan;
 
 /// Everything that a run needs beside its driver.
@@ -33,14 +32,25 @@ pub(crate) struct Job {
     pub(crate) manifest: Manifest,
     /// The run directory to create.
     pub(crate) out: PathBuf,
-    /// The phase whose schedule the client's own ceiling is measured with, first of all.
-    pub(crate) calibrate: Option<usize>,
+    /// The client's own ceiling.
+    pub(crate) ceiling: Ceiling,
     /// Where to answer scrapes.
     pub(crate) prometheus: Option<std::net::SocketAddr>,
     /// Progress on standard error.
     pub(crate) live: Live,
     /// What to tell the user before the run.
     pub(crate) notes: Vec<String>,
+}
+
+/// What the client could do if the store cost nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ceiling {
+    /// Stays unknown.
+    Skip,
+    /// Measured first of all, with the schedule of this phase.
+    Measure(usize),
+    /// Known from an earlier run with the same schedule.
+    Known(Calibration),
 }
 
 /// A run that came to an end.
@@ -52,7 +62,14 @@ pub(crate) struct Done {
 
 impl Job {
     /// Carries out the run and returns its result and how to exit.
-    pub(crate) fn execute<D: Driver>(mut self, driver: Arc<D>) -> Result<(Done, Exit), Failure> {
+    ///
+    /// # Errors
+    /// When the run directory cannot be written or the run broke; what was measured is kept.
+    pub(crate) fn execute<D: Driver>(
+        mut self,
+        driver: Arc<D>,
+        stop: &StopHandle,
+    ) -> Result<(Done, Exit), Failure> {
         self.manifest.driver = driver.facts();
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
@@ -66,10 +83,8 @@ impl Job {
             None => None,
         };
         self.options.converged = convergence(&self.plan);
-        let stop = StopHandle::new();
         let mut directory = RunDirSink::create(&self.out, self.manifest)
             .map_err(|e| Failure::usage(format!("--out {}: {e}", self.out.display())))?;
-        signals::watch(stop.clone()).map_err(Failure::aborted)?;
         let outcome = {
             let mut sinks = Fan::default();
             sinks.add(&mut directory);
@@ -80,16 +95,20 @@ impl Job {
             for message in self.notes {
                 sinks.event(&Event::Warning { message });
             }
-            let null = Arc::new(NullDriver::new());
-            self.calibrate
-                .map(|phase| calibrate(&null, &self.plan, phase, &self.options, &stop))
-                .transpose()
-                .and_then(|calibration| {
-                    if let Some(calibration) = calibration {
-                        sinks.event(&Event::Calibrated(calibration));
-                    }
-                    run(driver, &self.plan, &self.options, &mut sinks, &stop)
-                })
+            let calibration = match self.ceiling {
+                Ceiling::Skip => Ok(None),
+                Ceiling::Known(known) => Ok(Some(known)),
+                Ceiling::Measure(phase) => {
+                    let null = Arc::new(NullDriver::new());
+                    calibrate(&null, &self.plan, phase, &self.options, stop).map(Some)
+                }
+            };
+            calibration.and_then(|calibration| {
+                if let Some(calibration) = calibration {
+                    sinks.event(&Event::Calibrated(calibration));
+                }
+                run(driver, &self.plan, &self.options, &mut sinks, stop)
+            })
         };
         self.live.finish();
         let (status, failure) = match &outcome {
@@ -179,7 +198,8 @@ fn gate(result: &RunResult) -> Exit {
     }
 }
 
-fn failure(error: &RunError) -> Failure {
+/// What a run that broke means for the user.
+pub(crate) fn failure(error: &RunError) -> Failure {
     let message = error.to_string();
     match error {
         RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {

@@ -1,11 +1,14 @@
 //! Bucketload, the benchmark for object storage.
 //!
-//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target` and
-//! `s3` (where to), `embedded` (a server of our own as a child process) and `job` (from plan to
-//! report), and is watched by `live`, `metrics` with `prometheus`, and `signals`.
+//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`, `s3`
+//! and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
+//! (from plan to report), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! `campaign` is several runs on one prepared data set.
 
+mod campaign;
 mod cli;
 mod commands;
+mod connection;
 mod embedded;
 mod exit;
 mod job;
@@ -13,6 +16,7 @@ mod live;
 mod metrics;
 mod prometheus;
 mod s3;
+mod setup;
 mod signals;
 mod sinks;
 mod target;

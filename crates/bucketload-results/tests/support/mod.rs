@@ -185,6 +185,7 @@ pub(crate) fn record(class: OpClass, due_ns: u64, service_ns: u64, outcome: Outc
         due_ns,
         taken_ns: due_ns + 30_000,
         dispatch_ns: 0,
+        blocked_ns: 0,
         held_ns: 0,
         started_ns: due_ns + 50_000,
         first_byte_ns: due_ns + 50_000 + service_ns / 2,

@@ -29,6 +29,8 @@ use bucketload_core::oracle::{Finding, FindingKind, KindCount, OracleSummary, Re
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhaseKind, Plan};
 
+use crate::options::RunOptions;
+
 pub(crate) use audit::audit;
 pub(crate) use ticket::{Place, Ticket};
 
@@ -69,14 +71,16 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    /// An oracle for `plan`, whose keys lie below `prefix` and whose content is cut from `arena`.
+    /// An oracle for the phases of `plan` that `options` name, with content cut from `arena`.
     pub(crate) fn new(
         plan: &Plan,
-        prefix: &str,
+        options: &RunOptions,
         arena: Arc<Arena>,
-        most_keys: usize,
     ) -> Result<Self, LawError> {
+        let prefix = &options.prefix;
         let names = plan.keysets.iter().map(|set| KeyNames::new(prefix, set));
+        let mut phases = plan.phases.iter().enumerate();
+        let claims = phases.any(|(i, p)| p.kind == PhaseKind::Init && options.includes(i));
         Ok(Self {
             arena,
             names: names.collect::<Result<_, _>>()?,
@@ -84,8 +88,8 @@ impl Oracle {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             threshold: AtomicU64::new(u64::MAX),
             keys: AtomicU64::new(0),
-            most_keys: most_keys.max(1) as u64,
-            inherited: !plan.phases.iter().any(|p| p.kind == PhaseKind::Init),
+            most_keys: options.oracle_keys.max(1) as u64,
+            inherited: !claims,
             mutations: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
             reads: AtomicU64::new(0),

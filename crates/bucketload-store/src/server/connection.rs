@@ -216,6 +216,9 @@ async fn answer(
     if let (Some(operation), false) = (reply.operation, thread.shared.faults.is_empty()) {
         Box::pin(send::hold(thread, slot, operation, work.target.key())).await;
     }
+    if reply.leave {
+        conn.send(http::CONTINUE, b"").await?;
+    }
     let after = match (reply.close, reply.linger) {
         (_, true) => Flow::Linger,
         (true, false) => Flow::Close,

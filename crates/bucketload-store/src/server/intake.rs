@@ -59,6 +59,7 @@ pub(crate) fn begin(
 ) -> (usize, Next) {
     let mut reply = Envelope {
         close: !request.keep_alive,
+        leave: request.expect_continue && request.body == http::Body::Empty,
         ..Envelope::default()
     };
     let started = start(thread, work, request, &mut reply);

@@ -25,6 +25,10 @@ pub(crate) struct Reply {
     pub(crate) linger: bool,
     /// Most bytes per second of the body.
     pub(crate) rate: Option<u64>,
+    /// The client waits for leave to send a body that has no bytes: it gets it before the answer.
+    /// Clients that keep a connection after a final answer to such a wait (botocore does) read the
+    /// next one wrongly.
+    pub(crate) leave: bool,
 }
 
 /// A request whose body is being received.
@@ -43,6 +47,7 @@ pub(super) struct Envelope {
     pub(super) operation: Option<Operation>,
     pub(super) close: bool,
     pub(super) rate: Option<u64>,
+    pub(super) leave: bool,
 }
 
 impl Envelope {
@@ -53,6 +58,7 @@ impl Envelope {
             close: self.close,
             linger: false,
             rate: self.rate,
+            leave: self.leave,
         }
     }
 }

@@ -92,6 +92,12 @@ fn expect_continue() {
     c.raw(body).is(200);
     // With the body already there no leave is needed.
     c.raw(&bytes).is(200);
+    // A body without bytes gets its leave too, granted or refused.
+    for (path, status) in [("/bucket/empty", 200), ("/absent/empty", 404)] {
+        let put = req("PUT", path).header("Expect", "100-continue").body("");
+        assert_eq!(c.raw(&put.render(&c.signer)).status, 100);
+        c.raw(b"").is(status);
+    }
     // A refusal comes instead of the leave, and ends the connection.
     let mut stranger = c.signer.clone();
     stranger.secret = "wrong".into();

@@ -13,7 +13,7 @@ use bucketload_run::{now_ns, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
-use crate::commands::run::target_of;
+use crate::connection::target_of;
 use crate::exit::{Exit, Failure};
 use crate::s3;
 use crate::target::Target;

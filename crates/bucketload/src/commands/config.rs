@@ -3,6 +3,7 @@
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::run;
+use crate::connection;
 use crate::exit::{Exit, Failure};
 use crate::s3;
 use crate::target::Target;
@@ -22,7 +23,7 @@ pub(crate) fn show(
             }
             target
         }
-        None => run::target_of(target_args, None)?,
+        None => connection::target_of(target_args, None)?,
     };
     if let Target::S3 { .. } = target {
         for origin in s3::config(target_args)?.origins {

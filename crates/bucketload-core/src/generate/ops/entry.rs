@@ -104,6 +104,13 @@ fn fresh_base(plan: &Plan, (phase, work): (usize, usize), keyset: u16, count: u6
     count.saturating_add(earlier * FRESH_STRIDE)
 }
 
+/// Works of the whole plan that create fresh objects in a key set.
+pub(super) fn writers(plan: &Plan, keyset: u16) -> u64 {
+    let creates = |entry: &MixEntry| entry.keyset == keyset && creates_fresh(entry);
+    let works = plan.phases.iter().flat_map(|phase| &phase.works);
+    works.filter(|work| work.mix.iter().any(creates)).count() as u64
+}
+
 /// Smallest object that any write of the plan can put into the key set.
 fn least_size(plan: &Plan, keyset: u16, own: &SizeSampler) -> u64 {
     plan.phases
@@ -121,6 +128,15 @@ fn sampler(field: &str, law: &SizeLaw) -> Result<SizeSampler, LawError> {
 }
 
 impl Entry {
+    /// Moves the fresh objects `strides` times [`FRESH_STRIDE`] further on.
+    pub(super) fn shift_fresh(&mut self, strides: u64) {
+        let by = strides.saturating_mul(FRESH_STRIDE);
+        self.fresh_base = self.fresh_base.saturating_add(by);
+        if let Keys::Latest(latest) = &mut self.keys {
+            latest.shift_fresh(by);
+        }
+    }
+
     /// Entry `i` of the mix of a work; `sets` are the populations that the work uses.
     pub(super) fn new(
         plan: &Plan,

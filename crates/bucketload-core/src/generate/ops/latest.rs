@@ -64,6 +64,11 @@ impl Latest {
         })
     }
 
+    /// Moves the fresh objects `by` indices further on.
+    pub(super) fn shift_fresh(&mut self, by: u64) {
+        self.base = self.base.saturating_add(by);
+    }
+
     /// Whether entry `entry` of the mix writes an object that this law follows.
     #[inline]
     pub(super) fn writes(&self, entry: usize) -> bool {

@@ -14,7 +14,8 @@
 //! Indices of objects: initial objects are `0..count` of the key set; the fresh object of operation
 //! `seq` is `count + seq`. Where several works write fresh objects into one key set, the second
 //! starts [`FRESH_STRIDE`] further on, the third twice that, and so on in plan order, so that no two
-//! works write the same object.
+//! works write the same object. Later measurements on the same data set write their fresh objects
+//! beyond those of earlier ones ([`OpGen::of_generation`]).
 
 mod check;
 mod entry;
@@ -148,6 +149,18 @@ impl OpGen {
             entries,
             sets: sets.into_boxed_slice(),
         })
+    }
+
+    /// The same operations with the fresh objects of measurement number `generation` on one data
+    /// set, which differ from those of every other generation; generation 0 is what
+    /// [`OpGen::new`] makes. Everything but the names of fresh objects stays the same. `plan` must
+    /// be the plan that the generator was made from.
+    #[must_use]
+    pub fn of_generation(mut self, plan: &Plan, generation: u32) -> Self {
+        for entry in &mut self.entries {
+            entry.shift_fresh(entry::writers(plan, entry.keyset) * u64::from(generation));
+        }
+        self
     }
 
     /// The operation with sequence number `seq`.

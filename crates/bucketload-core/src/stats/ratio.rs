@@ -1,0 +1,222 @@
+//! Confidence intervals of a ratio B/A from one value per run (statistics.md section 5).
+//!
+//! The unit of analysis is the run: values within a run are correlated, and pooling them gives
+//! intervals that are far too narrow. [`log_welch`] is for independent runs, [`paired`] for runs
+//! that were made in pairs with the same seed and schedule, [`fieller`] for arithmetic means.
+
+use serde::{Deserialize, Serialize};
+
+use super::dist::{t_quantile, t_two_sided_p};
+use super::moments::Moments;
+
+/// An estimate with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided p-value of "no difference" (ratio 1, difference 0).
+    pub p_value: f64,
+    /// Degrees of freedom; infinite where the values do not vary at all.
+    pub df: f64,
+}
+
+impl Interval {
+    /// Whether the interval holds `value`.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    fn exp(self) -> Self {
+        Self {
+            estimate: self.estimate.exp(),
+            low: self.low.exp(),
+            high: self.high.exp(),
+            ..self
+        }
+    }
+}
+
+/// Estimate `d` with standard error `se` and `df` degrees of freedom.
+fn student(d: f64, se: f64, df: f64, level: f64) -> Interval {
+    let flat = se == 0.0 || !df.is_finite();
+    let half = if flat {
+        0.0
+    } else {
+        t_quantile(0.5 + level / 2.0, df) * se
+    };
+    Interval {
+        estimate: d,
+        low: d - half,
+        high: d + half,
+        p_value: match (flat, d == 0.0) {
+            (true, true) => 1.0,
+            (true, false) => 0.0,
+            (false, _) => t_two_sided_p(d / se, df),
+        },
+        df: if flat { f64::INFINITY } else { df },
+    }
+}
+
+/// Difference of the means of two independent samples, b - a (Welch 1947, with the degrees of
+/// freedom of Satterthwaite 1946), at confidence `level` such as 0.95. `None` with fewer than two
+/// values on a side.
+#[must_use]
+pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
+    if a.len() < 2 || b.len() < 2 {
+        return None;
+    }
+    let (ma, mb) = (Moments::of(a), Moments::of(b));
+    let (va, vb) = (ma.sd * ma.sd / ma.n as f64, mb.sd * mb.sd / mb.n as f64);
+    let df = (va + vb).powi(2) / (va * va / (ma.n as f64 - 1.0) + vb * vb / (mb.n as f64 - 1.0));
+    Some(student(mb.mean - ma.mean, (va + vb).sqrt(), df, level))
+}
+
+/// Ratio of the geometric means of two independent samples of positive values, B/A: Welch's
+/// interval of the logarithms. `None` with fewer than two values on a side, or when a value is not
+/// positive.
+#[must_use]
+pub fn log_welch(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
+    welch(&logs(a)?, &logs(b)?, level).map(Interval::exp)
+}
+
+/// Mean of the differences b - a of values that belong together, with the t interval. `None`
+/// with fewer than two pairs or lists of different length.
+#[must_use]
+pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
+    if a.len() != b.len() || a.len() < 2 {
+        return None;
+    }
+    let d: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+    let m = Moments::of(&d);
+    let n = m.n as f64;
+    Some(student(m.mean, m.sd / n.sqrt(), n - 1.0, level))
+}
+
+/// Ratio B/A of positive values that belong together, such as runs with the same seed and schedule
+/// made one after the other: exp of the t interval of the mean log-ratio. What the members of a
+/// pair have in common cancels. `None` with fewer than two pairs, lists of different length, or a
+/// value that is not positive.
+#[must_use]
+pub fn paired(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
+    paired_difference(&logs(a)?, &logs(b)?, level).map(Interval::exp)
+}
+
+fn logs(x: &[f64]) -> Option<Vec<f64>> {
+    let positive = x.iter().all(|v| *v > 0.0 && v.is_finite());
+    positive.then(|| x.iter().map(|v| v.ln()).collect())
+}
+
+/// Ratio of two arithmetic means with Fieller's interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fieller {
+    /// mean(B) / mean(A).
+    pub estimate: f64,
+    /// The interval; `None` when it is unbounded: A's mean is not told apart from 0.
+    pub interval: Option<(f64, f64)>,
+    /// g = t² var(mean A) / mean(A)²; the interval is unbounded from 1 on.
+    pub g: f64,
+}
+
+/// Ratio of the arithmetic means of two independent samples, B/A, with Fieller's interval (Fieller
+/// 1954) at confidence `level`, with m + k - 2 degrees of freedom. `None` with fewer than two
+/// values on a side or a mean of A of 0.
+#[must_use]
+pub fn fieller(a: &[f64], b: &[f64], level: f64) -> Option<Fieller> {
+    if a.len() < 2 || b.len() < 2 {
+        return None;
+    }
+    let (ma, mb) = (Moments::of(a), Moments::of(b));
+    if ma.mean == 0.0 {
+        return None;
+    }
+    let (va, vb) = (ma.sd * ma.sd / ma.n as f64, mb.sd * mb.sd / mb.n as f64);
+    let t = t_quantile(0.5 + level / 2.0, (ma.n + mb.n - 2) as f64);
+    let ratio = mb.mean / ma.mean;
+    let g = t * t * va / (ma.mean * ma.mean);
+    let spread = vb + ratio * ratio * va - g * vb;
+    let interval = (g < 1.0).then(|| {
+        let half = t / ma.mean.abs() * spread.max(0.0).sqrt();
+        ((ratio - half) / (1.0 - g), (ratio + half) / (1.0 - g))
+    });
+    Some(Fieller {
+        estimate: ratio,
+        interval,
+        g,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fieller, log_welch, paired, paired_difference, welch};
+
+    #[test]
+    fn welch_matches_a_published_example() {
+        // scipy.stats.ttest_ind([2.1,2.5,2.3,2.2,2.6], [2.9,3.4,2.8,3.1], equal_var=False):
+        // t = -4.4163, p = 0.005237, df = 5.4176 (sign for a - b).
+        let a = [2.1, 2.5, 2.3, 2.2, 2.6];
+        let b = [2.9, 3.4, 2.8, 3.1];
+        let i = welch(&a, &b, 0.95).unwrap();
+        assert!((i.estimate - 0.71).abs() < 1e-12);
+        assert!(i.low < 0.71 && i.high > 0.71 && i.low > 0.0);
+        assert!(i.df > 5.0 && i.df < 6.0, "{}", i.df);
+        assert!(i.p_value > 0.003 && i.p_value < 0.008, "{}", i.p_value);
+    }
+
+    #[test]
+    fn the_ratio_does_not_depend_on_the_unit_and_inverts() {
+        let a = [10.0, 11.0, 10.5];
+        let b = [12.0, 12.5, 11.9];
+        let scale = |x: &[f64]| x.iter().map(|v| v * 1e6).collect::<Vec<_>>();
+        let r = log_welch(&a, &b, 0.95).unwrap();
+        let s = log_welch(&scale(&a), &scale(&b), 0.95).unwrap();
+        assert!((r.estimate - s.estimate).abs() < 1e-9 && (r.low - s.low).abs() < 1e-9);
+        let inverse = log_welch(&b, &a, 0.95).unwrap();
+        assert!((inverse.low * r.high - 1.0).abs() < 1e-12);
+        assert!((inverse.p_value - r.p_value).abs() < 1e-12);
+    }
+
+    #[test]
+    fn pairs_cancel_what_they_have_in_common() {
+        let a = [100.0, 200.0, 50.0, 400.0];
+        let b: Vec<f64> = a
+            .iter()
+            .zip([1.1, 1.09, 1.1, 1.11])
+            .map(|(a, f)| a * f)
+            .collect();
+        let p = paired(&a, &b, 0.95).unwrap();
+        assert!(p.low > 1.08 && p.high < 1.12, "{p:?}");
+        assert!(log_welch(&a, &b, 0.95).unwrap().contains(1.0));
+        assert_eq!(paired(&a[..3], &b, 0.95), None);
+        // Known: differences 1, 2, 3: mean 2, se 1/sqrt(3), t(0.975, 2) = 4.3027.
+        let d = paired_difference(&[0.0; 3], &[1.0, 2.0, 3.0], 0.95).unwrap();
+        assert!(
+            (d.high - (2.0 + 4.302_65 / 3f64.sqrt())).abs() < 1e-3,
+            "{d:?}"
+        );
+    }
+
+    #[test]
+    fn values_that_do_not_vary_give_a_point() {
+        let same = log_welch(&[3.0; 4], &[3.0; 4], 0.95).unwrap();
+        assert_eq!((same.low, same.high, same.p_value), (1.0, 1.0, 1.0));
+        let other = log_welch(&[2.0; 4], &[4.0; 4], 0.95).unwrap();
+        assert!((other.estimate - 2.0).abs() < 1e-12 && other.p_value == 0.0);
+        assert_eq!(log_welch(&[1.0], &[1.0, 2.0], 0.95), None);
+        assert_eq!(log_welch(&[0.0, 1.0], &[1.0, 2.0], 0.95), None);
+    }
+
+    #[test]
+    fn fieller_is_unbounded_when_the_denominator_may_be_zero() {
+        let bounded = fieller(&[10.0, 11.0, 9.0], &[20.0, 21.0, 19.0], 0.95).unwrap();
+        let (low, high) = bounded.interval.unwrap();
+        assert!(low < 2.0 && 2.0 < high && bounded.g < 1.0);
+        let unbounded = fieller(&[1.0, -1.0, 0.5], &[20.0, 21.0, 19.0], 0.95).unwrap();
+        assert!(unbounded.g >= 1.0 && unbounded.interval.is_none());
+        assert_eq!(fieller(&[1.0, -1.0], &[1.0, 2.0], 0.95), None);
+    }
+}

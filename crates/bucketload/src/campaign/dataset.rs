@@ -1,0 +1,170 @@
+//! What a plan needs in the target before it measures, and what measuring does to that: pure
+//! functions of plans.
+
+use std::collections::BTreeSet;
+
+use bucketload_core::generate::objects::Population;
+use bucketload_core::op::OpClass;
+use bucketload_core::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeAssign};
+
+/// Everything that the content and the names of the prepared objects depend on, as text: plans with
+/// equal texts can measure on the same objects.
+pub(crate) fn identity(plan: &Plan) -> String {
+    let mut keysets = plan.keysets.clone();
+    for keyset in &mut keysets {
+        // Whether a measurement writes them again does not change what is prepared.
+        keyset.overwritten = false;
+    }
+    let prepare: Vec<_> = plan
+        .phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::Prepare)
+        .collect();
+    // Sizes by popularity rank depend on the law that the measuring phases read with.
+    let rankings: Vec<String> = (0..plan.keysets.len())
+        .filter(|&i| plan.keysets[i].assign == SizeAssign::LowDiscrepancy)
+        .filter_map(|i| Population::new(plan, u16::try_from(i).ok()?).ok())
+        .map(|population| format!("{:?}", population.ranking()))
+        .collect();
+    serde_json::json!([plan.seed, plan.payload, keysets, prepare, rankings]).to_string()
+}
+
+/// What is left of a data set after measurements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wear {
+    /// Something was written beyond the prepared objects.
+    pub(crate) written: bool,
+    /// Key sets of which prepared objects were deleted or written again.
+    pub(crate) damaged: BTreeSet<u16>,
+}
+
+impl Wear {
+    /// Adds what the measuring phases of `plan` do.
+    pub(crate) fn add(&mut self, plan: &Plan) {
+        for entry in measuring(plan) {
+            let existing = entry.keys != KeyLaw::Fresh;
+            let prepared = prepares(plan, entry.keyset).next().is_some();
+            let deletes = matches!(entry.class, OpClass::Delete | OpClass::DeleteMany);
+            let overwrites = entry.class.writes_body() && existing;
+            if prepared && (deletes || overwrites) {
+                self.damaged.insert(entry.keyset);
+            }
+            self.written |= entry.class.creates_object() && !(prepared && overwrites);
+        }
+    }
+
+    /// Indices of the plan's phases that make the data set whole again.
+    pub(crate) fn repairs(&self, plan: &Plan) -> Vec<usize> {
+        let mut phases: Vec<usize> = self
+            .damaged
+            .iter()
+            .flat_map(|&keyset| prepares(plan, keyset))
+            .collect();
+        phases.sort_unstable();
+        phases.dedup();
+        phases
+    }
+}
+
+/// The mix entries of all measuring phases.
+fn measuring(plan: &Plan) -> impl Iterator<Item = &MixEntry> {
+    plan.phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::Run)
+        .flat_map(|phase| &phase.works)
+        .flat_map(|work| &work.mix)
+}
+
+/// Indices of the phases that prepare key set `keyset`.
+fn prepares(plan: &Plan, keyset: u16) -> impl Iterator<Item = usize> {
+    let writes = move |entry: &MixEntry| entry.keyset == keyset;
+    indices(plan, PhaseKind::Prepare).filter(move |&i| {
+        let mut works = plan.phases[i].works.iter();
+        works.any(|work| work.mix.iter().any(writes))
+    })
+}
+
+/// Indices of the plan's phases of a kind.
+pub(crate) fn indices(plan: &Plan, kind: PhaseKind) -> impl Iterator<Item = usize> {
+    let phases = plan.phases.iter().enumerate();
+    phases
+        .filter(move |(_, phase)| phase.kind == kind)
+        .map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::plan::Plan;
+    use bucketload_core::resolve::{Field, Override, Overrides, ResolveContext, resolve};
+    use bucketload_core::spec::WorkloadFile;
+
+    use super::{Wear, identity};
+
+    fn plan(name: &str, settings: &[(Field, &str)]) -> Plan {
+        let overrides = Overrides {
+            profile: None,
+            settings: settings
+                .iter()
+                .map(|(field, value)| Override::new(field.clone(), value))
+                .collect(),
+        };
+        let file = WorkloadFile::builtin(name).unwrap();
+        resolve(&file, &overrides, &ResolveContext::default())
+            .unwrap()
+            .plan
+    }
+
+    #[test]
+    fn load_does_not_change_the_data_set_but_sizes_seed_and_counts_do() {
+        let base = identity(&plan("online-service", &[]));
+        for same in [
+            (Field::Rate, "7/s"),
+            (Field::Duration, "1s"),
+            (Field::Workers, "3"),
+        ] {
+            assert_eq!(
+                identity(&plan("online-service", std::slice::from_ref(&same))),
+                base,
+                "{same:?}"
+            );
+        }
+        for other in [
+            (Field::Seed, "9"),
+            (Field::Objects, "77"),
+            (Field::Size, "4KiB"),
+            (Field::Payload, "zeros"),
+            // Sizes are assigned by popularity rank, which this changes.
+            (Field::Keys, "uniform"),
+        ] {
+            assert_ne!(
+                identity(&plan("online-service", std::slice::from_ref(&other))),
+                base,
+                "{other:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn wear_names_what_has_to_be_repaired() {
+        let wear = |plan: &Plan| {
+            let mut wear = Wear::default();
+            wear.add(plan);
+            wear
+        };
+        let get = plan("get", &[]);
+        assert_eq!(wear(&get), Wear::default());
+        let online = plan("online-service", &[]);
+        assert!(wear(&online).written && wear(&online).damaged.is_empty());
+        // The built-in `put` writes a key set that nobody prepares, round and round.
+        let put = plan("put", &[]);
+        assert!(wear(&put).written && wear(&put).repairs(&put).is_empty());
+        let delete = plan("delete", &[]);
+        let damaged = wear(&delete);
+        assert_eq!(damaged.repairs(&delete), [1]);
+        assert!(!damaged.written);
+        let keys = Field::Path("phases.run.mix.put.keys".to_owned());
+        let overwrite = plan("get", &[(Field::Mix, "get=1,put=1"), (keys, "uniform")]);
+        assert_eq!(wear(&overwrite).repairs(&overwrite), [1]);
+        assert!(!wear(&overwrite).written);
+    }
+}

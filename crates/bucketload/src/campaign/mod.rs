@@ -1,0 +1,349 @@
+//! Several measurements on one prepared data set, in one process.
+//!
+//! ```text
+//!  open ──► trial ──► trial ──► … ──► close
+//!            │ first: claim the prefix, prepare
+//!            │ later: delete what earlier trials wrote, prepare again what they destroyed
+//!            └ run directory and verdict of its own: DIR/001-NAME, DIR/002-NAME, …
+//! ```
+//!
+//! Every trial finds the store in the same state and performs the same operations for the same
+//! settings; only the names of new objects differ between trials. What a campaign created is deleted
+//! once, by [`Campaign::close`] or when the value is dropped, whatever happened in between. Several
+//! campaigns may be alive at once: each has a prefix, and an embedded server, of its own.
+
+#![cfg_attr(
+    not(test),
+    allow(
+        dead_code,
+        reason = "the commands that measure several times use different parts of it"
+    )
+)]
+
+mod dataset;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::resolve::{Override, Overrides, ResolveContext, Resolved, resolve};
+use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::spec::WorkloadFile;
+use bucketload_results::result::RunResult;
+use bucketload_run::{Discard, RunEnd, RunOptions, StopHandle, StopLevel, discard, run};
+
+use crate::cli::run::LoadArgs;
+use crate::connection::{Connection, with_driver};
+use crate::exit::{Exit, Failure};
+use crate::job::{Ceiling, Done, Job, failure};
+use crate::live::Live;
+use crate::setup;
+use dataset::{Wear, identity, indices};
+
+/// What a campaign measures, where, and who may stop it.
+pub(crate) struct CampaignSpec {
+    /// The workload.
+    pub(crate) file: WorkloadFile,
+    /// Settings of every trial.
+    pub(crate) overrides: Overrides,
+    /// What the resolver must know about the target.
+    pub(crate) context: ResolveContext,
+    /// Where the load goes.
+    pub(crate) connection: Connection,
+    /// How it is made.
+    pub(crate) load: LoadArgs,
+    /// Directory that the run directories of the trials are created in.
+    pub(crate) dir: PathBuf,
+    /// No progress, no notes.
+    pub(crate) quiet: bool,
+    /// Asks the current trial, and the campaign, to end.
+    pub(crate) stop: StopHandle,
+}
+
+/// See the module's description.
+pub(crate) struct Campaign {
+    spec: CampaignSpec,
+    id: String,
+    options: RunOptions,
+    /// The data set that is in the target.
+    data: Option<DataSet>,
+    trials: u32,
+    calibrations: Vec<(String, Calibration)>,
+    /// Whether the prefix is marked as the campaign's own and was not cleaned up yet.
+    claimed: bool,
+}
+
+/// The objects that are in the target.
+struct DataSet {
+    /// The plan that they were prepared by.
+    plan: Plan,
+    identity: String,
+    wear: Wear,
+}
+
+/// One measurement.
+pub(crate) struct Trial {
+    /// Its result.
+    pub(crate) result: RunResult,
+    /// Its run directory.
+    pub(crate) dir: PathBuf,
+    /// How `bucketload run` would have exited: a gate may have failed, the user may have
+    /// interrupted it.
+    pub(crate) exit: Exit,
+}
+
+impl Campaign {
+    /// Checks workload, settings and directory; nothing is sent to the target yet.
+    ///
+    /// # Errors
+    /// When the workload cannot be resolved or the directory holds something.
+    pub(crate) fn open(spec: CampaignSpec) -> Result<Self, Failure> {
+        setup::refuse_used(&spec.dir, "--out")?;
+        let id = setup::new_run_id(time::OffsetDateTime::now_utc())?;
+        let options = setup::options(&spec.load, &id, &spec.connection);
+        let campaign = Self {
+            id,
+            options,
+            data: None,
+            trials: 0,
+            calibrations: Vec::new(),
+            claimed: false,
+            spec,
+        };
+        let resolved = campaign.resolve(&[])?;
+        if !campaign.spec.quiet {
+            for note in &resolved.notes {
+                eprintln!("bucketload: {note}");
+            }
+        }
+        Ok(campaign)
+    }
+
+    /// The directory of the trials' run directories.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.spec.dir
+    }
+
+    /// The plan of a trial with these settings.
+    ///
+    /// # Errors
+    /// When they do not fit the workload.
+    pub(crate) fn plan(&self, settings: &[Override]) -> Result<Plan, Failure> {
+        self.resolve(settings).map(|resolved| resolved.plan)
+    }
+
+    fn resolve(&self, settings: &[Override]) -> Result<Resolved, Failure> {
+        let mut overrides = self.spec.overrides.clone();
+        overrides.settings.extend_from_slice(settings);
+        resolve(&self.spec.file, &overrides, &self.spec.context)
+            .map_err(|e| Failure::usage(e.to_string()))
+    }
+
+    /// Brings the target into the state that a trial with these settings begins with. Trials do it
+    /// by themselves; a call beforehand keeps its load away from what is measured elsewhere.
+    ///
+    /// # Errors
+    /// When the target cannot be used or the data cannot be written, or the user stops it.
+    pub(crate) fn prepare(&mut self, settings: &[Override]) -> Result<(), Failure> {
+        let plan = self.plan(settings)?;
+        self.make_ready(&plan)
+    }
+
+    /// Measures with these settings on top of the campaign's own, in a run directory called after
+    /// the trial's number and `name`.
+    ///
+    /// # Errors
+    /// When the target cannot be used, the data cannot be prepared, the run breaks, or the user has
+    /// stopped the campaign before. The run directory keeps what was measured.
+    pub(crate) fn trial(&mut self, name: &str, settings: &[Override]) -> Result<Trial, Failure> {
+        let resolved = self.resolve(settings)?;
+        self.make_ready(&resolved.plan)?;
+        let plan = &resolved.plan;
+        let generation = self.trials;
+        self.trials += 1;
+        let options = self.options(indices(plan, PhaseKind::Run).collect(), generation);
+        let run_id = format!("{}.{}", self.id, self.trials);
+        let spec = &self.spec;
+        let manifest = setup::manifest(&run_id, &resolved, &spec.file, &spec.connection, &options)?;
+        let ceiling = self.ceiling(plan);
+        let schedule = schedule(plan);
+        if let Some(data) = &mut self.data {
+            data.wear.add(plan);
+        }
+        let job = Job {
+            options,
+            manifest,
+            out: spec.dir.join(format!("{:03}-{name}", self.trials)),
+            ceiling,
+            prometheus: None,
+            live: Live::new(plan, spec.quiet),
+            notes: Vec::new(),
+            plan: resolved.plan,
+        };
+        let driver = &spec.connection.driver;
+        let (done, exit) =
+            with_driver!(driver, driver => job.execute(Arc::clone(driver), &spec.stop))?;
+        let Done { result, out } = done;
+        if let (Ceiling::Measure(_), Some(calibration)) = (ceiling, result.calibration) {
+            self.calibrations.push((schedule, calibration));
+        }
+        Ok(Trial {
+            result,
+            dir: out,
+            exit,
+        })
+    }
+
+    /// Waits, but not longer than until the user stops the campaign.
+    pub(crate) fn pause(&self, length: Duration) {
+        const STEP: Duration = Duration::from_millis(50);
+        let mut left = length;
+        while !left.is_zero() && self.spec.stop.level() == StopLevel::Run {
+            let step = left.min(STEP);
+            std::thread::sleep(step);
+            left -= step;
+        }
+    }
+
+    /// Deletes what the campaign created, unless its workload keeps it.
+    ///
+    /// # Errors
+    /// When the store refuses; what is left carries the campaign's mark.
+    pub(crate) fn close(mut self) -> Result<(), Failure> {
+        self.clean_up()
+    }
+
+    fn options(&self, phases: Vec<usize>, generation: u32) -> RunOptions {
+        RunOptions {
+            phases: Some(phases),
+            generation,
+            ..setup::options(&self.spec.load, &self.id, &self.spec.connection)
+        }
+    }
+
+    /// The client's ceiling for a plan: measured once per schedule.
+    fn ceiling(&self, plan: &Plan) -> Ceiling {
+        if self.spec.load.no_calibration {
+            return Ceiling::Skip;
+        }
+        let wanted = schedule(plan);
+        let mut known = self.calibrations.iter();
+        match known.find(|(schedule, _)| *schedule == wanted) {
+            Some((_, calibration)) => Ceiling::Known(*calibration),
+            None => setup::calibrated_phase(plan).map_or(Ceiling::Skip, Ceiling::Measure),
+        }
+    }
+
+    fn make_ready(&mut self, plan: &Plan) -> Result<(), Failure> {
+        self.unless_stopped()?;
+        let wanted = identity(plan);
+        let all = || indices(plan, PhaseKind::Prepare).collect::<Vec<_>>();
+        let missing = match self.data.take() {
+            None if self.claimed => {
+                // An earlier preparation did not end.
+                self.discard(plan, Discard::Everything)?;
+                all()
+            }
+            None => {
+                self.carry_out(plan, indices(plan, PhaseKind::Init).collect())?;
+                self.claimed = true;
+                all()
+            }
+            Some(data) if data.identity != wanted => {
+                self.discard(&data.plan, Discard::Everything)?;
+                all()
+            }
+            Some(data) => {
+                if data.wear.written {
+                    self.discard(&data.plan, Discard::Written)?;
+                }
+                data.wear.repairs(plan)
+            }
+        };
+        if !missing.is_empty() {
+            self.carry_out(plan, missing)?;
+        }
+        self.unless_stopped()?;
+        self.data = Some(DataSet {
+            plan: plan.clone(),
+            identity: wanted,
+            wear: Wear::default(),
+        });
+        Ok(())
+    }
+
+    /// Carries out phases that are not measured.
+    fn carry_out(&self, plan: &Plan, phases: Vec<usize>) -> Result<RunEnd, Failure> {
+        let mut live = Live::new(plan, self.spec.quiet);
+        let options = self.options(phases, 0);
+        let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
+        let outcome = with_driver!(driver, driver => run(Arc::clone(driver), plan, &options, &mut live, stop));
+        live.finish();
+        outcome.map_err(|error| failure(&error))
+    }
+
+    fn discard(&self, plan: &Plan, what: Discard) -> Result<(), Failure> {
+        let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
+        let report =
+            with_driver!(driver, driver => discard(driver, plan, &self.options, what, stop));
+        report.map(drop).map_err(|error| failure(&error))
+    }
+
+    fn unless_stopped(&self) -> Result<(), Failure> {
+        match self.spec.stop.level() {
+            StopLevel::Run => Ok(()),
+            StopLevel::Finish | StopLevel::Abort => Err(Failure {
+                exit: Exit::Interrupted,
+                message: format!(
+                    "interrupted; what was measured is in {}",
+                    self.spec.dir.display()
+                ),
+            }),
+        }
+    }
+
+    fn clean_up(&mut self) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.claimed) {
+            return Ok(());
+        }
+        let plan = match self.data.take() {
+            Some(data) => data.plan,
+            None => self.plan(&[])?,
+        };
+        let cleanup: Vec<usize> = indices(&plan, PhaseKind::Cleanup).collect();
+        if cleanup.is_empty() {
+            return Ok(());
+        }
+        if self.spec.stop.level() == StopLevel::Abort {
+            let mut live = Live::new(&plan, self.spec.quiet);
+            live.event(&Event::Warning {
+                message: format!(
+                    "aborted; the objects are still in `{}/{}`",
+                    self.options.bucket, self.options.prefix
+                ),
+            });
+            return Ok(());
+        }
+        self.carry_out(&plan, cleanup).map(drop)
+    }
+}
+
+impl Drop for Campaign {
+    fn drop(&mut self) {
+        if let Err(failure) = self.clean_up() {
+            eprintln!("bucketload: {}", failure.message);
+        }
+    }
+}
+
+/// What a calibration depends on: when operations are due and which they are.
+fn schedule(plan: &Plan) -> String {
+    let works: Vec<_> = setup::calibrated_phase(plan)
+        .map(|phase| &plan.phases[phase].works)
+        .into_iter()
+        .collect();
+    serde_json::json!([plan.seed, works]).to_string()
+}

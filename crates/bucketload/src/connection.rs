@@ -1,0 +1,153 @@
+//! From target flags to something that can be driven: the driver, and the embedded server behind it
+//! where there is one.
+
+use std::sync::Arc;
+
+use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::null::NullDriver;
+use bucketload_drivers::s3::{S3Config, S3Driver};
+
+use crate::cli::run::LoadArgs;
+use crate::cli::target::TargetArgs;
+use crate::embedded::EmbeddedServer;
+use crate::exit::Failure;
+use crate::s3;
+use crate::target::Target;
+
+/// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
+/// run, by [`with_driver!`].
+pub(crate) enum AnyDriver {
+    /// Operations that do nothing.
+    Null(Arc<NullDriver>),
+    /// S3.
+    S3(Arc<S3Driver>),
+}
+
+/// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
+macro_rules! with_driver {
+    ($any:expr, $driver:ident => $body:expr) => {
+        match $any {
+            $crate::connection::AnyDriver::Null($driver) => $body,
+            $crate::connection::AnyDriver::S3($driver) => $body,
+        }
+    };
+}
+pub(crate) use with_driver;
+
+/// A target with its driver. An embedded server ends with this value.
+pub(crate) struct Connection {
+    /// How to talk to it.
+    pub(crate) driver: AnyDriver,
+    /// What the user named.
+    pub(crate) target: Target,
+    endpoints: Vec<String>,
+    _server: Option<EmbeddedServer>,
+}
+
+impl Connection {
+    /// Starts the embedded server if the target is one and sets up the driver; nothing is sent to a
+    /// service yet.
+    ///
+    /// # Errors
+    /// When flags contradict the target or each other, or the embedded server does not start.
+    pub(crate) fn open(
+        target: Target,
+        args: &TargetArgs,
+        load: &LoadArgs,
+    ) -> Result<Self, Failure> {
+        let server = match &target {
+            Target::S3 { .. } => None,
+            Target::Null => {
+                s3::refuse_service_flags(args, "null:")?;
+                None
+            }
+            Target::Memory => Some(start_embedded("memory", args, load)?),
+            Target::Directory(path) => Some(start_embedded(
+                &format!("posix:{}", path.display()),
+                args,
+                load,
+            )?),
+        };
+        let (driver, endpoints) = match (&target, &server) {
+            (Target::Null, _) => (AnyDriver::Null(Arc::new(NullDriver::new())), Vec::new()),
+            (_, Some(server)) => s3_driver(s3::embedded(server, args)?)?,
+            (_, None) => s3_driver(s3::config(args)?)?,
+        };
+        Ok(Self {
+            driver,
+            target,
+            endpoints,
+            _server: server,
+        })
+    }
+
+    /// Whether the target runs on this machine and needs cores of its own.
+    pub(crate) fn is_local(&self) -> bool {
+        self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))
+    }
+
+    /// The target in words, with its first endpoint.
+    pub(crate) fn describe(&self) -> String {
+        match &self.target {
+            Target::Memory => "the embedded server (memory)".to_owned(),
+            Target::Directory(path) => format!("the embedded server ({})", path.display()),
+            Target::Null => "the null target".to_owned(),
+            Target::S3 { bucket, prefix } => {
+                let at = self
+                    .endpoints
+                    .first()
+                    .map_or_else(String::new, |url| format!(" at {url}"));
+                let more = if self.endpoints.len() > 1 {
+                    " and others"
+                } else {
+                    ""
+                };
+                format!("s3://{bucket}/{prefix}{at}{more}")
+            }
+        }
+    }
+}
+
+/// The target of the flags, else of the workload, else the embedded server over memory.
+pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<Target, Failure> {
+    let text = args.target.as_deref().or_else(|| spec?.url.as_deref());
+    match text {
+        Some(text) => Target::parse(text).map_err(|e| Failure::usage(format!("--target: {e}"))),
+        None => {
+            s3::refuse_service_flags(args, "mem: (the default)")?;
+            Ok(Target::Memory)
+        }
+    }
+}
+
+fn s3_driver(config: S3Config) -> Result<(AnyDriver, Vec<String>), Failure> {
+    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let driver = S3Driver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
+    Ok((AnyDriver::S3(Arc::new(driver)), endpoints))
+}
+
+fn start_embedded(
+    store: &str,
+    args: &TargetArgs,
+    load: &LoadArgs,
+) -> Result<EmbeddedServer, Failure> {
+    s3::refuse_service_flags(args, "an embedded server")?;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut server = vec!["--store".to_owned(), store.to_owned()];
+    // The client takes the first half of the cores (see RunOptions::local_target).
+    let threads = (cores / 2).max(1);
+    server.extend(["--threads".to_owned(), threads.to_string()]);
+    if cores > 1 && load.cores.is_none() && load.threads.is_none() {
+        server.extend([
+            "--cores".to_owned(),
+            format!("{}-{}", cores - threads, cores - 1),
+        ]);
+    }
+    EmbeddedServer::start(&server).map_err(Failure::target)
+}
+
+/// Whether a URL names this machine, so that the target needs cores of its own.
+fn is_local(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or(url);
+    host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
+}

@@ -1,0 +1,114 @@
+//! What every run needs beside its driver: identifier, options, manifest, place of the run directory.
+
+use std::path::{Path, PathBuf};
+
+use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::resolve::Resolved;
+use bucketload_core::spec::WorkloadFile;
+use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
+use bucketload_run::{Cores, Pacing, RunOptions};
+
+use crate::cli::run::{self as cli, LoadArgs};
+use crate::cli::values::CoreList;
+use crate::connection::Connection;
+use crate::embedded::random_hex;
+use crate::exit::Failure;
+use crate::target::Target;
+
+/// A new run identifier: the start in seconds since 1970 and four random bytes.
+///
+/// # Errors
+/// When the kernel gives no random numbers.
+pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failure> {
+    let random = random_hex(4).map_err(Failure::aborted)?;
+    Ok(format!("{}-{random}", started.unix_timestamp()))
+}
+
+/// `named`, or with a number when that exists already: two runs in one second.
+pub(crate) fn unused(named: PathBuf) -> PathBuf {
+    let mut out = named.clone();
+    let mut n = 1;
+    while out.exists() {
+        n += 1;
+        out = named.with_extension(n.to_string());
+    }
+    out
+}
+
+/// Refuses a directory that holds something; `flag` is the one that names it.
+///
+/// # Errors
+/// When it does.
+pub(crate) fn refuse_used(out: &Path, flag: &str) -> Result<(), Failure> {
+    let mut entries = out.read_dir().into_iter().flatten();
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(format!(
+            "{flag} {}: it holds something already; choose another directory",
+            out.display()
+        ))),
+    }
+}
+
+/// How the load is made on a target, under the ownership of run `run_id`.
+pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) -> RunOptions {
+    let target = &connection.target;
+    RunOptions {
+        run_id: run_id.to_owned(),
+        bucket: target.bucket().to_owned(),
+        prefix: target.run_prefix(run_id),
+        threads: load.threads.map(usize::from),
+        cores: match &load.cores {
+            None => Cores::First,
+            Some(CoreList::None) => Cores::Unpinned,
+            Some(CoreList::These(list)) => Cores::List(list.clone()),
+        },
+        local_target: connection.is_local(),
+        pacing: match (load.busy_poll, load.pacing) {
+            (true, _) => Pacing::BusyPoll,
+            (false, cli::Pacing::Timer) => Pacing::Timer,
+            (false, cli::Pacing::Precise) => Pacing::Precise,
+        },
+        create_bucket: load.create_bucket || !matches!(target, Target::S3 { .. }),
+        ..RunOptions::default()
+    }
+}
+
+/// The manifest of a run, complete but for the driver's facts and the start.
+///
+/// # Errors
+/// When the cores asked for are not usable.
+pub(crate) fn manifest(
+    run_id: &str,
+    resolved: &Resolved,
+    file: &WorkloadFile,
+    connection: &Connection,
+    options: &RunOptions,
+) -> Result<Manifest, Failure> {
+    let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), resolved.plan.clone());
+    // The note begins with the scale, which results show by themselves.
+    let scale_note = resolved
+        .notes
+        .iter()
+        .find_map(|note| note.strip_prefix("scale ")?.split_once(": "));
+    manifest.scale_note = scale_note
+        .map(|(_, note)| note.to_owned())
+        .unwrap_or_default();
+    manifest.target = connection.describe();
+    manifest.client = ClientFacts {
+        threads: options
+            .load_threads()
+            .map_err(|e| Failure::usage(e.to_string()))? as u32,
+        spinning: options.pacing == Pacing::BusyPoll,
+        interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
+    };
+    manifest.host = HostFacts::collect();
+    manifest.command_line = std::env::args().collect();
+    manifest.workload_source = file.text().to_owned();
+    Ok(manifest)
+}
+
+/// The phase whose schedule the client's own ceiling is measured with: the first that measures.
+pub(crate) fn calibrated_phase(plan: &Plan) -> Option<usize> {
+    plan.phases.iter().position(|p| p.kind == PhaseKind::Run)
+}
