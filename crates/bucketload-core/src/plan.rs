@@ -190,6 +190,28 @@ pub enum ModelPlan {
         /// Most operations in flight, over all agents; reaching it marks the run semi-open.
         max_in_flight: u32,
     },
+    /// Workers write together, one of them lists until all is listed, they delete a part together,
+    /// and one lists again until it is gone; then the next round begins.
+    Rounds(RoundsPlan),
+}
+
+/// Rounds of writing, listing, deleting and listing again (scenarios.md section 10,
+/// `list-consistency`).
+///
+/// Object `j` of iteration `i` is the object `i + j · iterations` of the key set, which has as many
+/// shards as there are iterations, so that each iteration has a prefix of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundsPlan {
+    /// Workers that write and delete at the same time.
+    pub workers: u32,
+    /// Number of rounds.
+    pub iterations: u32,
+    /// Objects that each worker writes in a round.
+    pub objects: u32,
+    /// Share of the objects that is deleted in a round.
+    pub delete: f64,
+    /// How long to list until the listing is right, nanoseconds.
+    pub limit_ns: u64,
 }
 
 /// Pauses between operations of a closed loop.

@@ -72,6 +72,7 @@ pub fn calibrate<N: Driver>(
     let saturate = |model: &ModelPlan| ModelPlan::Closed {
         workers: match model {
             ModelPlan::Closed { workers: own, .. } => workers.min(*own),
+            ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
             ModelPlan::Open { .. } => workers,
         },
         think: GapLaw::None,
@@ -116,6 +117,10 @@ fn faster(model: &ModelPlan) -> ModelPlan {
     match model {
         ModelPlan::Closed { workers, .. } => ModelPlan::Closed {
             workers: *workers,
+            think: GapLaw::None,
+        },
+        ModelPlan::Rounds(rounds) => ModelPlan::Closed {
+            workers: rounds.workers,
             think: GapLaw::None,
         },
         ModelPlan::Open {

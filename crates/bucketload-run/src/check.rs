@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Capabilities;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan, WorkPlan};
 
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -21,7 +21,15 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             return refuse(format!("phase `{}` has no work to do", phase.name));
         }
         let limits = phase.limits;
-        if load && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
+        let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
+        if phase.works.iter().any(rounds) && options.share.of > 1 {
+            return refuse(format!(
+                "phase `{}` works in rounds, which one agent performs alone",
+                phase.name
+            ));
+        }
+        let ends = !phase.works.is_empty() && phase.works.iter().all(rounds);
+        if load && !ends && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
             return refuse(format!(
                 "phase `{}` has no limit and would never end; set a time, operation or byte limit",
                 phase.name
@@ -98,6 +106,7 @@ pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), 
 pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
     let sessions = |model: &ModelPlan| match model {
         ModelPlan::Closed { workers, .. } => u64::from(*workers),
+        ModelPlan::Rounds(rounds) => u64::from(rounds.workers),
         ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
     };
     let of_phase = plan

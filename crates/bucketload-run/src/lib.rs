@@ -38,6 +38,7 @@ mod own;
 mod perform;
 mod phase;
 mod recorder;
+mod rounds;
 mod run;
 mod session;
 mod shard;

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use bucketload_core::driver::{Completion, Session};
@@ -24,6 +25,8 @@ pub(crate) struct Worker<S> {
     /// Its slot on the load thread.
     pub(crate) slot: usize,
     pub(crate) probe: Probe,
+    /// Sees what the worker's operations receive.
+    pub(crate) watch: Option<Rc<dyn Watch>>,
     key: String,
     source: String,
 }
@@ -36,6 +39,7 @@ impl<S> Worker<S> {
             id,
             slot,
             probe: Probe::new(now_ns),
+            watch: None,
             key: String::with_capacity(key_len),
             source: String::with_capacity(key_len),
         }
@@ -61,6 +65,8 @@ pub(crate) struct Performed {
     pub(crate) waited: bool,
     /// Current time, nanoseconds since the epoch.
     pub(crate) now_ns: u64,
+    /// How it went.
+    pub(crate) outcome: Outcome,
 }
 
 /// How one attempt ended.
@@ -90,7 +96,10 @@ pub(crate) async fn perform<S: Session>(
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
     let verify = plan.verify && op.class.reads_body() && known.is_some();
-    let watch = ticket.as_deref().map(|ticket| ticket as &dyn Watch);
+    let watch = match &ticket {
+        Some(ticket) => Some(&**ticket as &dyn Watch),
+        None => worker.watch.as_deref(),
+    };
     let request = Request {
         op,
         bucket: &shared.bucket,
@@ -242,6 +251,7 @@ pub(crate) async fn perform<S: Session>(
     Performed {
         waited: waited.get(),
         now_ns: now,
+        outcome,
     }
 }
 

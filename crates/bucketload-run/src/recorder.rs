@@ -175,6 +175,12 @@ impl Recorder {
         let _ = self.to_collector.try_send(message);
     }
 
+    /// Tells the collector something that must not be missed; may wait for it.
+    pub(crate) fn tell(&self, message: Message) {
+        // A closed channel means that the collector has given up.
+        let _ = self.to_collector.send(message);
+    }
+
     fn message(&self, tally: Box<Tally>, in_flight: u64, sessions: u64) -> Message {
         Message::Tally {
             thread: self.thread,

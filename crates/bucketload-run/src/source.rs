@@ -50,6 +50,7 @@ impl Source {
                 let schedule = Schedule::new(plan.seed, phase, work, arrival).map_err(refused)?;
                 (Some(schedule), None)
             }
+            ModelPlan::Rounds(_) => (None, None),
             ModelPlan::Closed { think, .. } => {
                 let none = *think == GapLaw::None;
                 let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
@@ -80,6 +81,16 @@ impl Source {
     #[inline]
     pub(crate) fn op(&self, seq: u64) -> Op {
         self.ops.op(seq)
+    }
+
+    /// The operation of mix entry `entry` on object `key`.
+    pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
+        self.ops.op_on(entry, seq, key)
+    }
+
+    /// The object that a name of the key set `keyset` stands for.
+    pub(crate) fn index_of(&self, keyset: u16, name: &str) -> Option<u64> {
+        self.names[usize::from(keyset)].index_of(name)
     }
 
     /// Whether workers pause between operations.

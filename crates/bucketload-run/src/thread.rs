@@ -26,6 +26,7 @@ use crate::keeper::{Command, keep};
 use crate::open::OpenWork;
 use crate::options::Pacing;
 use crate::recorder::{Message, Recorder, empty_tally};
+use crate::rounds::{self, Rounds};
 use crate::session::open_session;
 use crate::shard::{Shard, Shared};
 use crate::stop::StopLevel;
@@ -152,6 +153,25 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                     Shard::spawn(shard, task);
                 }
             }
+            ModelPlan::Rounds(plan) => {
+                // All on one thread, where they can wait for each other.
+                if shard.thread > 0 {
+                    continue;
+                }
+                let rounds = Rounds::new(*plan, number);
+                for index in 0..plan.workers {
+                    shard.closed_live.set(shard.closed_live.get() + 1);
+                    shard.opening_begun();
+                    let task = round_worker(
+                        Rc::clone(shard),
+                        Arc::clone(driver),
+                        Rc::clone(&opening),
+                        Rc::clone(&rounds),
+                        index,
+                    );
+                    Shard::spawn(shard, task);
+                }
+            }
             ModelPlan::Open {
                 arrival,
                 max_in_flight,
@@ -200,6 +220,28 @@ async fn closed_worker<D: Driver>(
             shard.opening_ended(None);
             shard.started().await;
             closed::labour(shard, think, place, worker).await;
+        }
+        Err(error) => shard.opening_ended(Some(error)),
+    }
+}
+
+/// As [`closed_worker`], for a worker of a work in rounds.
+async fn round_worker<D: Driver>(
+    shard: Rc<Shard>,
+    driver: Arc<D>,
+    opening: Rc<Semaphore>,
+    rounds: Rc<Rounds>,
+    index: u32,
+) {
+    let opened = {
+        let _turn = opening.acquire().await;
+        open_session(&*driver, &shard).await
+    };
+    match opened {
+        Ok(worker) => {
+            shard.opening_ended(None);
+            shard.started().await;
+            rounds::labour(shard, rounds, index, worker).await;
         }
         Err(error) => shard.opening_ended(Some(error)),
     }

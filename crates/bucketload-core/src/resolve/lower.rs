@@ -55,6 +55,7 @@ impl Lower<'_> {
         let mut keysets = self.keysets(spec);
         let mut runs = self.run_phases(spec, &keysets, timeout_ns);
         self.check_populations(&mut keysets, &runs);
+        self.keysets_of_rounds(&mut keysets, &runs);
         let oracle = spec.oracle.unwrap_or(false);
         let verify = spec.verify.unwrap_or(false) && !oracle;
         if verify {
@@ -62,6 +63,11 @@ impl Lower<'_> {
         }
         if oracle {
             self.check_oracle(spec);
+            let mut works = runs.iter().flat_map(|run| &run.plan.works);
+            if works.any(|work| matches!(work.model, ModelPlan::Rounds(_))) {
+                let message = "works in rounds judge listings by themselves, without the oracle";
+                self.error("oracle", message, "leave the oracle out");
+            }
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);

@@ -136,14 +136,18 @@ impl Lower<'_> {
         };
         let (mut plans, mut paths) = (Vec::new(), Vec::new());
         for (name, path, work) in works {
-            let model = self.model(&path, work);
-            let (mix, entry_paths) = self.mix(&path, work, keysets);
+            let (model, (mix, entry_paths)) = match &work.rounds {
+                Some(rounds) => self.rounds(&path, work, rounds, keysets),
+                None => (self.model(&path, work), self.mix(&path, work, keysets)),
+            };
             plans.push(WorkPlan { name, model, mix });
             paths.push((path, entry_paths));
         }
-        let once = deletes_once(&plans);
+        let deletes = deletes_once(&plans);
+        let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
+        let once = deletes || plans.iter().all(rounds);
         RunPhase {
-            limited_by_objects: once && spec.limits.ops.is_none(),
+            limited_by_objects: deletes && spec.limits.ops.is_none(),
             plan: PhasePlan {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,

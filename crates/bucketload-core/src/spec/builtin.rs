@@ -22,6 +22,7 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "delete",
     "multipart",
     "smoke",
+    "list-consistency",
 ];
 
 impl WorkloadFile {

@@ -101,7 +101,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
 fn cap(model: &ModelPlan) -> u64 {
     match model {
         ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
-        ModelPlan::Closed { .. } => 0,
+        ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => 0,
     }
 }
 

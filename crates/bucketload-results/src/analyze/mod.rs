@@ -28,7 +28,7 @@ use std::path::Path;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
-use bucketload_core::sink::{Calibration, Event};
+use bucketload_core::sink::{Calibration, Event, Round};
 use bucketload_core::stats::batch::{Estimate, estimate};
 use bucketload_core::tally::Cell;
 
@@ -39,7 +39,7 @@ use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
     Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, PhaseResult, Rates,
-    RunResult, SCHEMA, Series, SteadySeries, Window,
+    RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
 };
 use crate::rundir::{Manifest, RunDir};
 
@@ -103,6 +103,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         warnings: told.warnings,
         failures: told.failures,
         oracle,
+        rounds: RoundsResult::new(&told.rounds),
         damage,
     })
 }
@@ -131,6 +132,7 @@ struct Told {
     warnings: Vec<String>,
     failures: Vec<FailureExample>,
     oracle: Option<OracleSummary>,
+    rounds: Vec<Round>,
 }
 
 impl Told {
@@ -154,6 +156,7 @@ impl Told {
                 }
                 Event::Calibrated(calibration) => told.calibration = Some(calibration),
                 Event::Warning { message } => told.warnings.push(message),
+                Event::Round(round) => told.rounds.push(round),
                 Event::Oracle(summary) => told.oracle = Some(summary),
                 // Has a file of its own.
                 Event::Finding(_) => {}

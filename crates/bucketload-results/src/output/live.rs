@@ -73,7 +73,7 @@ impl LiveView {
         let goal = |p: &bucketload_core::plan::PhasePlan| {
             let caps = p.works.iter().filter_map(|w| match w.model {
                 ModelPlan::Open { max_in_flight, .. } => Some(u64::from(max_in_flight)),
-                ModelPlan::Closed { .. } => None,
+                ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => None,
             });
             let cap = caps.clone().sum();
             PhaseGoal {

@@ -9,6 +9,7 @@ mod json;
 pub mod live;
 mod oracle;
 pub mod prometheus;
+mod rounds;
 mod table;
 mod text;
 

@@ -43,6 +43,9 @@ fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result
     }
     writeln!(out)?;
     verdict(out, &result.verdict, colour)?;
+    if let Some(rounds) = &result.rounds {
+        super::rounds::write(out, rounds)?;
+    }
     if let Some(oracle) = &result.oracle {
         super::oracle::write(out, oracle, colour)?;
     }

@@ -12,6 +12,7 @@ pub mod latency;
 pub mod oracle;
 pub mod phase;
 pub mod realised;
+pub mod rounds;
 pub mod series;
 
 use bucketload_core::driver::DriverFacts;
@@ -29,6 +30,8 @@ pub use latency::{Cdf, Latency, Percentile};
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
 };
+pub use rounds::{RoundsResult, StepResult};
+
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
 
@@ -55,6 +58,9 @@ pub struct RunResult {
     /// What the consistency oracle found; absent unless it judged the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oracle: Option<OracleResult>,
+    /// How soon listings showed what was written and deleted; only of works in rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RoundsResult>,
     /// What could not be read of the run directory.
     pub damage: Damage,
 }

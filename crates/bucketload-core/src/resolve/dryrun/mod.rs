@@ -158,7 +158,7 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
                 work as u16,
                 arrival,
             )?),
-            ModelPlan::Closed { .. } => None,
+            ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => None,
         };
         parts.push((work_plan, rates, schedule));
     }
@@ -279,6 +279,10 @@ fn rates(ops: &OpGen, work: &WorkPlan) -> Rates {
 
 fn model(work: &WorkPlan) -> String {
     match &work.model {
+        ModelPlan::Rounds(rounds) => format!(
+            "{} rounds of {} workers writing {} objects each",
+            rounds.iterations, rounds.workers, rounds.objects
+        ),
         ModelPlan::Closed { workers, think } => {
             let think = crate::spec::law::ThinkSpec(*think).to_string();
             let plural = if *workers == 1 { "" } else { "s" };
