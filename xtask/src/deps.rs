@@ -45,6 +45,18 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "bucketload-trace",
+        "",
+        &[
+            "tokio",
+            "bucketload-wire",
+            "bucketload-store",
+            "bucketload-drivers",
+            "bucketload-run",
+            "bucketload-results",
+        ],
+    ),
+    (
         "bucketload-run",
         "",
         &[

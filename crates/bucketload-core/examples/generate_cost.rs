@@ -14,8 +14,8 @@ use bucketload_core::generate::sizes::emg::Emg;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    ArrivalLaw, KeyLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
-    RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
+    PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::tally::Tally;
@@ -48,6 +48,8 @@ fn online_service() -> Plan {
         },
         assign,
         overwritten: false,
+        naming: KeyNaming::Index,
+        existing: false,
     };
     let entry = |class, weight, keyset, keys| MixEntry {
         class,
@@ -67,6 +69,7 @@ fn online_service() -> Plan {
     Plan {
         workload: "online-service".into(),
         profile: "literal".into(),
+        compat: String::new(),
         seed: 1,
         scale: 1.0,
         payload: PayloadKind::Random,
@@ -102,6 +105,7 @@ fn online_service() -> Plan {
             limits: Limits::default(),
             steady_state: false,
             stop: None,
+            accounting: Accounting::default(),
         }],
     }
 }

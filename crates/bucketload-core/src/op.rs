@@ -155,6 +155,23 @@ impl OpClass {
         )
     }
 
+    /// Whether the operation leaves every object as it is.
+    #[must_use]
+    pub const fn only_reads(self) -> bool {
+        matches!(
+            self,
+            Self::Get
+                | Self::RangeGet
+                | Self::Head
+                | Self::List
+                | Self::ListV1
+                | Self::ListUploads
+                | Self::GetTagging
+                | Self::HeadBucket
+                | Self::ListBuckets
+        )
+    }
+
     /// Whether the operation acts on buckets rather than on objects.
     #[must_use]
     pub const fn on_bucket(self) -> bool {

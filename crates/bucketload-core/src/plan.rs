@@ -16,6 +16,10 @@ pub struct Plan {
     pub workload: String,
     /// Profile of the workload (`literal`, `acloud`, …); empty when it has none.
     pub profile: String,
+    /// Name of another benchmark whose published procedure is reproduced, such as `ostorebench`;
+    /// empty for none. Results of such a plan are labelled, and stand in no table with others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub compat: String,
     /// Seed of every random stream.
     pub seed: u64,
     /// Factor applied to the object counts of scaled key sets (1 = as the workload states).
@@ -58,6 +62,16 @@ impl Plan {
     }
 }
 
+/// For fields that are written only where they say something, so that plans without them keep their
+/// hash.
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// Retries of one operation; every attempt is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPlan {
@@ -87,6 +101,35 @@ pub struct KeysetPlan {
     /// Whether existing objects are written again during the run, so that their size and version
     /// cannot be known in advance.
     pub overwritten: bool,
+    /// How keys are made of indices.
+    #[serde(default, skip_serializing_if = "KeyNaming::is_index")]
+    pub naming: KeyNaming,
+    /// Whether the objects are those of an earlier run, which is named when the run begins; they
+    /// are only read.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub existing: bool,
+}
+
+/// How keys are made of object indices.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyNaming {
+    /// The index in decimal: neighbours in time are neighbours in the order of names.
+    #[default]
+    Index,
+    /// Ten hexadecimal digits of a hash of the index before it: names are spread evenly over the
+    /// whole range.
+    Hashed,
+}
+
+impl KeyNaming {
+    /// Whether names are plain indices.
+    #[must_use]
+    pub fn is_index(&self) -> bool {
+        *self == Self::Index
+    }
 }
 
 /// How sizes are assigned to the objects of a key set.
@@ -116,6 +159,30 @@ pub struct PhasePlan {
     pub steady_state: bool,
     /// Stop before the time limit when the result is precise enough.
     pub stop: Option<StopRule>,
+    /// What is recorded beside the figures that every phase has, and what the phase must reach.
+    #[serde(default, skip_serializing_if = "Accounting::is_default")]
+    pub accounting: Accounting,
+}
+
+/// What a phase records beside the figures that every phase has, and what it must reach.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Accounting {
+    /// Whether the work of each closed-loop worker is summed separately, for throughput as streams
+    /// see it (scenarios.md section 10).
+    pub streams: bool,
+    /// Lower bounds of the size classes after the first, ascending, bytes: latencies are recorded
+    /// for each class of sizes too. Empty for no classes.
+    pub size_classes: Vec<u64>,
+    /// Largest share of failed operations with which the phase passes; `None` for any.
+    pub max_failed: Option<f64>,
+}
+
+impl Accounting {
+    /// Whether nothing beyond the usual figures is asked for.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a phase is for.
@@ -282,6 +349,9 @@ pub enum ArrivalLaw {
         max: u32,
         /// The batch is spread uniformly over this time, nanoseconds; 0 = all at once.
         spread_ns: u64,
+        /// The operations of a batch are due this far apart, nanoseconds; 0 = not paced.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        gap_ns: u64,
     },
     /// Rate changing linearly, Poisson arrivals of that intensity.
     Ramp {
@@ -367,6 +437,9 @@ pub enum KeyLaw {
     Latest {
         /// Exponent.
         theta: f64,
+        /// This many of the newest objects are left out, since they may still be under way.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        lag: u64,
     },
     /// A share of the objects receives a share of the operations, uniform inside each part.
     Hotspot {
@@ -459,7 +532,7 @@ pub enum SizeKind {
         /// Whether sizes are whole units (else U{0..unit-1} is subtracted).
         align: bool,
     },
-    /// unit · k, P(k) ~ (v + k)^-s, k = 0..=n.
+    /// offset + unit · k, P(k) ~ (v + k)^-s, k = 0..=n.
     ZipfMandelbrot {
         /// Largest k.
         n: u64,
@@ -469,6 +542,9 @@ pub enum SizeKind {
         v: f64,
         /// Bytes per rank.
         unit: u64,
+        /// Bytes added to every size.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        offset: u64,
     },
     /// F(x) = (1-(L/x)^a)/(1-(L/H)^a).
     BoundedPareto {
@@ -483,6 +559,13 @@ pub enum SizeKind {
     Mixture {
         /// Weight and law of each part.
         parts: Vec<(f64, SizeKind)>,
+    },
+    /// Sizes of the chunks that files of a law are cut into: whole chunks and a rest.
+    Chunked {
+        /// The law of the files.
+        files: Box<SizeKind>,
+        /// Bytes of a whole chunk.
+        chunk: u64,
     },
     /// Weighted sizes: each entry is one size in bytes and its weight.
     Histogram {

@@ -54,6 +54,13 @@ pub enum Event {
         /// The text, with what to do about it.
         message: String,
     },
+    /// What each stream of a phase did, where the plan asks for it (bounded: 4096 streams).
+    Streams {
+        /// Index in the plan.
+        phase: u16,
+        /// The streams that performed anything.
+        streams: Vec<StreamSum>,
+    },
     /// The first failures of each kind, in full (bounded per run).
     Failure {
         /// Index of the phase.
@@ -99,6 +106,45 @@ pub struct Round {
     pub right: bool,
     /// When the step was over, nanoseconds since the run's epoch.
     pub at_ns: u64,
+}
+
+/// Sums over the operations of one closed-loop worker. Instants are nanoseconds since the run's epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamSum {
+    /// Index of the work within the phase.
+    pub work: u16,
+    /// Index of the worker.
+    pub worker: u32,
+    /// Start of its first operation.
+    pub first_start_ns: u64,
+    /// End of its last operation.
+    pub last_stop_ns: u64,
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Object bytes of the successes.
+    pub bytes: u64,
+    /// Sum of the service times of all its operations, nanoseconds.
+    pub busy_ns: u64,
+    /// The same over the operations that lie inside the time in which every stream was active.
+    pub active: ActiveSum,
+}
+
+/// Sums over the operations of a stream that lie inside the time in which every stream of the phase
+/// was active: from the latest first start to the earliest last stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActiveSum {
+    /// Start of the first of them; 0 when there is none.
+    pub first_start_ns: u64,
+    /// End of the last of them.
+    pub last_stop_ns: u64,
+    /// Successes.
+    pub ops: u64,
+    /// Object bytes of the successes.
+    pub bytes: u64,
+    /// Sum of their service times, nanoseconds.
+    pub busy_ns: u64,
 }
 
 /// Outcome of driving the null target (statistics.md section 2, rule V5).

@@ -10,6 +10,12 @@ use crate::histogram::Histogram;
 use crate::op::OpClass;
 use crate::record::{ConnectTimes, OpRecord, Outcome};
 
+mod fine;
+mod size;
+
+pub use fine::{FINE_BINS, FineCounts};
+pub use size::SizeCell;
+
 /// Counts and histograms of one operation class of one work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
@@ -148,6 +154,10 @@ pub struct Tally {
     pub connects: u64,
     /// Arrivals that found all workers busy and the in-flight cap reached.
     pub capped: u64,
+    /// Counts at a hundredth of the interval, for the dispersion at short time scales.
+    pub fine: FineCounts,
+    /// Successes by size class, for phases that ask for them.
+    pub sizes: Vec<SizeCell>,
 }
 
 impl Tally {
@@ -177,7 +187,61 @@ impl Tally {
         if r.dispatch_ns > 0 {
             self.dispatch.record(r.dispatch_ns);
         }
+        if r.outcome == Outcome::Ok {
+            self.fine.completed(r.done_ns);
+            if !self.sizes.is_empty() {
+                self.record_size(r);
+            }
+        }
         self.cell_mut(r.work, r.class).record(r);
+    }
+
+    /// Makes the size cells of a work and class, whose classes begin at 0 and at each of `bounds`.
+    pub fn size_cells(&mut self, work: u16, class: OpClass, bounds: &[u64]) {
+        let known = self
+            .sizes
+            .iter()
+            .any(|c| c.work == work && c.class == class);
+        if bounds.is_empty() || known || !(class.writes_body() || class.reads_body()) {
+            return;
+        }
+        let from = std::iter::once(0).chain(bounds.iter().copied());
+        let to = bounds.iter().copied().chain(std::iter::once(u64::MAX));
+        self.sizes.extend(
+            from.zip(to)
+                .map(|(from, to)| SizeCell::new(work, class, from, to)),
+        );
+    }
+
+    fn record_size(&mut self, r: &OpRecord) {
+        let mine = |c: &&mut SizeCell| {
+            c.work == r.work && c.class == r.class && (c.from..c.to).contains(&r.bytes)
+        };
+        if let Some(cell) = self.sizes.iter_mut().find(mine) {
+            cell.ok += 1;
+            cell.bytes += r.bytes;
+            cell.response.record(r.response_ns());
+            cell.service.record(r.service_ns());
+        }
+    }
+
+    /// The size cell of a work and class that begins at `from` bytes, created on first use.
+    pub fn size_cell_mut(
+        &mut self,
+        work: u16,
+        class: OpClass,
+        from: u64,
+        to: u64,
+    ) -> &mut SizeCell {
+        let at = self
+            .sizes
+            .iter()
+            .position(|c| c.work == work && c.class == class && c.from == from);
+        let at = at.unwrap_or_else(|| {
+            self.sizes.push(SizeCell::new(work, class, from, to));
+            self.sizes.len() - 1
+        });
+        &mut self.sizes[at]
     }
 
     /// Records one connection establishment.
@@ -208,6 +272,11 @@ impl Tally {
         self.connect_dns.merge(&other.connect_dns);
         self.connects += other.connects;
         self.capped += other.capped;
+        self.fine.merge(&other.fine);
+        for cell in &other.sizes {
+            self.size_cell_mut(cell.work, cell.class, cell.from, cell.to)
+                .merge(cell);
+        }
     }
 
     /// Empties the tally and keeps its memory.
@@ -228,6 +297,8 @@ impl Tally {
         }
         self.connects = 0;
         self.capped = 0;
+        self.fine.clear();
+        self.sizes.iter_mut().for_each(SizeCell::clear);
     }
 
     /// Operations that succeeded, over all cells.
@@ -261,6 +332,9 @@ impl Tally {
 pub struct Gauges {
     /// Operations due but not ended.
     pub in_flight: u64,
+    /// Age of the oldest of these: the time since it fell due, nanoseconds.
+    #[serde(default)]
+    pub backlog_ns: u64,
     /// Open sessions.
     pub sessions: u64,
     /// CPU time of the load threads (user and system), nanoseconds.

@@ -48,6 +48,7 @@ fn laws() -> Vec<ArrivalLaw> {
             min: 10,
             max: 100,
             spread_ns: 0,
+            gap_ns: 0,
         },
         ArrivalLaw::PeriodicBatch {
             clients: 3,
@@ -55,6 +56,7 @@ fn laws() -> Vec<ArrivalLaw> {
             min: 0,
             max: 40,
             spread_ns: SECOND,
+            gap_ns: 0,
         },
         ArrivalLaw::Ramp {
             from: 100.0,
@@ -354,6 +356,7 @@ fn backup_batches() {
         min: 10,
         max: 100,
         spread_ns: 0,
+        gap_ns: 0,
     };
     let periods = counts(law.clone(), 5 * SECOND, 20_000);
     let (mean, variance) = mean_and_variance(&periods);
@@ -380,6 +383,7 @@ fn spread_batches_are_uniform() {
         min: 50,
         max: 50,
         spread_ns: SECOND,
+        gap_ns: 0,
     };
     let due: Vec<u64> = schedule(law)
         .arrivals()
@@ -401,6 +405,50 @@ fn spread_batches_are_uniform() {
     }
 }
 
+/// Paced batches: a fixed time apart, from the tick on, also where batches of several clients overlap.
+#[test]
+fn paced_batches_keep_their_gap() {
+    let law = |clients| ArrivalLaw::PeriodicBatch {
+        clients,
+        period_ns: 5 * SECOND,
+        min: 10,
+        max: 100,
+        spread_ns: 0,
+        gap_ns: SECOND / 25,
+    };
+    let due: Vec<u64> = schedule(law(1))
+        .arrivals()
+        .take(50_000)
+        .map(|a| a.due_ns)
+        .collect();
+    let mut length = 1;
+    for pair in due.windows(2) {
+        match pair[1] - pair[0] {
+            gap if gap == SECOND / 25 => length += 1,
+            // From the end of one batch to the next tick.
+            gap => {
+                assert!((10..=100).contains(&length), "{length}");
+                assert_eq!(gap, 5 * SECOND - (length - 1) * SECOND / 25);
+                length = 1;
+            }
+        }
+    }
+    let several = schedule(law(8));
+    assert!(
+        several
+            .arrivals()
+            .take(50_000)
+            .is_sorted_by_key(|a| a.due_ns)
+    );
+    let expected = several.expected_between(0, 5000 * SECOND);
+    let walked = several.offered_between(0, 5000 * SECOND) as f64;
+    // 8000 batches of standard deviation 26.2.
+    assert!(
+        (walked - expected).abs() < 4.0 * 26.2 * 8000f64.sqrt(),
+        "{walked} {expected}"
+    );
+}
+
 #[test]
 fn clients_have_phases_of_their_own() {
     let law = ArrivalLaw::PeriodicBatch {
@@ -409,6 +457,7 @@ fn clients_have_phases_of_their_own() {
         min: 1,
         max: 1,
         spread_ns: 0,
+        gap_ns: 0,
     };
     let per_second = counts(law, SECOND, 10);
     // Multinomial: 100 ± 4·√90 in each second.
@@ -427,6 +476,15 @@ fn impossible_laws_are_refused() {
         min,
         max,
         spread_ns,
+        gap_ns: 0,
+    };
+    let paced = |spread_ns, gap_ns| ArrivalLaw::PeriodicBatch {
+        clients: 1,
+        period_ns: 10,
+        min: 1,
+        max: 3,
+        spread_ns,
+        gap_ns,
     };
     for (law, field) in [
         (ArrivalLaw::Constant { rate: 0.0 }, "rate"),
@@ -446,6 +504,8 @@ fn impossible_laws_are_refused() {
         (batch(1, 1, 0, 0, 0), "max"),
         (batch(1, 1, 2, 1, 0), "min"),
         (batch(1, 1, 1, 1, 2), "spread_ns"),
+        (paced(0, 6), "gap_ns"),
+        (paced(5, 1), "gap_ns"),
         (
             ArrivalLaw::Ramp {
                 from: 0.0,

@@ -92,7 +92,7 @@ fn latest_follows_what_is_written() {
     let sets = vec![keyset("r", INITIAL, uniform(1, 1000))];
     let theta = 0.99;
     let mix = vec![
-        entry(OpClass::Get, 0.7, 0, KeyLaw::Latest { theta }),
+        entry(OpClass::Get, 0.7, 0, KeyLaw::Latest { theta, lag: 0 }),
         entry(OpClass::Put, 0.2, 0, KeyLaw::Fresh),
         entry(OpClass::Put, 0.1, 0, KeyLaw::Fresh),
     ];
@@ -147,6 +147,47 @@ fn latest_follows_what_is_written() {
             "newest {bound}: {realised}, expected {p}"
         );
     }
+}
+
+/// With a lag nothing is read that one of the latest writes makes; until there is enough, the initial
+/// objects are.
+#[test]
+fn latest_leaves_out_what_may_be_under_way() {
+    const INITIAL: u64 = 20;
+    const LAG: u64 = 600;
+    let sets = vec![keyset("w", INITIAL, constant(7))];
+    let latest = KeyLaw::Latest {
+        theta: 0.99,
+        lag: LAG,
+    };
+    let mix = vec![
+        entry(OpClass::Get, 0.2, 0, latest),
+        entry(OpClass::Put, 0.3, 0, KeyLaw::Fresh),
+        entry(OpClass::Get, 0.5, 0, KeyLaw::Uniform),
+    ];
+    let gen_ops = OpGen::new(&run(sets, mix), 0, 0).unwrap();
+    let mut written: Vec<u64> = (0..INITIAL).collect();
+    let (mut youngest, mut old, mut reads) = (u64::MAX, 0u64, 0u64);
+    for seq in 0..100_000 {
+        let op = gen_ops.op(seq);
+        if op.class == OpClass::Put {
+            written.push(op.key);
+        } else if op.entry == 0 {
+            let age = (written.len() - 1 - written.binary_search(&op.key).unwrap()) as u64;
+            if (written.len() as u64) < LAG {
+                assert!(op.key < INITIAL, "{op:?} is too new");
+                continue;
+            }
+            reads += 1;
+            youngest = youngest.min(age);
+            old += u64::from(age >= 2 * LAG);
+        }
+    }
+    // The age of a far object is right up to the fluctuation of the number of writes in between:
+    // four standard deviations of a binomial with 600 successes of probability 0.3 are 82.
+    assert!((LAG - 100..LAG + 20).contains(&youngest), "{youngest}");
+    // Beyond the lag the law goes on: ages of 600 more and above, H(n)-H(600) of H(n) at n ≈ 30 000.
+    assert!(old as f64 / reads as f64 > 0.2, "{old} of {reads}");
 }
 
 #[test]

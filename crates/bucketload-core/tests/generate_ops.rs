@@ -122,7 +122,7 @@ fn mixes_that_contradict_themselves_are_refused() {
     sized_get.size = Some(constant(1));
     let mut sized_put = entry(OpClass::Put, 1.0, 0, KeyLaw::Uniform);
     sized_put.size = Some(constant(2));
-    let latest_put = entry(OpClass::Put, 1.0, 0, KeyLaw::Latest { theta: 1.0 });
+    let latest_put = entry(OpClass::Put, 1.0, 0, KeyLaw::Latest { theta: 1.0, lag: 0 });
     let mut ranged_get = entry(OpClass::Get, 1.0, 0, KeyLaw::Uniform);
     ranged_get.range = Some(RangePlan {
         len: constant(1),
@@ -178,7 +178,12 @@ fn mixes_that_contradict_themselves_are_refused() {
     let nothing = run(vec![set()], vec![]);
     assert!(error(&nothing).starts_with("phases[0].works[0].mix: is empty"));
     let rare = vec![
-        entry(OpClass::Get, 1000.0, 0, KeyLaw::Latest { theta: 1.0 }),
+        entry(
+            OpClass::Get,
+            1000.0,
+            0,
+            KeyLaw::Latest { theta: 1.0, lag: 0 },
+        ),
         entry(OpClass::Put, 1.0, 0, KeyLaw::Fresh),
     ];
     assert!(error(&run(vec![set()], rare)).contains("latest cannot follow"));

@@ -53,7 +53,10 @@ fn models() -> Vec<KeyLaw> {
             v: 1.0,
             scramble: true,
         },
-        KeyLaw::Latest { theta: 0.99 },
+        KeyLaw::Latest {
+            theta: 0.99,
+            lag: 0,
+        },
         KeyLaw::Hotspot {
             data: 0.2,
             ops: 0.8,

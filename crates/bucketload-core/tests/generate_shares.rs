@@ -97,7 +97,13 @@ fn bad_parameters_name_the_field() {
         }),
         "theta"
     );
-    assert_eq!(error(KeyLaw::Latest { theta: -1.0 }), "theta");
+    assert_eq!(
+        error(KeyLaw::Latest {
+            theta: -1.0,
+            lag: 0
+        }),
+        "theta"
+    );
     assert_eq!(
         error(KeyLaw::ZipfMandelbrot {
             s: -1.0,

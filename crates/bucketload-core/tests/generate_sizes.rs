@@ -193,6 +193,7 @@ fn alternative_online_write_laws() {
         s: 1.5,
         v: 2349.0,
         unit: 1,
+        offset: 0,
     };
     let drawn = Drawn::new(3, zipf_mandelbrot, 0);
     drawn.check_share(400 * 1024, 0.93, 5e-4);
@@ -375,6 +376,76 @@ fn backup_sizes() {
             law.mean() / KIB
         );
     }
+}
+
+/// What the published code writes (section 6.1): p50 1028 B, p90 1175 B, p99 15 957 B, P(< 400 KiB)
+/// 0.9982, mean 11 183 B, CV 42.6.
+#[test]
+fn write_sizes_of_the_published_code() {
+    let law = SizeKind::ZipfMandelbrot {
+        n: CAP,
+        s: 1.5,
+        v: 2.0,
+        unit: 1,
+        offset: 1024,
+    };
+    let whole = SizeLaw {
+        law: law.clone(),
+        min: 0,
+        max: u64::MAX,
+    };
+    let support = SizeSampler::new(&whole).unwrap().support();
+    assert_eq!(support, (1024, CAP + 1024));
+    let drawn = Drawn::new(6, law, 0);
+    for (p, bytes) in [(0.5, 1028), (0.9, 1175), (0.99, 15_957)] {
+        assert_eq!(drawn.law.quantile(p), bytes, "p{p}");
+        drawn.check_share(bytes, drawn.law.cdf(bytes), 0.0);
+    }
+    drawn.check_share(400 * 1024 - 1, 0.9982, 5e-5);
+    drawn.check_mean(11_183.0, 1.0);
+    drawn.check_shape();
+}
+
+/// Backup files cut into chunks: against chunks counted one by one over the same files.
+#[test]
+fn chunks_are_those_of_the_files() {
+    const CHUNK: u64 = 4 << 20;
+    let files = SizeKind::TruncLognormal {
+        mu: 10.9119,
+        sigma: 2.5,
+        cap: CAP as f64,
+    };
+    let drawn = Drawn::new(25, files.clone(), 1);
+    let mut chunks: Vec<u64> = Vec::new();
+    for &file in &drawn.sizes {
+        let whole = (file.div_ceil(CHUNK) - 1) as usize;
+        chunks.extend(std::iter::repeat_n(CHUNK, whole));
+        chunks.push(file - whole as u64 * CHUNK);
+    }
+    chunks.sort_unstable();
+    let chunked = SizeKind::Chunked {
+        files: Box::new(files),
+        chunk: CHUNK,
+    };
+    let law = Drawn::new(26, chunked, 1);
+    assert_eq!(law.law.support(), (1, CHUNK));
+    let n = chunks.len() as f64;
+    for at in [1024, 10 << 10, 100 << 10, 1 << 20, CHUNK - 1] {
+        let counted = chunks.partition_point(|&c| c <= at) as f64 / n;
+        let theory = law.law.cdf(at);
+        let four_se = 4.0 * (theory * (1.0 - theory) / n).sqrt();
+        assert!(
+            (counted - theory).abs() <= four_se,
+            "{at}: {counted} {theory}"
+        );
+        law.check_share(at, theory, 0.0);
+    }
+    law.check_mean(law.law.mean(), 0.0);
+    // The same bytes in more requests.
+    let per_file = n / DRAWS as f64;
+    let ratio = drawn.law.mean() / law.law.mean();
+    assert!((ratio / per_file - 1.0).abs() < 0.002, "{ratio} {per_file}");
+    law.check_shape();
 }
 
 #[test]

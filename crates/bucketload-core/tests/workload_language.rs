@@ -97,7 +97,7 @@ fn online_service_is_the_scenario() {
             max: 64 << 20,
         }
     );
-    assert_eq!((write.count, write.prefix.as_str()), (0, "w/"));
+    assert_eq!((write.count, write.prefix.as_str()), (20, "w/"));
     assert_eq!(
         write.size,
         SizeLaw {
@@ -112,7 +112,8 @@ fn online_service_is_the_scenario() {
         }
     );
     let run = run_phase(&plan);
-    assert_eq!(run.limits.duration_ns, 60_000_000_000);
+    // 60 bins of a second remain after a warm-up of 15 s.
+    assert_eq!(run.limits.duration_ns, 75_000_000_000);
     assert!(run.steady_state);
     let work = &run.works[0];
     let ModelPlan::Open { arrival, .. } = &work.model else {
@@ -336,8 +337,8 @@ fn dry_run_predicts_open_loops_and_bounded_closed_ones() {
             .measured
     };
     let open = outlook("online-service", &[]);
-    assert_eq!((open.ops, open.seconds), (Some(12_000.0), Some(60.0)));
-    let written = open.bytes_written.unwrap() / 3600.0;
+    assert_eq!((open.ops, open.seconds), (Some(15_000.0), Some(75.0)));
+    let written = open.bytes_written.unwrap() / 4500.0;
     assert!((written / 392_475.0 - 1.0).abs() < 1e-3, "{written}");
     let limited = outlook("online-service", &[(Field::Ops, "1000")]);
     assert!((limited.seconds.unwrap() - 5.0).abs() < 1e-6, "{limited:?}");
@@ -360,7 +361,7 @@ fn key_laws() -> impl Strategy<Value = KeyLaw> {
         (positive(), any::<bool>()).prop_map(|(theta, scramble)| KeyLaw::Zipf { theta, scramble }),
         (positive(), positive(), any::<bool>())
             .prop_map(|(s, v, scramble)| KeyLaw::ZipfMandelbrot { s, v, scramble }),
-        positive().prop_map(|theta| KeyLaw::Latest { theta }),
+        (positive(), 0u64..5000).prop_map(|(theta, lag)| KeyLaw::Latest { theta, lag }),
         (share(), share(), any::<bool>()).prop_map(|(data, ops, scramble)| KeyLaw::Hotspot {
             data,
             ops,
@@ -395,6 +396,7 @@ fn arrivals() -> impl Strategy<Value = ArrivalLaw> {
                 min,
                 max: min + more,
                 spread_ns: p / 2 * s,
+                gap_ns: if s == 0 { p / 400 } else { 0 },
             }
         }),
         (rate(), rate(), ns()).prop_map(|(from, to, over_ns)| ArrivalLaw::Ramp {
@@ -421,8 +423,24 @@ fn size_kinds() -> impl Strategy<Value = SizeKind> {
                 .prop_map(|(mu, sigma, cap)| SizeKind::TruncLognormal { mu, sigma, cap }),
             (1u64..1 << 20, 0.01f64..9.0, 1u64..1 << 20, any::<bool>())
                 .prop_map(|(n, s, unit, align)| SizeKind::Zipf { n, s, unit, align }),
-            (1u64..1 << 20, 0.01f64..9.0, 0.01f64..1e4, 1u64..1 << 20)
-                .prop_map(|(n, s, v, unit)| SizeKind::ZipfMandelbrot { n, s, v, unit }),
+            (
+                1u64..1 << 20,
+                0.01f64..9.0,
+                0.01f64..1e4,
+                1u64..1 << 20,
+                0u64..1 << 20
+            )
+                .prop_map(|(n, s, v, unit, offset)| SizeKind::ZipfMandelbrot {
+                    n,
+                    s,
+                    v,
+                    unit,
+                    offset
+                }),
+            (bytes(), 1u64..1 << 40).prop_map(|(b, chunk)| SizeKind::Chunked {
+                files: Box::new(SizeKind::Uniform { a: 0, b }),
+                chunk
+            }),
             (some(), 1.1f64..9.0, 0.01f64..9.0).prop_map(|(low, f, a)| SizeKind::BoundedPareto {
                 low,
                 high: low * f,

@@ -127,7 +127,7 @@ impl Convergence {
 #[cfg(test)]
 mod tests {
     use bucketload_core::op::OpClass;
-    use bucketload_core::plan::{GapLaw, Limits, PhaseKind, StopRule, WorkPlan};
+    use bucketload_core::plan::{Accounting, GapLaw, Limits, PhaseKind, StopRule, WorkPlan};
     use bucketload_core::tally::{Gauges, Tally};
 
     use super::*;
@@ -151,6 +151,7 @@ mod tests {
                 half_width,
                 quantile,
             }),
+            accounting: Accounting::default(),
         }
     }
 

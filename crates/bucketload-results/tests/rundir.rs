@@ -63,7 +63,12 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
     )
         .prop_map(move |(ops, connects, (a, b, c))| {
             let mut tally = Tally::new();
+            for class in [OpClass::Get, OpClass::Put] {
+                tally.size_cells(0, class, &[1, 1 << 20, 1 << 39]);
+            }
             ops.iter().for_each(|op| tally.record(op));
+            // Empty classes are not written.
+            tally.sizes.retain(|cell| cell.ok > 0);
             for (dns_ns, tcp_ns, tls_ns) in connects {
                 tally.record_connect(ConnectTimes {
                     dns_ns,

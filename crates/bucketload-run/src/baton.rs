@@ -208,6 +208,14 @@ impl Baton {
         self.counted.get() - self.taken.get()
     }
 
+    /// Due instant of the oldest arrival that is due but not taken; `u64::MAX` without one.
+    pub(crate) fn oldest_due_ns(&self) -> u64 {
+        match self.head.get() {
+            Some(head) if self.backlog() > 0 => self.due(head),
+            _ => u64::MAX,
+        }
+    }
+
     /// Whether nothing more will be taken.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.get()

@@ -154,6 +154,7 @@ fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
             min,
             max,
             spread_ns,
+            gap_ns,
         } => {
             // Likewise several batches, of the size that they have.
             let period_ns = (period_ns / 2).clamp(1, SCHEDULE_NS / 4);
@@ -163,6 +164,7 @@ fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
                 min: *min,
                 max: *max,
                 spread_ns: (spread_ns / 2).min(period_ns),
+                gap_ns: (gap_ns / 2).min(period_ns / u64::from((*max).max(1))),
             }
         }
         ArrivalLaw::Ramp { from, to, .. } => ArrivalLaw::Poisson {
@@ -200,6 +202,7 @@ fn drive<N: Driver>(
         interval: INTERVAL,
         converged: None,
         run_id: String::new(),
+        data: options.data.clone(),
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),
         cores: options.cores.clone(),
@@ -293,6 +296,7 @@ mod tests {
                 min: 10,
                 max: 100,
                 spread_ns: 1_000_000_000,
+                gap_ns: 0,
             },
             ArrivalLaw::Ramp {
                 from: 10.0,

@@ -92,11 +92,36 @@ pub(crate) fn check_capabilities(
     })
 }
 
+/// Refuses plans that read the objects of an earlier run without one being named, and those that
+/// would do anything else to them.
+pub(crate) fn check_existing(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    let existing = plan.keysets.iter().any(|set| set.existing);
+    if existing != options.data.is_some() {
+        let message = if existing {
+            "the plan reads the objects of an earlier run, but none is named"
+        } else {
+            "an earlier run is named, but the plan does not read existing objects"
+        };
+        return Err(RunError::Options(message.to_owned()));
+    }
+    let entries = plan.phases.iter().flat_map(|phase| &phase.works);
+    let changes = entries
+        .flat_map(|work| &work.mix)
+        .find(|entry| !entry.class.only_reads());
+    match changes {
+        Some(entry) if existing => Err(RunError::Options(format!(
+            "`{}` would change the objects of an earlier run, which are only read",
+            entry.class
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses plans whose laws cannot be generated from.
 pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     for (phase, phase_plan) in plan.phases.iter().enumerate() {
         for work in 0..phase_plan.works.len() {
-            Source::new(plan, phase, work, &options.prefix)?;
+            Source::new(plan, phase, work, options.names_prefix())?;
         }
     }
     Ok(())

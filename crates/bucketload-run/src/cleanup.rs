@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use bucketload_core::driver::{Admin, Driver};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::generate::names::INDEX_DIGITS;
-use bucketload_core::plan::{KeysetPlan, PhaseKind, Plan};
+use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
+use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
@@ -311,6 +311,8 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
     let digits = |text: &str, least: usize| {
         text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
     };
+    let is_hash =
+        |text: &str| text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named = |set: &KeysetPlan| {
         let name = key
             .strip_prefix(prefix)?
@@ -318,6 +320,11 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
         let index = match (set.shards > 1, name.split_once('/')) {
             (false, None) => name,
             (true, Some((shard, index))) if digits(shard, 2) => index,
+            _ => return None,
+        };
+        let index = match (set.naming, index.split_once('-')) {
+            (KeyNaming::Index, None) => index,
+            (KeyNaming::Hashed, Some((hash, index))) if is_hash(hash) => index,
             _ => return None,
         };
         // More digits than an index can have make no name of ours.
@@ -331,15 +338,18 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
 mod tests {
     use bucketload_core::generate::names::KeyNames;
     use bucketload_core::payload::PayloadKind;
-    use bucketload_core::plan::{KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw};
+    use bucketload_core::plan::{
+        KeyNaming, KeysetPlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw,
+    };
     use proptest::prelude::*;
 
     use super::own_object;
 
-    fn plan(shards: u32) -> Plan {
+    fn plan(shards: u32, naming: KeyNaming) -> Plan {
         Plan {
             workload: String::new(),
             profile: String::new(),
+            compat: String::new(),
             seed: 0,
             scale: 1.0,
             payload: PayloadKind::Zeros,
@@ -363,6 +373,8 @@ mod tests {
                 },
                 assign: SizeAssign::Random,
                 overwritten: false,
+                naming,
+                existing: false,
             }],
             phases: Vec::new(),
         }
@@ -370,8 +382,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_of_the_plan_is_its_own(key in any::<u64>(), shards in 1u32..300) {
-            let plan = plan(shards);
+        fn every_name_of_the_plan_is_its_own(
+            key in any::<u64>(), shards in 1u32..300, hashed in any::<bool>(),
+        ) {
+            let naming = if hashed { KeyNaming::Hashed } else { KeyNaming::Index };
+            let plan = plan(shards, naming);
             let names = KeyNames::new("p/", &plan.keysets[0]).unwrap();
             let mut name = String::new();
             names.render(key, &mut name);
@@ -390,11 +405,21 @@ mod tests {
             "p/r/00/0000000000001",
             "p/s/0000000000001",
         ] {
-            assert_eq!(own_object(&plan(1), "p/", name), None, "{name}");
+            let plan = plan(1, KeyNaming::Index);
+            assert_eq!(own_object(&plan, "p/", name), None, "{name}");
         }
-        assert_eq!(own_object(&plan(4), "p/", "p/r/0000000000001"), None);
-        assert_eq!(own_object(&plan(4), "p/", "p/r/a0/0000000000001"), None);
+        let sharded = plan(4, KeyNaming::Index);
+        assert_eq!(own_object(&sharded, "p/", "p/r/0000000000001"), None);
+        assert_eq!(own_object(&sharded, "p/", "p/r/a0/0000000000001"), None);
         let beyond = format!("p/r/{}0", u64::MAX);
-        assert_eq!(own_object(&plan(1), "p/", &beyond), None);
+        assert_eq!(own_object(&plan(1, KeyNaming::Index), "p/", &beyond), None);
+        let hashed = plan(1, KeyNaming::Hashed);
+        for name in [
+            "p/r/0000000000001",
+            "p/r/0123456789-1",
+            "p/r/012345678x-0000000000001",
+        ] {
+            assert_eq!(own_object(&hashed, "p/", name), None, "{name}");
+        }
     }
 }

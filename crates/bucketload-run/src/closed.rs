@@ -87,6 +87,11 @@ pub(crate) async fn labour<S: Session>(
             dispatch_ns: 0,
             blocked_ns: 0,
         };
+        if turn == 0
+            && let Some(streams) = &shard.streams
+        {
+            streams.begun(now);
+        }
         let end = perform(&shard, &mut worker, taken, || ()).await;
         // What the loop does between two operations belongs to the next one's build time.
         (ready_ns, now) = (end.now_ns, end.now_ns);
@@ -98,6 +103,9 @@ pub(crate) async fn labour<S: Session>(
             ready_ns = now_ns();
             now = ready_ns;
         }
+    }
+    if let Some(streams) = &shard.streams {
+        streams.ended(worker.id);
     }
     shard.closed_live.set(shard.closed_live.get() - 1);
     shard.wake_main();

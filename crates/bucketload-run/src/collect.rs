@@ -177,6 +177,7 @@ impl Intervals {
             let cpu_ns = base + thread.cpu_ns;
             interval.gauges.in_flight += thread.in_flight;
             interval.gauges.sessions += thread.sessions;
+            interval.gauges.backlog_ns = interval.gauges.backlog_ns.max(thread.backlog_ns);
             interval.gauges.load_cpu_ns += cpu_ns;
             let busiest = &mut interval.gauges.busiest_thread_cpu_ns;
             *busiest = cpu_ns.max(*busiest);
@@ -237,6 +238,7 @@ mod tests {
             let gauges = ThreadGauges {
                 in_flight: offered,
                 sessions: 1,
+                backlog_ns: 7 * offered,
                 cpu_ns: 10 * (index + 1),
             };
             self.intervals.add(thread, index, tally, gauges);
@@ -268,6 +270,7 @@ mod tests {
         assert_eq!((first.start_ns, first.end_ns), (5 * SECOND, 6 * SECOND));
         let gauges = first.gauges;
         assert_eq!((gauges.in_flight, gauges.sessions), (11, 2));
+        assert_eq!(gauges.backlog_ns, 70, "the oldest of all threads");
         // Each position had used 100 ns in earlier phases and 10 in this interval.
         assert_eq!(
             (gauges.load_cpu_ns, gauges.busiest_thread_cpu_ns),

@@ -42,6 +42,15 @@ pub struct Share {
     pub of: u32,
 }
 
+/// An earlier run that left its objects in the bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataOf {
+    /// Its identifier, which the ownership marker must carry.
+    pub run_id: String,
+    /// Its key prefix.
+    pub prefix: String,
+}
+
 /// Decides after each interval whether a phase with a stopping rule has converged.
 pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
 
@@ -73,6 +82,8 @@ pub struct RunOptions {
     /// different names
     /// ([`bucketload_core::generate::ops::OpGen::of_generation`]).
     pub generation: u32,
+    /// The earlier run whose objects the plan reads, where it says that they exist.
+    pub data: Option<DataOf>,
     /// Whether a bucket that does not exist is created.
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
@@ -100,6 +111,7 @@ impl Default for RunOptions {
             share: Share { index: 0, of: 1 },
             phases: None,
             generation: 0,
+            data: None,
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
@@ -160,6 +172,11 @@ impl RunOptions {
         self.phases
             .as_ref()
             .is_none_or(|only| only.contains(&index))
+    }
+
+    /// Prefix of the names that operations render: the earlier run's where its objects are read.
+    pub(crate) fn names_prefix(&self) -> &str {
+        self.data.as_ref().map_or(&self.prefix, |data| &data.prefix)
     }
 
     pub(crate) fn interval_ns(&self) -> u64 {

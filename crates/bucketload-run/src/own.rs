@@ -180,6 +180,34 @@ pub(crate) async fn claim<D: Driver>(
     })
 }
 
+/// Checks that the objects of the earlier run that the options name are there and that run's.
+pub(crate) async fn check_data<D: Driver>(
+    driver: &D,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    let Some(data) = &options.data else {
+        return Ok(());
+    };
+    let mut session = open_control(driver, plan)
+        .await
+        .map_err(RunError::Unreachable)?;
+    let marker = timed(
+        plan.timeout_ns,
+        read_marker(&mut session, &options.bucket, &data.prefix),
+    )
+    .await
+    .map_err(failed(options, "reading the earlier run's marker"))?;
+    match marker {
+        Some(marker) if marker.run_id == data.run_id => Ok(()),
+        _ => Err(RunError::Options(format!(
+            "`{}/{}` does not hold the objects of run {}: name the target that it wrote to, and \
+             a run that kept its objects",
+            options.bucket, data.prefix, data.run_id
+        ))),
+    }
+}
+
 /// The ownership marker under a prefix; `None` when there is none or it is not one of ours.
 ///
 /// # Errors

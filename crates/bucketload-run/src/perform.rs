@@ -115,7 +115,7 @@ pub(crate) async fn perform<S: Session>(
     let waited = Cell::new(false);
     let mut begun_ns = taken.taken_ns;
     let mut attempts = 1;
-    shard.slots.begin(slot);
+    shard.slots.begin(slot, taken.due_ns);
     let (outcome, done_ns, now, bytes, connect_ns) = loop {
         worker.probe.reset();
         shard

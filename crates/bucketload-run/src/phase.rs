@@ -11,7 +11,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::FindingKind;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhaseKind, Plan};
-use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
 
 use crate::clock::now_ns;
@@ -25,6 +25,7 @@ use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
+use crate::streams::StreamClock;
 use crate::thread::{ThreadSetup, load_thread};
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.
@@ -87,6 +88,13 @@ pub(crate) fn run_phase<D: Driver>(
         Ok(summary) => (summary.at_ns, summary.end, summary.drained_ns),
         Err(_) => (now, PhaseEnd::Aborted, now),
     };
+    if !load.streams.is_empty() {
+        load.streams.sort_by_key(|s| (s.work, s.worker));
+        sink.event(&Event::Streams {
+            phase: number,
+            streams: std::mem::take(&mut load.streams),
+        });
+    }
     sink.event(&Event::PhaseEnded {
         phase: number,
         at_ns,
@@ -105,6 +113,8 @@ struct Load {
     done: Vec<Option<Done>>,
     /// Threads that were seen to have ended without being done.
     ended: Vec<bool>,
+    /// What each stream did, where the phase asks for it.
+    streams: Vec<StreamSum>,
 }
 
 impl Load {
@@ -115,7 +125,7 @@ impl Load {
     ) -> Result<Self, RunError> {
         let options = context.options;
         let threads = context.layout.len();
-        let prefix = &options.prefix;
+        let prefix = options.names_prefix();
         let works = context.plan.phases[phase].works.len();
         let shared = Arc::new(Shared {
             plan: Arc::clone(&context.plan),
@@ -135,6 +145,7 @@ impl Load {
             failures: Arc::clone(&context.failures),
             bytes: AtomicU64::new(0),
             tickets: AtomicU64::new(0),
+            streams: StreamClock::of(&context.plan.phases[phase]),
         });
         // Room for every tally that can exist and every failure that is reported in full, so that
         // a load thread never finds the channel full.
@@ -180,6 +191,7 @@ impl Load {
             ),
             done: vec![None; threads],
             ended: vec![false; threads],
+            streams: Vec::new(),
         })
     }
 
@@ -201,6 +213,7 @@ impl Load {
                 Ok(Message::Ready) => ready += 1,
                 Ok(Message::Failed(error)) => return Err(error),
                 Ok(Message::Failure(event)) => sink.event(&event),
+                Ok(Message::Streams(mut streams)) => self.streams.append(&mut streams),
                 Ok(Message::Tally {
                     thread,
                     index,

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use bucketload_core::plan::PhasePlan;
-use bucketload_core::sink::Event;
+use bucketload_core::sink::{Event, StreamSum};
 use bucketload_core::tally::Tally;
 
 use crate::clock::thread_cpu_ns;
@@ -31,8 +31,22 @@ pub(crate) struct ThreadGauges {
     pub(crate) in_flight: u64,
     /// Open sessions.
     pub(crate) sessions: u64,
+    /// Age of the oldest operation that is due but not ended, nanoseconds.
+    pub(crate) backlog_ns: u64,
     /// CPU time of the thread, nanoseconds.
     pub(crate) cpu_ns: u64,
+}
+
+/// What a load thread has under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    /// Operations due but not ended.
+    pub(crate) in_flight: u64,
+    /// Open sessions.
+    pub(crate) sessions: u64,
+    /// Due instant of the oldest of these operations, nanoseconds since the epoch; `u64::MAX` when
+    /// there is none.
+    pub(crate) oldest_due_ns: u64,
 }
 
 /// What load threads tell the collector.
@@ -50,6 +64,8 @@ pub(crate) enum Message {
     },
     /// A failure, in full.
     Failure(Event),
+    /// What each of the thread's streams did.
+    Streams(Vec<StreamSum>),
     /// Nothing more comes from this thread.
     Done(Done),
 }
@@ -75,6 +91,7 @@ pub(crate) fn empty_tally(phase: &PhasePlan) -> Box<Tally> {
         for entry in &plan.mix {
             let work = u16::try_from(work).expect("fewer than 65536 works");
             tally.cell_mut(work, entry.class);
+            tally.size_cells(work, entry.class, &phase.accounting.size_classes);
         }
     }
     tally
@@ -120,6 +137,16 @@ impl Recorder {
     /// The phase begins at `start_ns`.
     pub(crate) fn start(&self, start_ns: u64) {
         self.boundary.set(start_ns.saturating_add(self.interval_ns));
+        self.begin_fine();
+    }
+
+    /// Fine counts of the interval begin.
+    fn begin_fine(&self) {
+        let start_ns = self.boundary.get().saturating_sub(self.interval_ns);
+        self.tally
+            .borrow_mut()
+            .fine
+            .begin(start_ns, self.interval_ns);
     }
 
     /// End of the current interval.
@@ -137,7 +164,7 @@ impl Recorder {
     /// Delivers the current interval and begins the next one. In steady state the tally that the
     /// collector gave back is used again; a slow collector makes the thread allocate a few more,
     /// and beyond that bound the interval is delivered together with the next one.
-    pub(crate) fn rotate(&self, in_flight: u64, sessions: u64) {
+    pub(crate) fn rotate(&self, level: Level) {
         let spare = self.spares.try_recv().ok().or_else(|| {
             (self.made.get() < INTERVALS_AHEAD).then(|| {
                 self.made.set(self.made.get() + 1);
@@ -146,7 +173,7 @@ impl Recorder {
         });
         if let Some(spare) = spare {
             let full = self.tally.replace(spare);
-            let message = self.message(full, in_flight, sessions);
+            let message = self.message(full, level, self.boundary.get());
             if let Err(TrySendError::Full(Message::Tally { tally, .. })) =
                 self.to_collector.try_send(message)
             {
@@ -158,15 +185,19 @@ impl Recorder {
         self.index.set(self.index.get() + 1);
         self.boundary
             .set(self.boundary.get().saturating_add(self.interval_ns));
+        self.begin_fine();
     }
 
     /// Delivers what is left; may wait for the collector.
-    pub(crate) fn finish(&self, in_flight: u64, sessions: u64, done: Done) {
+    pub(crate) fn finish(&self, level: Level, streams: Vec<StreamSum>, done: Done) {
         let full = self.tally.replace(Box::default());
         // A closed channel means that the collector has given up; there is nobody left to tell.
         let _ = self
             .to_collector
-            .send(self.message(full, in_flight, sessions));
+            .send(self.message(full, level, done.drained_ns));
+        if !streams.is_empty() {
+            let _ = self.to_collector.send(Message::Streams(streams));
+        }
         let _ = self.to_collector.send(Message::Done(done));
     }
 
@@ -181,14 +212,15 @@ impl Recorder {
         let _ = self.to_collector.send(message);
     }
 
-    fn message(&self, tally: Box<Tally>, in_flight: u64, sessions: u64) -> Message {
+    fn message(&self, tally: Box<Tally>, level: Level, at_ns: u64) -> Message {
         Message::Tally {
             thread: self.thread,
             index: self.index.get(),
             tally,
             gauges: ThreadGauges {
-                in_flight,
-                sessions,
+                in_flight: level.in_flight,
+                sessions: level.sessions,
+                backlog_ns: at_ns.saturating_sub(level.oldest_due_ns),
                 cpu_ns: thread_cpu_ns(),
             },
         }

@@ -13,7 +13,9 @@ use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
 use crate::affinity;
-use crate::check::{check_capabilities, check_generators, check_plan, most_sessions};
+use crate::check::{
+    check_capabilities, check_existing, check_generators, check_plan, most_sessions,
+};
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
@@ -22,7 +24,7 @@ use crate::files;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::oracle::{Oracle, audit};
-use crate::own::{Claim, claim, preflight};
+use crate::own::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::stop::{StopHandle, StopLevel};
 
@@ -61,6 +63,7 @@ pub fn run<D: Driver>(
     options.check()?;
     check_plan(plan, options)?;
     check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    check_existing(plan, options)?;
     check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
@@ -85,6 +88,9 @@ pub fn run<D: Driver>(
     let has_load = chosen().any(|(_, p)| !p.works.is_empty());
     if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
         control.unless_aborted(stop, preflight(&*driver, plan, options))?;
+    }
+    if options.data.is_some() {
+        control.unless_aborted(stop, check_data(&*driver, plan, options))?;
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;

@@ -28,10 +28,11 @@ use tokio::sync::Notify;
 use crate::baton::Baton;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
-use crate::recorder::{Done, Message, Recorder};
+use crate::recorder::{Done, Level, Message, Recorder};
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
+use crate::streams::{StreamClock, Streams};
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) bytes: AtomicU64,
     /// Operations offered so far; counted only under an operation limit over several works.
     pub(crate) tickets: AtomicU64,
+    /// When the streams of the phase run, where they are summed separately.
+    pub(crate) streams: Option<Arc<StreamClock>>,
 }
 
 impl Shared {
@@ -81,12 +84,19 @@ pub(crate) struct Shard {
     byte_limit_hit: Cell<bool>,
     workers: Cell<u32>,
     pub(crate) startup: Startup,
+    /// Sums of each closed-loop worker, where the phase asks for them.
+    pub(crate) streams: Option<Streams>,
     main: Notify,
 }
 
 impl Shard {
     pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
+        let streams = shared
+            .streams
+            .as_ref()
+            .map(|clock| Streams::new(Arc::clone(clock), shared.threads));
         Self {
+            streams,
             shared,
             thread,
             slots: Slots::default(),
@@ -179,7 +189,7 @@ impl Shard {
     fn rotate_until(&self, now_ns: u64) {
         while now_ns >= self.recorder.boundary() {
             self.count_offered(self.recorder.boundary());
-            self.recorder.rotate(self.in_flight(), self.sessions.get());
+            self.recorder.rotate(self.level());
         }
     }
 
@@ -196,12 +206,22 @@ impl Shard {
         self.slots.busy() + self.batons().iter().map(|b| b.backlog()).sum::<u64>()
     }
 
+    fn level(&self) -> Level {
+        let waiting = self.batons().iter().map(|b| b.oldest_due_ns()).min();
+        Level {
+            in_flight: self.in_flight(),
+            sessions: self.sessions.get(),
+            oldest_due_ns: self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX)),
+        }
+    }
+
     /// Counts an operation as offered.
     #[inline]
     pub(crate) fn offered(&self, due_ns: u64, op: &Op) {
         let mut tally = self.recorder.tally();
         tally.offered += 1;
         tally.offered_bytes += body_bytes(op);
+        tally.fine.offered(due_ns);
         drop(tally);
         self.last_due_ns.set(self.last_due_ns.get().max(due_ns));
     }
@@ -211,6 +231,9 @@ impl Shard {
     pub(crate) fn record(&self, record: &OpRecord, now_ns: u64) {
         self.tick(now_ns);
         self.recorder.tally().record(record);
+        if let Some(streams) = &self.streams {
+            streams.record(record);
+        }
         if self.shared.phase_plan().limits.bytes > 0 {
             self.shared.bytes.fetch_add(record.bytes, Ordering::Relaxed);
             self.check_bytes(now_ns);
@@ -306,8 +329,9 @@ impl Shard {
                 && now_ns >= self.cutoff_ns.get(),
             byte_limit: self.byte_limit_hit.get(),
         };
+        let streams = self.streams.as_ref().map(Streams::take);
         self.recorder
-            .finish(self.in_flight(), self.sessions.get(), done);
+            .finish(self.level(), streams.unwrap_or_default(), done);
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) enum Cut {
 #[derive(Default)]
 pub(crate) struct Slots {
     deadlines: RefCell<Vec<u64>>,
+    /// When the operation of each busy slot was due.
+    due: RefCell<Vec<u64>>,
     wakers: RefCell<Vec<Option<Waker>>>,
     busy: Cell<u64>,
 }
@@ -41,6 +43,7 @@ impl Slots {
     /// Room for `n` workers without further allocation.
     pub(crate) fn reserve(&self, n: usize) {
         self.deadlines.borrow_mut().reserve(n);
+        self.due.borrow_mut().reserve(n);
         self.wakers.borrow_mut().reserve(n);
     }
 
@@ -48,6 +51,7 @@ impl Slots {
     pub(crate) fn add(&self) -> usize {
         let mut deadlines = self.deadlines.borrow_mut();
         deadlines.push(IDLE);
+        self.due.borrow_mut().push(u64::MAX);
         self.wakers.borrow_mut().push(None);
         deadlines.len() - 1
     }
@@ -71,15 +75,17 @@ impl Slots {
         }
     }
 
-    /// The worker begins an operation.
-    pub(crate) fn begin(&self, slot: usize) {
+    /// The worker begins an operation that was due at `due_ns`.
+    pub(crate) fn begin(&self, slot: usize, due_ns: u64) {
         self.deadlines.borrow_mut()[slot] = NEVER;
+        self.due.borrow_mut()[slot] = due_ns;
         self.busy.set(self.busy.get() + 1);
     }
 
     /// The worker's operation has ended.
     pub(crate) fn end(&self, slot: usize) {
         self.deadlines.borrow_mut()[slot] = IDLE;
+        self.due.borrow_mut()[slot] = u64::MAX;
         self.busy.set(self.busy.get() - 1);
     }
 
@@ -108,6 +114,12 @@ impl Slots {
     /// Operations being performed.
     pub(crate) fn busy(&self) -> u64 {
         self.busy.get()
+    }
+
+    /// The earliest due instant of an operation being performed; `u64::MAX` when there is none.
+    /// Looks at every slot: for once per interval.
+    pub(crate) fn oldest_due_ns(&self) -> u64 {
+        self.due.borrow().iter().copied().min().unwrap_or(u64::MAX)
     }
 
     /// Marks and wakes every worker whose deadline has passed. Returns when to scan again, given
@@ -148,7 +160,7 @@ mod tests {
         let (a, b, c) = (slots.add(), slots.add(), slots.add());
         let timeout = 10 * SWEEP_NS;
         for s in [a, b] {
-            slots.begin(s);
+            slots.begin(s, 70 + s as u64);
         }
         slots.arm(a, 100 + timeout);
         slots.arm(b, 200 + timeout);
@@ -164,7 +176,9 @@ mod tests {
         );
         slots.disarm(a);
         assert_eq!(slots.cut(a), None);
+        assert_eq!(slots.oldest_due_ns(), 70);
         slots.end(a);
+        assert_eq!(slots.oldest_due_ns(), 71);
         assert_eq!((slots.cut(c), slots.busy()), (None, 1));
     }
 
@@ -172,7 +186,7 @@ mod tests {
     fn cancelled_operations_stay_cancelled_until_they_end() {
         let slots = Slots::default();
         let (a, idle) = (slots.add(), slots.add());
-        slots.begin(a);
+        slots.begin(a, 7);
         slots.arm(a, 50);
         slots.cancel_all();
         slots.arm(a, 1_000);
@@ -180,7 +194,7 @@ mod tests {
         assert_eq!(slots.cut(a), Some(Cut::Cancel));
         assert_eq!(slots.cut(idle), None);
         slots.end(a);
-        slots.begin(a);
+        slots.begin(a, 7);
         assert_eq!(slots.cut(a), None);
     }
 }

@@ -179,8 +179,9 @@ pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
     Ok(result)
 }
 
-/// Verification is a gate: bytes that came back wrong fail the run whatever their number, and so does
-/// any finding of the consistency oracle, and a store that was full.
+/// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does any
+/// finding of the consistency oracle, a store that was full, and a phase that failed more operations
+/// than its workload allows.
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -191,7 +192,12 @@ fn gate(result: &RunResult) -> Exit {
         .any(|error| matches!(error.kind, Corrupt | Full) && error.count > 0);
     let inconsistent = result.oracle.as_ref().is_some_and(|o| !o.is_clean());
     let nothing = result.verdict.word == Word::Incomplete;
-    if wrong || inconsistent || nothing {
+    let failed = result
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.gates)
+        .any(|gate| !gate.passed);
+    if wrong || inconsistent || nothing || failed {
         Exit::GateFailed
     } else {
         Exit::Ok
@@ -215,7 +221,7 @@ pub(crate) fn failure(error: &RunError) -> Failure {
     }
 }
 
-fn unix_ns() -> u64 {
+pub(crate) fn unix_ns() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or(Duration::ZERO);

@@ -2,7 +2,7 @@
 //!
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`, `s3`
 //! and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! (from plan to report; `olddata` for the objects of an earlier run), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set.
 
 mod campaign;
@@ -14,6 +14,7 @@ mod exit;
 mod job;
 mod live;
 mod metrics;
+mod olddata;
 mod prometheus;
 mod s3;
 mod setup;

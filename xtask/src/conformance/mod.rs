@@ -11,8 +11,9 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("truth", truth::stall),
+    ("backlog", truth::backlog),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

@@ -21,6 +21,7 @@
 mod alias;
 pub mod arrivals;
 pub mod elementary;
+pub mod fingerprint;
 pub mod math;
 pub mod names;
 pub mod objects;

@@ -3,21 +3,28 @@
 //! ```text
 //! {run prefix}{key set prefix}{shard}/{index}      with several shards
 //! {run prefix}{key set prefix}{index}              with one
+//! {run prefix}{key set prefix}{hash}-{index}       with hashed names
 //!
 //! bench-7f3a/r/03/0000000000103
+//! bench-7f3a/r/5c1f09aa3e-0000000000103
 //! ```
 //!
 //! `index` is the object's index in decimal, zero-padded to [`INDEX_DIGITS`] digits (indices of 10^13
-//! and more simply get longer), so that within a shard the order of names is that of indices.
+//! and more simply get longer), so that within a shard the order of names is that of indices. `hash` is
+//! the first ten hexadecimal digits of a hash of the index ([`mix64`]), so that names of consecutive
+//! objects are spread evenly over the whole range of names.
 //! `shard` is `index mod shards`, zero-padded to the width of the largest, at least 2 digits. Only
 //! digits and `/` are added to the prefixes: nothing in them needs escaping in a URL path.
 
 use super::LawError;
+use super::rng::mix64;
 use crate::op::KeySource;
-use crate::plan::KeysetPlan;
+use crate::plan::{KeyNaming, KeysetPlan};
 
 /// Digits that an index is padded to.
 pub const INDEX_DIGITS: usize = 13;
+/// Digits of the hash in hashed names.
+pub const HASH_DIGITS: usize = 10;
 
 /// Renders the keys of one key set. Rendering does not allocate once the buffer is large enough
 /// ([`KeyNames::max_len`]).
@@ -27,6 +34,7 @@ pub struct KeyNames {
     shards: u64,
     shard_digits: usize,
     count: u64,
+    hashed: bool,
 }
 
 impl KeyNames {
@@ -46,6 +54,7 @@ impl KeyNames {
             shards: u64::from(keyset.shards),
             shard_digits: digits.max(2),
             count: keyset.count,
+            hashed: keyset.naming == KeyNaming::Hashed,
         })
     }
 
@@ -53,7 +62,7 @@ impl KeyNames {
     #[must_use]
     pub fn max_len(&self) -> usize {
         // A u64 has at most 20 digits.
-        self.prefix.len() + self.shard_digits + 1 + 20
+        self.prefix.len() + self.shard_digits + 1 + HASH_DIGITS + 1 + 20
     }
 
     /// Writes the name of object `key` into `out`, replacing its contents.
@@ -61,6 +70,9 @@ impl KeyNames {
     pub fn render(&self, key: u64, out: &mut String) {
         let mut text = Digits::new();
         text.push_front(key, INDEX_DIGITS);
+        if self.hashed {
+            text.push_hash_front(mix64(key));
+        }
         self.push_shard_front(key, &mut text);
         out.clear();
         out.push_str(&self.prefix);
@@ -138,15 +150,15 @@ const PAIRS: &[u8; 200] = b"\
 
 /// Digits and slashes, written from the end to the front.
 struct Digits {
-    /// Two numbers of up to 20 digits, a slash, and one digit of slack.
-    text: [u8; 48],
+    /// Two numbers of up to 20 digits, a hash, two separators, and some slack.
+    text: [u8; 64],
     start: usize,
 }
 
 impl Digits {
     #[inline]
     fn new() -> Self {
-        let text = [b'0'; 48];
+        let text = [b'0'; 64];
         Self {
             start: text.len(),
             text,
@@ -171,6 +183,18 @@ impl Digits {
         self.start = self.start.min(padded);
     }
 
+    /// Puts the highest hexadecimal digits of `hash` and a dash before what is there.
+    #[inline]
+    fn push_hash_front(&mut self, hash: u64) {
+        self.start -= 1;
+        self.text[self.start] = b'-';
+        for digit in (0..HASH_DIGITS).rev() {
+            let value = (hash >> (60 - 4 * digit)) as usize & 15;
+            self.start -= 1;
+            self.text[self.start] = b"0123456789abcdef"[value];
+        }
+    }
+
     #[inline]
     fn push_slash_front(&mut self) {
         self.start -= 1;
@@ -190,7 +214,7 @@ mod tests {
 
     use super::KeyNames;
     use crate::op::KeySource;
-    use crate::plan::{KeysetPlan, SizeAssign, SizeKind, SizeLaw};
+    use crate::plan::{KeyNaming, KeysetPlan, SizeAssign, SizeKind, SizeLaw};
 
     fn names(shards: u32, count: u64) -> KeyNames {
         let keyset = KeysetPlan {
@@ -205,6 +229,8 @@ mod tests {
             },
             assign: SizeAssign::Random,
             overwritten: false,
+            naming: KeyNaming::Index,
+            existing: false,
         };
         KeyNames::new("run-1/", &keyset).unwrap()
     }
@@ -226,6 +252,24 @@ mod tests {
         assert_eq!(out, "run-1/r/03/");
         names(1, 10).render_prefix(7, &mut out);
         assert_eq!(out, "run-1/r/");
+    }
+
+    #[test]
+    fn hashed_names_are_spread_and_keep_their_index() {
+        let hashed = KeyNames {
+            hashed: true,
+            ..names(1, 10)
+        };
+        let all: Vec<String> = (0..1600).map(|key| name(&hashed, key)).collect();
+        let mut first = [0u32; 16];
+        for (key, text) in all.iter().enumerate() {
+            let (hash, index) = text["run-1/r/".len()..].split_once('-').unwrap();
+            assert_eq!((hash.len(), index.parse::<usize>().unwrap()), (10, key));
+            assert!(text.len() <= hashed.max_len());
+            first[usize::from_str_radix(&hash[..1], 16).unwrap()] += 1;
+        }
+        // Binomial(1600, 1/16): 100 ± 4 · 9.7.
+        assert!(first.iter().all(|n| (61..=139).contains(n)), "{first:?}");
     }
 
     #[test]

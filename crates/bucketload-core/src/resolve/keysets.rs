@@ -20,6 +20,22 @@ pub(super) struct Keyset {
     pub(super) part_size: Option<u64>,
     /// Whether the workload states the sizes of its objects.
     pub(super) sized: bool,
+    /// Whether the workload asks for preparation in so many words, needed or not.
+    pub(super) insisted: bool,
+    /// Whether any operation works on its objects.
+    pub(super) used: bool,
+}
+
+impl Keyset {
+    /// Whether its initial objects will ever exist.
+    pub(super) fn occupies(&self) -> bool {
+        self.used || self.insisted
+    }
+
+    /// Whether objects are written before the run.
+    pub(super) fn is_prepared(&self) -> bool {
+        self.prepare && self.plan.count > 0 && self.occupies()
+    }
 }
 
 impl Lower<'_> {
@@ -45,7 +61,15 @@ impl Lower<'_> {
     fn keyset(&mut self, name: &str, spec: &KeysetSpec) -> Keyset {
         let path = |field: &str| format!("keysets.{name}.{field}");
         let count = spec.count.unwrap_or(0);
-        let prepare = spec.prepare.unwrap_or(true);
+        let existing = spec.existing.unwrap_or(false);
+        let prepare = spec.prepare.unwrap_or(!existing);
+        if existing && prepare {
+            self.error(
+                &path("prepare"),
+                "objects of an earlier run are not prepared",
+                "remove `prepare` or `existing`",
+            );
+        }
         if count > 0 && spec.size.is_none() {
             let remedy = "add it, such as size = \"64KiB\"";
             self.error(&path("size"), "the size of the objects is missing", remedy);
@@ -97,11 +121,15 @@ impl Lower<'_> {
                 size,
                 assign: spec.assign.unwrap_or(SizeAssign::Random),
                 overwritten: false,
+                naming: spec.naming.unwrap_or_default(),
+                existing,
             },
             scaled: spec.scaled.unwrap_or(true),
             prepare,
             part_size,
             sized: spec.size.is_some(),
+            insisted: spec.prepare == Some(true),
+            used: false,
         }
     }
 
@@ -162,7 +190,7 @@ impl Lower<'_> {
             let mut written_now = written.clone();
             for (entry, _) in phase.entries() {
                 let index = usize::from(entry.keyset);
-                used[index] |= !entry.class.on_bucket();
+                used[index] |= uses_initial(entry);
                 written_now[index] |= entry.class.creates_object();
                 if overwrites(entry, &keysets[index]) {
                     keysets[index].plan.overwritten = true;
@@ -176,10 +204,20 @@ impl Lower<'_> {
             for (entry, path) in phase.entries() {
                 let index = usize::from(entry.keyset);
                 let keyset = &keysets[index];
+                if keyset.plan.existing && !entry.class.only_reads() {
+                    self.error(
+                        path,
+                        format!(
+                            "`{}` would change key set `{}`, whose objects belong to an earlier run",
+                            entry.class, keyset.plan.name
+                        ),
+                        "only read them",
+                    );
+                }
                 let state = State {
                     name: &keyset.plan.name,
                     count: keyset.plan.count,
-                    there: keyset.prepare || written[index],
+                    there: keyset.prepare || keyset.plan.existing || written[index],
                     written: written_now[index],
                     overwritten: keyset.plan.overwritten,
                 };
@@ -188,11 +226,12 @@ impl Lower<'_> {
             self.note_vanishing_objects(phase, keysets);
             written = written_now;
         }
-        for (keyset, used) in keysets.iter().zip(used) {
-            if !used && keyset.prepare && keyset.plan.count > 0 {
+        for (keyset, used) in keysets.iter_mut().zip(used) {
+            keyset.used = used;
+            if !used && keyset.is_prepared() {
                 let name = &keyset.plan.name;
                 self.note(format!(
-                    "no operation uses key set `{name}`, which is prepared"
+                    "no operation uses key set `{name}`, which is prepared all the same"
                 ));
             }
         }
@@ -310,6 +349,12 @@ const fn needs_objects(class: OpClass) -> bool {
         OpClass::List | OpClass::ListV1 | OpClass::ListUploads | OpClass::MultipartAbort
     );
     !any_key && !class.on_bucket() && !class.writes_body()
+}
+
+/// Whether an entry works on initial objects: writing fresh ones does not.
+fn uses_initial(entry: &MixEntry) -> bool {
+    let fresh = entry.class.writes_body() && entry.keys == KeyLaw::Fresh;
+    !entry.class.on_bucket() && !fresh
 }
 
 /// Whether an entry writes to objects that exist already. Copies go to fresh keys.

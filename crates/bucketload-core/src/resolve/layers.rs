@@ -83,6 +83,14 @@ fn merge_profile(root: &mut Node, errors: &mut Errors) -> String {
 pub(super) fn merge(base: &mut Table, overlay: &Table) {
     for entry in &overlay.entries {
         exclude(base, &entry.key);
+        // A phase has either several works or the fields of a single one.
+        if entry.key == "works" {
+            for field in SINGLE_WORK {
+                base.remove(field);
+            }
+        } else if SINGLE_WORK.contains(&entry.key.as_str()) {
+            base.remove("works");
+        }
     }
     for entry in &overlay.entries {
         let over = entry.node.as_table().filter(|t| t.get("law").is_none());
@@ -92,6 +100,19 @@ pub(super) fn merge(base: &mut Table, overlay: &Table) {
         }
     }
 }
+
+/// Fields of a phase with a single work.
+const SINGLE_WORK: [&str; 9] = [
+    "mix",
+    "workers",
+    "think",
+    "arrival",
+    "rate",
+    "max-in-flight",
+    "keyset",
+    "keys",
+    "size",
+];
 
 /// Fields of a work that go out of force when another one is set over them: a work is either a
 /// closed or an open loop, and a new arrival process brings its own rate. Returns those removed.

@@ -7,7 +7,8 @@ use super::{ResolveContext, layers::RESERVED_PHASES};
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 use crate::plan::{
-    GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, WorkPlan,
+    Accounting, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
+    WorkPlan,
 };
 use crate::spec::node::Node;
 use crate::spec::{Errors, NotFound, WorkloadSpec};
@@ -79,6 +80,7 @@ impl Lower<'_> {
             limits: Limits::default(),
             steady_state: false,
             stop: None,
+            accounting: Accounting::default(),
         };
         let mut phases = vec![phase("init", PhaseKind::Init)];
         phases.extend(self.prepare_phases(spec, &keysets, timeout_ns));
@@ -92,6 +94,7 @@ impl Lower<'_> {
         let plan = Plan {
             workload: spec.name.clone().unwrap_or_else(|| file_stem(file)),
             profile: profile.to_owned(),
+            compat: spec.compat.clone().unwrap_or_default(),
             seed: spec.seed.unwrap_or(defaults::SEED),
             scale,
             payload: spec.payload.map_or(PayloadKind::Random, |p| p.0),
@@ -162,7 +165,7 @@ impl Lower<'_> {
         let prepared: Vec<_> = keysets
             .iter()
             .enumerate()
-            .filter(|(_, keyset)| keyset.prepare && keyset.plan.count > 0)
+            .filter(|(_, keyset)| keyset.is_prepared())
             .collect();
         let single = prepared.len() == 1;
         let phase = |(index, keyset): (usize, &Keyset)| {
@@ -204,6 +207,7 @@ impl Lower<'_> {
                 },
                 steady_state: false,
                 stop: None,
+                accounting: Accounting::default(),
             }
         };
         prepared.into_iter().map(phase).collect()

@@ -6,11 +6,16 @@ use super::layers::RESERVED_PHASES;
 use super::lower::Lower;
 use crate::op::OpClass;
 use crate::plan::{
-    ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, StopRule,
-    WorkPlan,
+    Accounting, ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
+    StopRule, WorkPlan,
 };
 use crate::spec::law::ArrivalSpec;
 use crate::spec::{PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
+
+/// Most closed-loop workers whose work is summed separately.
+const MAX_STREAMS: u64 = 4096;
+/// Most bounds of size classes.
+const MAX_SIZE_CLASSES: usize = 7;
 
 /// A phase that measures, with the place of each of its mix entries in the workload.
 pub(super) struct RunPhase {
@@ -146,6 +151,7 @@ impl Lower<'_> {
         let deletes = deletes_once(&plans);
         let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
         let once = deletes || plans.iter().all(rounds);
+        let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
             limited_by_objects: deletes && spec.limits.ops.is_none(),
             plan: PhasePlan {
@@ -155,6 +161,7 @@ impl Lower<'_> {
                 limits: self.limits(&path, &spec.limits, timeout_ns, once),
                 steady_state: spec.limits.steady_state.unwrap_or(true),
                 stop: self.stop_rule(&path, &spec.limits),
+                accounting,
             },
             paths,
         }
@@ -189,6 +196,48 @@ impl Lower<'_> {
             );
         }
         limits
+    }
+
+    /// What is recorded beside the usual figures.
+    fn accounting(&mut self, path: &str, spec: &PhaseLimits, works: &[WorkPlan]) -> Accounting {
+        let streams = spec.streams.unwrap_or(false);
+        let workers = works.iter().map(|work| match work.model {
+            ModelPlan::Closed { workers, .. } => u64::from(workers),
+            _ => u64::MAX,
+        });
+        let workers = workers.fold(0, u64::saturating_add);
+        if streams && workers > MAX_STREAMS {
+            self.error(
+                &format!("{path}.streams"),
+                "streams are the workers of closed loops, at most 4096 of them",
+                "use `workers`, or leave `streams` out",
+            );
+        }
+        let size_classes: Vec<u64> = spec
+            .size_classes
+            .iter()
+            .flatten()
+            .map(|size| size.0)
+            .collect();
+        if !size_classes.is_sorted_by(|a, b| a < b) || size_classes.first() == Some(&0) {
+            self.error(
+                &format!("{path}.size-classes"),
+                "the lower bounds of size classes must ascend from above 0",
+                "write it such as [\"1B\", \"10MiB\"] for empty, small and large objects",
+            );
+        }
+        if size_classes.len() > MAX_SIZE_CLASSES {
+            self.error(
+                &format!("{path}.size-classes"),
+                format!("{} bounds are too many", size_classes.len()),
+                "at most 7 bounds, for 8 classes: each class has histograms of its own",
+            );
+        }
+        Accounting {
+            streams,
+            size_classes,
+            max_failed: spec.max_failed.map(|share| share.0),
+        }
     }
 
     fn stop_rule(&mut self, path: &str, spec: &PhaseLimits) -> Option<StopRule> {

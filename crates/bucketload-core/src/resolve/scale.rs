@@ -23,7 +23,7 @@ pub(super) fn apply(
     budget: Option<u64>,
 ) -> f64 {
     let (mut scaled, mut fixed) = (0.0, 0.0);
-    for keyset in keysets.iter().filter(|k| k.plan.count > 0) {
+    for keyset in keysets.iter().filter(|k| k.plan.count > 0 && k.occupies()) {
         let size = match SizeSampler::new(&keyset.plan.size) {
             Ok(sampler) => sampler.mean(),
             Err(error) => {
@@ -56,7 +56,8 @@ pub(super) fn apply(
         _ => 1.0,
     };
     let mut changes = Vec::new();
-    for keyset in keysets.iter_mut().filter(|k| k.scaled && k.plan.count > 0) {
+    let scalable = |k: &&mut Keyset| k.scaled && k.plan.count > 0 && k.occupies();
+    for keyset in keysets.iter_mut().filter(scalable) {
         let whole = keyset.plan.count;
         keyset.plan.count = ((whole as f64 * scale).round() as u64).max(1);
         if keyset.plan.count != whole {

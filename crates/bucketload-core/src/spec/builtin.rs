@@ -13,6 +13,8 @@ macro_rules! builtin {
 /// Name and text of every built-in workload, in the order of lists.
 pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "online-service",
+    "file-backup",
+    "hotspot",
     "put",
     "get",
     "mixed",
@@ -21,6 +23,12 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "head",
     "delete",
     "multipart",
+    "one-byte",
+    "single-stream",
+    "multi-stream",
+    "bulk-delete",
+    "redownload",
+    "cold-read",
     "smoke",
     "list-consistency",
 ];

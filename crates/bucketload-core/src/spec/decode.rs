@@ -216,6 +216,18 @@ impl Decode for f64 {
     }
 }
 
+impl<T: Decode> Decode for Vec<T> {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        let Value::Array(items) = &node.value else {
+            cx.mismatch(node, "a list", "write it in brackets, such as [1, 2]");
+            return None;
+        };
+        // All items are read, so that one pass shows all mistakes.
+        let read: Vec<_> = items.iter().map(|item| T::decode(item, cx)).collect();
+        read.into_iter().collect()
+    }
+}
+
 impl<T: Decode> Decode for Box<T> {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
         T::decode(node, cx).map(Self::new)

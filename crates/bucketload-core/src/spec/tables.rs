@@ -12,7 +12,7 @@ use super::named::Named;
 use super::node::{Node, Value};
 use super::quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
 use crate::op::OpClass;
-use crate::plan::SizeAssign;
+use crate::plan::{KeyNaming, SizeAssign};
 
 spec_table! {
     /// A workload: what is done to a store, as a user writes it.
@@ -23,6 +23,9 @@ spec_table! {
         pub description: Option<String>,
         /// The profile that applies unless another one is chosen on the command line.
         pub profile: Option<String>,
+        /// Name of another benchmark whose published procedure the workload reproduces, such as
+        /// "ostorebench". Results are labelled with it and never compared with others.
+        pub compat: Option<String>,
         /// Named variants: each is merged into the workload when it is chosen.
         pub profiles: Option<Named<WorkloadSpec>>,
         /// Seed of every random stream; the same seed gives the same operations. 1 unless given.
@@ -99,6 +102,12 @@ spec_table! {
         pub prepare: Option<bool>,
         /// Prepare objects as multipart uploads with parts of this size.
         pub part_size: Option<ByteSize>,
+        /// Whether the objects are those of an earlier run, named on the command line with
+        /// --objects-of; they are only read. False unless given.
+        pub existing: Option<bool>,
+        /// How keys are made: "index" (the default: neighbours in time are neighbours by name) or
+        /// "hashed" (ten hexadecimal digits of a hash come first).
+        pub naming: Option<KeyNaming>,
     }
 }
 
@@ -201,6 +210,14 @@ spec_table! {
         pub steady_state: Option<bool>,
         /// Stop early when the result is precise enough.
         pub stop: Option<StopSpec>,
+        /// Closed loops: whether the work of each worker is summed separately, for throughput as
+        /// streams see it; false unless given.
+        pub streams: Option<bool>,
+        /// Report latencies by size class too: the lower bounds of the classes after the first,
+        /// ascending, such as ["1B", "10MiB"] for empty, small and large objects.
+        pub size_classes: Option<Vec<ByteSize>>,
+        /// Largest share of failed operations with which the phase passes; any unless given.
+        pub max_failed: Option<Share>,
         /// Several concurrent streams of operations, by name. A phase with only one has its
         /// fields itself.
         pub works: Option<Named<WorkSpec>>,
@@ -366,6 +383,12 @@ impl Decode for SizeAssign {
                 ("low-discrepancy", Self::LowDiscrepancy),
             ],
         )
+    }
+}
+
+impl Decode for KeyNaming {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        cx.choice(node, &[("index", Self::Index), ("hashed", Self::Hashed)])
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) fn keyset(name: &str, count: u64, size: SizeLaw) -> KeysetPlan {
         size,
         assign: SizeAssign::Random,
         overwritten: false,
+        naming: KeyNaming::Index,
+        existing: false,
     }
 }
 
@@ -70,6 +72,7 @@ pub(crate) fn phase(kind: PhaseKind, mixes: Vec<Vec<MixEntry>>) -> PhasePlan {
         limits: Limits::default(),
         steady_state: false,
         stop: None,
+        accounting: Accounting::default(),
     }
 }
 
@@ -78,6 +81,7 @@ pub(crate) fn plan(keysets: Vec<KeysetPlan>, phases: Vec<PhasePlan>) -> Plan {
     Plan {
         workload: "test".into(),
         profile: String::new(),
+        compat: String::new(),
         seed: 2020,
         scale: 1.0,
         payload: PayloadKind::Random,

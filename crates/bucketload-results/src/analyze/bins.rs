@@ -18,6 +18,13 @@ pub(crate) struct Counts {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
     pub(crate) bytes: u64,
+    /// Length of the shortest bins that counts are known of, nanoseconds; 0 when they are not.
+    pub(crate) fine_ns: u64,
+    /// Sums of the squares of the counts per such bin and per ten of them: offered and completed.
+    pub(crate) offered_squares: [u64; 2],
+    pub(crate) completed_squares: [u64; 2],
+    /// Largest reading of the age of the oldest outstanding arrival, nanoseconds.
+    pub(crate) backlog_ns: u64,
     /// Sum of the readings of operations in flight and of sessions.
     pub(crate) in_flight: u64,
     pub(crate) sessions: u64,
@@ -46,6 +53,10 @@ impl Counts {
             ok: line.ok(),
             failed: line.failures(),
             bytes: line.bytes(),
+            fine_ns: line.fine.map_or(0, |fine| fine.bin_ns),
+            offered_squares: line.fine.map_or([0; 2], |fine| fine.offered),
+            completed_squares: line.fine.map_or([0; 2], |fine| fine.completed),
+            backlog_ns: now.backlog_ns,
             in_flight: now.in_flight,
             sessions: now.sessions,
             busy_ns: cpu(now.machine_busy_ns, |g| g.machine_busy_ns),
@@ -76,6 +87,17 @@ impl Bin for Counts {
         self.ok += next.ok;
         self.failed += next.failed;
         self.bytes += next.bytes;
+        // Squares add up over intervals; where one lacks them the sum would mean nothing.
+        self.fine_ns = if next.fine_ns == self.fine_ns {
+            self.fine_ns
+        } else {
+            0
+        };
+        for i in 0..2 {
+            self.offered_squares[i] += next.offered_squares[i];
+            self.completed_squares[i] += next.completed_squares[i];
+        }
+        self.backlog_ns = self.backlog_ns.max(next.backlog_ns);
         self.in_flight += next.in_flight;
         self.sessions += next.sessions;
         self.busy_ns += next.busy_ns;

@@ -16,10 +16,14 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         error: m.error.clone(),
         workload: m.plan.workload.clone(),
         profile: m.plan.profile.clone(),
+        compat: m.plan.compat.clone(),
         scenario_hash: m.scenario_hash.clone(),
+        schedule_hash: m.schedule_hash.clone(),
+        popularity: Vec::new(),
         seed: m.seed,
         scale: m.plan.scale,
         scale_note: m.scale_note.clone(),
+        data_note: m.data_note.clone(),
         payload: payload(&m.plan.payload),
         verify: m.plan.verify,
         target: m.target.clone(),
@@ -103,11 +107,21 @@ fn arrivals(law: &ArrivalLaw) -> String {
             *slot_ns as f64 / 1e9
         ),
         ArrivalLaw::PeriodicBatch {
+            clients,
             period_ns,
             min,
             max,
-            ..
-        } => format!("{min} to {max} at once every {} s", *period_ns as f64 / 1e9),
+            spread_ns,
+            gap_ns,
+        } => {
+            let how = match (*spread_ns, *gap_ns) {
+                (0, 0) => "at once".to_owned(),
+                (0, gap) => format!("{} ms apart", ms(gap)),
+                (spread, _) => format!("within {} s", spread as f64 / 1e9),
+            };
+            let period_s = *period_ns as f64 / 1e9;
+            format!("{min} to {max} {how} every {period_s} s from each of {clients} clients")
+        }
         ArrivalLaw::Ramp { from, to, over_ns } => {
             format!("{from} to {to}/s over {} s", *over_ns as f64 / 1e9)
         }

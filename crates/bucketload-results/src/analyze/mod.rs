@@ -11,6 +11,7 @@
 //! the histograms of a long run do not fit into memory at once. Series are folded (`fold`), so
 //! memory does not grow with the length of the run.
 
+mod accounting;
 mod bins;
 mod client;
 pub(crate) mod fold;
@@ -28,7 +29,7 @@ use std::path::Path;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
-use bucketload_core::sink::{Calibration, Event, Round};
+use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 use bucketload_core::stats::batch::{Estimate, estimate};
 use bucketload_core::tally::Cell;
 
@@ -94,9 +95,11 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         ));
     }
     let missing: Vec<String> = missing(manifest, &phases);
+    let mut run = header::header(manifest);
+    run.popularity = accounting::popularity(&phases);
     Ok(RunResult {
         schema: SCHEMA,
-        run: header::header(manifest),
+        run,
         verdict: judge::overall(&phases, &missing, &damage, manifest.status),
         phases,
         calibration: told.calibration,
@@ -133,6 +136,7 @@ struct Told {
     failures: Vec<FailureExample>,
     oracle: Option<OracleSummary>,
     rounds: Vec<Round>,
+    streams: BTreeMap<u16, Vec<StreamSum>>,
 }
 
 impl Told {
@@ -160,6 +164,9 @@ impl Told {
                 Event::Oracle(summary) => told.oracle = Some(summary),
                 // Has a file of its own.
                 Event::Finding(_) => {}
+                Event::Streams { phase, streams } => {
+                    told.streams.entry(phase).or_default().extend(streams);
+                }
                 Event::Failure {
                     phase,
                     class,
@@ -270,7 +277,7 @@ fn phase(
         window: found.window,
         totals: scan.totals,
         rates,
-        classes: classes(plan, gathered),
+        classes: classes(manifest, plan, gathered),
         lag: Latency::of(&tally.lag),
         late: Latency::of(&tally.late),
         dispatch: Latency::of(&tally.dispatch),
@@ -281,6 +288,13 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
+        streams: told
+            .streams
+            .get(&index)
+            .and_then(|sums| accounting::streams(sums)),
+        size_classes: accounting::size_classes(plan, tally),
+        gates: accounting::gates(plan, &scan.totals),
         verdict,
         realised,
     }
@@ -327,7 +341,7 @@ fn rates(bins: &[Counts]) -> Rates {
     }
 }
 
-fn classes(plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
+fn classes(manifest: &Manifest, plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
     gathered
         .classes
         .iter()
@@ -340,12 +354,18 @@ fn classes(plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
                     &empty
                 }
             };
-            class_result(plan, *key, cell, class)
+            class_result(manifest, plan, *key, cell, class)
         })
         .collect()
 }
 
-fn class_result(plan: &PhasePlan, key: ClassKey, cell: &Cell, class: &ClassGather) -> ClassResult {
+fn class_result(
+    manifest: &Manifest,
+    plan: &PhasePlan,
+    key: ClassKey,
+    cell: &Cell,
+    class: &ClassGather,
+) -> ClassResult {
     let mut errors: Vec<ErrorCount> = ErrorKind::ALL
         .into_iter()
         .map(|kind| ErrorCount {
@@ -375,6 +395,10 @@ fn class_result(plan: &PhasePlan, key: ClassKey, cell: &Cell, class: &ClassGathe
         service: Latency::of(&cell.service),
         ttfb: Latency::of(&cell.ttfb),
         failed_response: Latency::of(&cell.failed_response),
+        bandwidth: plan
+            .works
+            .get(usize::from(key.0))
+            .and_then(|work| accounting::bandwidth(&manifest.plan.keysets, work, cell)),
         response_cdf: Cdf::of(&cell.response),
         service_cdf: Cdf::of(&cell.service),
         over_time: class.over_time.clone(),
@@ -401,6 +425,7 @@ fn series(scan: &PhaseScan) -> Series {
             .push(bin.per_s(bin.offered_bytes));
         series.bytes_per_s.push(bin.per_s(bin.bytes));
         series.in_flight.push(bin.mean_in_flight());
+        series.backlog_s.push(bin.backlog_ns as f64 / 1e9);
         series
             .sessions
             .push(bin.sessions as f64 / bin.intervals.max(1) as f64);

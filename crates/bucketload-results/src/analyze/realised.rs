@@ -9,6 +9,7 @@ use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::{KeyLaw, MixEntry, Plan};
 use bucketload_core::stats::ks;
 
+use super::accounting::key_law;
 use crate::result::realised::{MAX_SAMPLE, SIZE_QUANTILES};
 use crate::result::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 
@@ -173,6 +174,7 @@ fn popularity(
         })
         .collect();
     Some(RealisedPopularity {
+        law: key_law(&entry.keys),
         n,
         objects,
         used: counts.len() as u64,

@@ -3,6 +3,7 @@
 use bucketload_core::stats::bootstrap::excess_dispersion;
 use bucketload_core::stats::moments::{Moments, index_of_dispersion};
 use bucketload_core::stats::normality::GaussianFit;
+use bucketload_core::tally::FINE_BINS;
 
 use super::bins::Counts;
 use crate::result::{Dispersion, HistBin, ThroughputDistribution};
@@ -78,7 +79,43 @@ fn histogram(x: &[f64]) -> Vec<HistBin> {
         .collect()
 }
 
-/// Dispersion at the length of a bin, at one second and at ten.
+/// Dispersion at a hundredth and a tenth of an interval, from the squares that were recorded.
+fn fine_dispersion(bins: &[&Counts], open_loop: bool) -> Vec<Dispersion> {
+    let fine_ns = bins.first().map_or(0, |b| b.fine_ns);
+    if fine_ns == 0 || bins.iter().any(|b| b.fine_ns != fine_ns) {
+        return Vec::new();
+    }
+    let sum = |of: fn(&Counts) -> u64| bins.iter().map(|b| of(b)).sum::<u64>() as f64;
+    let intervals = sum(|b| b.intervals);
+    // (Σc² - (Σc)²/n) / (n - 1) over the mean Σc/n.
+    let index = |squares: f64, total: f64, n: f64| {
+        (n >= 2.0 && total > 0.0)
+            .then(|| (squares - total * total / n).max(0.0) / (n - 1.0) / (total / n))
+    };
+    let windows = FINE_BINS as f64 * intervals;
+    let row = |window_s, n, offered: f64, completed: f64| Dispersion {
+        window_s,
+        offered: index(offered, sum(|b| b.offered), n).filter(|_| open_loop),
+        completed: index(completed, sum(|b| b.ok), n),
+    };
+    let fine_s = fine_ns as f64 / 1e9;
+    vec![
+        row(
+            fine_s,
+            windows,
+            sum(|b| b.offered_squares[0]),
+            sum(|b| b.completed_squares[0]),
+        ),
+        row(
+            10.0 * fine_s,
+            windows / 10.0,
+            sum(|b| b.offered_squares[1]),
+            sum(|b| b.completed_squares[1]),
+        ),
+    ]
+}
+
+/// Dispersion within a bin, at its length, at one second and at ten.
 fn dispersion(bins: &[&Counts], bin_s: f64, open_loop: bool) -> Vec<Dispersion> {
     let column =
         |value: fn(&Counts) -> u64| -> Vec<f64> { bins.iter().map(|b| value(b) as f64).collect() };
@@ -89,15 +126,16 @@ fn dispersion(bins: &[&Counts], bin_s: f64, open_loop: bool) -> Vec<Dispersion> 
         .map(|w| (w / bin_s).round().max(1.0) as usize)
         .collect();
     groups.dedup();
-    groups
+    let coarse = groups.into_iter().map(|group| Dispersion {
+        window_s: group as f64 * bin_s,
+        offered: open_loop
+            .then(|| index_of_dispersion(&offered, group))
+            .flatten(),
+        completed: index_of_dispersion(&done, group),
+    });
+    fine_dispersion(bins, open_loop)
         .into_iter()
-        .map(|group| Dispersion {
-            window_s: group as f64 * bin_s,
-            offered: open_loop
-                .then(|| index_of_dispersion(&offered, group))
-                .flatten(),
-            completed: index_of_dispersion(&done, group),
-        })
+        .chain(coarse)
         .collect()
 }
 
@@ -131,6 +169,34 @@ mod tests {
         assert_eq!(d.histogram.iter().map(|b| b.count).sum::<u64>(), 70);
         assert_eq!(describe(&bins(70), false).unwrap().excess_bytes, None);
         assert_eq!(describe(&bins(1), true), None);
+    }
+
+    #[test]
+    fn short_time_scales_rest_on_the_recorded_squares() {
+        // Each second: 100 operations, all in one of the hundred bins.
+        let clustered: Vec<Counts> = bins(70)
+            .into_iter()
+            .map(|b| Counts {
+                offered: 100,
+                ok: 100,
+                fine_ns: 10_000_000,
+                // As in an even stream: one operation per bin, ten per ten bins.
+                offered_squares: [100, 1000],
+                completed_squares: [10_000, 10_000],
+                ..b
+            })
+            .collect();
+        let d = describe(&clustered, true).unwrap().dispersion;
+        let windows: Vec<f64> = d.iter().map(|d| d.window_s).collect();
+        assert_eq!(windows, [0.01, 0.1, 1.0, 10.0]);
+        assert_eq!((d[0].offered, d[1].offered), (Some(0.0), Some(0.0)));
+        // n = 7000, mean 1, Σc² = 70·10⁴: (700 000 - 7000)/6999.
+        assert!((d[0].completed.unwrap() - 693_000.0 / 6_999.0).abs() < 1e-9);
+        // n = 700, mean 10: (700 000 - 70 000)/699/10.
+        assert!((d[1].completed.unwrap() - 630_000.0 / 6_990.0).abs() < 1e-9);
+        let mut partly = clustered;
+        partly[3].fine_ns = 0;
+        assert_eq!(describe(&partly, true).unwrap().dispersion.len(), 2);
     }
 
     #[test]

@@ -27,6 +27,19 @@ const COLUMNS: [&str; 18] = [
     "offered_ops_per_s",
 ];
 
+/// Columns after the errors: what identifies the workload, and the backlog of the phase.
+const IDENTITY: [&str; 9] = [
+    "profile",
+    "compat",
+    "schedule_hash",
+    "seed",
+    "scale",
+    "payload",
+    "popularity",
+    "backlog_max_s",
+    "backlog_mean_s",
+];
+
 /// The result as CSV with a header line.
 ///
 /// `verdict` is that of the phase, empty for phases that do not measure. Percentiles that rest on
@@ -44,6 +57,7 @@ pub fn csv(result: &RunResult) -> String {
         head.push(format!("{metric}_max_ns"));
     }
     head.push("errors".to_owned());
+    head.extend(IDENTITY.map(str::to_owned));
     let mut out = String::new();
     row(&mut out, &head);
     for phase in &result.phases {
@@ -100,6 +114,30 @@ fn cells(result: &RunResult, phase: &PhaseResult, class: &ClassResult) -> Vec<St
         .map(|e| format!("{}={}", e.kind, e.count))
         .collect();
     cells.push(errors.join(" "));
+    let run = &result.run;
+    let popularity = run
+        .popularity
+        .iter()
+        .find(|p| (&p.phase, &p.work, p.class) == (&phase.name, &class.work_name, class.class));
+    // Cells without commas need no quotes, which simple readers do not know.
+    let plain = |text: String| text.replace(',', ";");
+    let backlog = |of: fn(&crate::result::Backlog) -> f64| {
+        phase
+            .backlog
+            .as_ref()
+            .map_or_else(String::new, |b| format!("{:.3}", of(b)))
+    };
+    cells.extend([
+        run.profile.clone(),
+        run.compat.clone(),
+        run.schedule_hash.clone(),
+        run.seed.to_string(),
+        run.scale.to_string(),
+        plain(run.payload.clone()),
+        popularity.map_or_else(String::new, |p| plain(p.line())),
+        backlog(|b| b.max_s),
+        backlog(|b| b.mean_s),
+    ]);
     cells
 }
 

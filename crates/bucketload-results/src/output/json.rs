@@ -84,6 +84,7 @@ fn phase_lines(out: &mut String, phase: &PhaseResult) {
             "offered_bytes_per_s": s.offered_bytes_per_s[i],
             "bytes_per_s": s.bytes_per_s[i],
             "in_flight": s.in_flight[i],
+            "backlog_s": s.backlog_s[i],
             "sessions": s.sessions[i],
             "machine_busy": s.machine_busy[i],
             "late_p99_ms": s.late_p99_ms[i],

@@ -4,6 +4,7 @@
 //! fields are only ever added. [`live`] shows a run under way on a terminal or in a log, and
 //! [`prometheus`] as counters for a scraper. None of them performs I/O.
 
+pub(crate) mod accounting;
 mod csv;
 mod json;
 pub mod live;

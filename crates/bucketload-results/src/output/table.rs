@@ -52,10 +52,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new<const N: usize>(left: usize, head: [&str; N]) -> Self {
+    pub(super) fn new<T: Into<Text>>(left: usize, head: impl IntoIterator<Item = T>) -> Self {
         Self {
             left,
-            rows: vec![head.into_iter().map(Text::from).collect()],
+            rows: vec![head.into_iter().map(Into::into).collect()],
         }
     }
 

@@ -62,9 +62,24 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     writeln!(out, "{}{profile} on {}", run.workload, run.target)?;
     writeln!(
         out,
-        "  run {}, started {}, scenario {}, seed {}",
-        run.run_id, run.started, run.scenario_hash, run.seed
+        "  run {}, started {}, scenario {}, schedule {}, seed {}",
+        run.run_id,
+        run.started,
+        run.scenario_hash,
+        if run.schedule_hash.is_empty() {
+            "-"
+        } else {
+            &run.schedule_hash
+        },
+        run.seed
     )?;
+    if !run.compat.is_empty() {
+        writeln!(
+            out,
+            "  compat: {}: reproduces a published procedure; not to be compared with other results",
+            run.compat
+        )?;
+    }
     let settings: String = run
         .driver
         .settings
@@ -83,8 +98,21 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
             ""
         }
     )?;
-    if !run.scale_note.is_empty() {
+    if run.scale_note.is_empty() {
+        writeln!(out, "  scale {}", run.scale)?;
+    } else {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
+    }
+    if !run.data_note.is_empty() {
+        writeln!(out, "  data: {}", run.data_note)?;
+    }
+    for popularity in &run.popularity {
+        let phase = if result.measured().count() > 1 {
+            format!("{}: ", popularity.phase)
+        } else {
+            String::new()
+        };
+        writeln!(out, "  popularity: {phase}{}", popularity.line())?;
     }
     Ok(())
 }
@@ -174,6 +202,7 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
     writeln!(out)?;
     latencies(phase, colour, out);
     errors(out, phase)?;
+    super::accounting::write(out, phase, colour)?;
     client(out, phase)
 }
 
@@ -299,7 +328,12 @@ fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
     }
 }
 
-fn latency_row(title: String, what: &str, latency: &Latency, rough: &mut bool) -> Vec<Text> {
+pub(super) fn latency_row(
+    title: String,
+    what: &str,
+    latency: &Latency,
+    rough: &mut bool,
+) -> Vec<Text> {
     let mut row: Vec<Text> = vec![
         title.into(),
         what.into(),

@@ -65,6 +65,13 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
             ("open sessions", &series.sessions, true),
         ],
     ));
+    if phase.backlog.is_some() {
+        charts.push(chart(
+            "Backlog",
+            Axis::linear("age of the oldest outstanding arrival", "s"),
+            &[("backlog", &series.backlog_s, false)],
+        ));
+    }
     let late: Vec<f64> = series.late_p99_ms.iter().map(|ms| ms * 1e6).collect();
     charts.push(chart(
         "Client lag, 99th percentile",
@@ -83,7 +90,10 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
     Section {
         title: "Load".to_owned(),
         intro: "What was asked of the store and what it did.".to_owned(),
-        tables: vec![client(phase), steadiness(phase)],
+        tables: std::iter::once(client(phase))
+            .chain(std::iter::once(steadiness(phase)))
+            .chain(super::accounting::backlog(phase))
+            .collect(),
         charts,
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `workload` the comparison with theory, `environment` the rest.
+//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates), `workload` the comparison with theory, `environment` the rest.
 
+mod accounting;
 mod environment;
 mod latency;
 mod load;
@@ -22,6 +23,7 @@ pub fn html(result: &RunResult) -> String {
 
 fn page(result: &RunResult) -> Page {
     let mut page = summary::head(result);
+    page.sections.extend(accounting::identity(result));
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
@@ -37,6 +39,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
         latency::section(phase),
         load::section(phase),
     ];
+    sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));
     }

@@ -5,7 +5,7 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::page::{Page, Section, Table, VerdictBox};
-use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+use crate::result::{ClassResult, Latency, PhaseResult, RunHeader, RunResult};
 use crate::units;
 
 /// Title, verdict and headline figures.
@@ -37,15 +37,24 @@ pub(super) fn head(result: &RunResult) -> Page {
     Page {
         title: format!("{name} on {}", run.target),
         subtitle: format!(
-            "Run {}, started {}, Bucketload {}. Scenario {}, seed {}, scale {}.{}{}",
+            "Run {}, started {}, Bucketload {}. {}Scenario {}, schedule {}, seed {}, payload {}, scale {}.{}{}",
             run.run_id,
             run.started,
             run.version,
+            compat(run),
             run.scenario_hash,
+            if run.schedule_hash.is_empty() {
+                "–"
+            } else {
+                &run.schedule_hash
+            },
             run.seed,
+            run.payload,
             units::number(run.scale),
             if run.scale_note.is_empty() { "" } else { " " },
-            run.scale_note,
+            [run.scale_note.as_str(), run.data_note.as_str()]
+                .join(" ")
+                .trim(),
         ),
         verdict: VerdictBox {
             word: verdict.word.name().to_owned(),
@@ -56,6 +65,17 @@ pub(super) fn head(result: &RunResult) -> Page {
         facts: facts(result),
         sections: Vec::new(),
     }
+}
+
+/// The label of a run that reproduces another benchmark's published procedure.
+fn compat(run: &RunHeader) -> String {
+    if run.compat.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Compat {}: reproduces a published procedure; not to be compared with other results. ",
+        run.compat
+    )
 }
 
 fn tone(word: Word) -> &'static str {
@@ -106,6 +126,13 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
                     units::ns(p99.value_ns as f64),
                 );
             }
+        }
+        if let Some(backlog) = phase.backlog.filter(|b| b.period_s.is_some()) {
+            fact("largest backlog", units::ns(backlog.max_s * 1e9));
+        }
+        if let Some(streams) = &phase.streams {
+            let rate = format!("{}/s", units::bytes(streams.net_bytes_per_s));
+            fact("net throughput of the streams", rate);
         }
         let failed: u64 = phase.totals.failed;
         fact("failed operations", units::count(failed));

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The percentiles that are reported.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
+/// Percentiles below the median; beside the others for tests that report both tails.
+pub const LOW_QUANTILES: [f64; 4] = [0.001, 0.01, 0.05, 0.1];
+
 /// Most points of a distribution function.
 const CDF_POINTS: usize = 4000;
 
@@ -31,12 +34,18 @@ pub struct Latency {
     pub n: u64,
     /// Exact mean, nanoseconds.
     pub mean_ns: f64,
+    /// Standard deviation, nanoseconds, right to 0.1 %; 0 with fewer than two values.
+    #[serde(default)]
+    pub sd_ns: f64,
     /// Exact smallest value, nanoseconds.
     pub min_ns: u64,
     /// Exact largest value, nanoseconds.
     pub max_ns: u64,
     /// p50, p90, p95, p99 and p99.9; empty without values.
     pub percentiles: Vec<Percentile>,
+    /// p0.1, p1, p5 and p10; empty without values.
+    #[serde(default)]
+    pub low: Vec<Percentile>,
 }
 
 impl Latency {
@@ -50,26 +59,49 @@ impl Latency {
             q,
             value_ns: histogram.quantile_ns(q),
             ci_ns: ci_ranks(n, q).map(|(lo, hi)| (at_rank(lo), at_rank(hi))),
-            print: print_rule(n, q),
+            // As many values must lie on the rarer side.
+            print: print_rule(n, q.max(1.0 - q)),
+        };
+        let all = |quantiles: &[f64]| -> Vec<Percentile> {
+            if n == 0 {
+                return Vec::new();
+            }
+            quantiles.iter().copied().map(percentile).collect()
         };
         Self {
             n,
             mean_ns: histogram.mean_ns(),
+            sd_ns: sd_ns(histogram),
             min_ns: histogram.min_ns(),
             max_ns: histogram.max_ns(),
-            percentiles: if n == 0 {
-                Vec::new()
-            } else {
-                QUANTILES.into_iter().map(percentile).collect()
-            },
+            percentiles: all(&QUANTILES),
+            low: all(&LOW_QUANTILES),
         }
     }
 
-    /// The percentile `q`, which must be one of [`QUANTILES`]; `None` without values.
+    /// The percentile `q`, which must be one of [`QUANTILES`] or [`LOW_QUANTILES`]; `None` without
+    /// values.
     #[must_use]
     pub fn percentile(&self, q: f64) -> Option<&Percentile> {
-        self.percentiles.iter().find(|p| p.q == q)
+        self.percentiles.iter().chain(&self.low).find(|p| p.q == q)
     }
+}
+
+/// Standard deviation with divisor n - 1, from the middles of the buckets about the exact mean.
+fn sd_ns(histogram: &Histogram) -> f64 {
+    if histogram.count() < 2 {
+        return 0.0;
+    }
+    let mean = histogram.mean_ns();
+    let squares: f64 = histogram
+        .buckets()
+        .map(|(index, count)| {
+            let middle = Histogram::lowest_of(index).midpoint(Histogram::highest_of(index));
+            let value = middle.clamp(histogram.min_ns(), histogram.max_ns()) as f64;
+            (value - mean) * (value - mean) * count as f64
+        })
+        .sum();
+    (squares / (histogram.count() - 1) as f64).sqrt()
 }
 
 /// A distribution function: `fraction[i]` of the values are at most `value_ns[i]`.
@@ -123,6 +155,10 @@ mod tests {
         assert_eq!((l.n, l.min_ns, l.max_ns, l.mean_ns), (1000, 1, 1000, 500.5));
         let p = |q| *l.percentile(q).unwrap();
         assert_eq!(p(0.5).value_ns, 500);
+        // Uniform on 1..=1000: sd √((n² - 1)/12 · n/(n - 1)).
+        assert!((l.sd_ns - 288.819_4).abs() < 1e-3, "{}", l.sd_ns);
+        assert_eq!((p(0.1).value_ns, p(0.01).print), (100, Print::Plain));
+        assert_eq!(p(0.001).print, Print::Omit);
         assert_eq!(p(0.99).ci_ns, Some((983, 997)));
         assert_eq!(
             (p(0.5).print, p(0.99).print, p(0.999).print),

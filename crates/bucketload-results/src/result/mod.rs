@@ -5,9 +5,10 @@
 //! unit (`_ns`, `_s`, `_bytes`, `_per_s`); shares and ratios have none. Instants are nanoseconds
 //! since the run's epoch unless they are called `unix`.
 //!
-//! [`phase`] holds the figures of one phase, [`latency`] those of one duration, [`series`] what
+//! [`phase`] holds the figures of one phase, [`accounting`] what only some phases state, [`latency`] those of one duration, [`series`] what
 //! changes over time and [`realised`] how the workload's laws came out.
 
+pub mod accounting;
 pub mod latency;
 pub mod oracle;
 pub mod phase;
@@ -26,6 +27,7 @@ use crate::rundir::{ClientFacts, Damage, Status};
 
 pub use oracle::OracleResult;
 
+pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use latency::{Cdf, Latency, Percentile};
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
@@ -87,14 +89,27 @@ pub struct RunHeader {
     pub workload: String,
     /// Its profile; empty when it has none.
     pub profile: String,
+    /// Name of another benchmark whose published procedure was reproduced; empty for none. Such
+    /// results stand in no table with others.
+    #[serde(default)]
+    pub compat: String,
     /// Identity of what is measured.
     pub scenario_hash: String,
+    /// Fingerprint of the first operations offered; empty when it was not recorded.
+    #[serde(default)]
+    pub schedule_hash: String,
+    /// Popularity of every operation that has one, in theory and as realised.
+    #[serde(default)]
+    pub popularity: Vec<PopularityId>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Factor applied to object counts.
     pub scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
+    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    #[serde(default)]
+    pub data_note: String,
     /// Content of objects, in words.
     pub payload: String,
     /// Whether every byte read was compared with what was written.

@@ -9,7 +9,10 @@ use bucketload_core::stats::steady::Assessment;
 use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-use super::{Cdf, HeatMap, Latency, LatencyOverTime, Realised, Series, ThroughputDistribution};
+use super::{
+    Backlog, Bandwidth, Cdf, Gate, HeatMap, Latency, LatencyOverTime, Realised, Series, SizeClass,
+    Streams, ThroughputDistribution,
+};
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,18 @@ pub struct PhaseResult {
     pub steadiness: Vec<SteadySeries>,
     /// What the client used, over the window.
     pub client: ClientUse,
+    /// How far the store lagged behind the arrivals; `None` for closed loops.
+    #[serde(default)]
+    pub backlog: Option<Backlog>,
+    /// Throughput as the streams saw it, where the workload asks for it.
+    #[serde(default)]
+    pub streams: Option<Streams>,
+    /// Latencies by size, where the workload asks for them.
+    #[serde(default)]
+    pub size_classes: Vec<SizeClass>,
+    /// Conditions that the phase had to meet.
+    #[serde(default)]
+    pub gates: Vec<Gate>,
     /// Whether to believe the phase; `None` for phases that do not measure.
     pub verdict: Option<Verdict>,
     /// The workload's laws as realised; empty for phases that do not measure.
@@ -176,6 +191,9 @@ pub struct ClassResult {
     pub ttfb: Latency,
     /// Response times of operations that failed.
     pub failed_response: Latency,
+    /// Bandwidth per object, where all have one size.
+    #[serde(default)]
+    pub bandwidth: Option<Bandwidth>,
     /// Distribution function of the response time.
     pub response_cdf: Cdf,
     /// Distribution function of the service time.

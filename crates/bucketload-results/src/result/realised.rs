@@ -66,6 +66,9 @@ pub struct SizeQuantile {
 /// Popularity against its law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RealisedPopularity {
+    /// The law, as in a workload file.
+    #[serde(default)]
+    pub law: String,
     /// Operations counted.
     pub n: u64,
     /// Objects of the key set.

@@ -24,6 +24,10 @@ pub struct Series {
     pub bytes_per_s: Vec<f64>,
     /// Operations due but not ended, mean of the readings.
     pub in_flight: Vec<f64>,
+    /// Age of the oldest operation due but not ended, seconds (largest reading of the point's
+    /// intervals).
+    #[serde(default)]
+    pub backlog_s: Vec<f64>,
     /// Open sessions, mean of the readings.
     pub sessions: Vec<f64>,
     /// Busy share of all cores of the machine; 0 where not measured.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
-use bucketload_core::tally::{Cell, Gauges, Interval, Tally};
+use bucketload_core::tally::{Cell, Gauges, Interval, SizeCell, Tally};
 use serde::{Deserialize, Serialize};
 
 /// Exact figures of a histogram, whose buckets stand in the histogram log.
@@ -52,6 +52,8 @@ impl Metric {
         Self::Ttfb,
         Self::FailedResponse,
     ];
+    /// Metrics of a size cell.
+    pub(crate) const OF_SIZE: [Self; 2] = [Self::Response, Self::Service];
     /// Metrics of a whole tally.
     pub(crate) const OF_TALLY: [Self; 6] = [
         Self::Lag,
@@ -114,6 +116,26 @@ impl Metric {
         }
     }
 
+    /// The histogram of a metric of size cells.
+    ///
+    /// # Panics
+    /// For another metric.
+    pub(crate) fn of_size_mut(self, cell: &mut SizeCell) -> &mut Histogram {
+        match self {
+            Self::Response => &mut cell.response,
+            Self::Service => &mut cell.service,
+            other => unreachable!("{} is no metric of a size cell", other.name()),
+        }
+    }
+
+    pub(crate) fn of_size(self, cell: &SizeCell) -> &Histogram {
+        match self {
+            Self::Response => &cell.response,
+            Self::Service => &cell.service,
+            other => unreachable!("{} is no metric of a size cell", other.name()),
+        }
+    }
+
     pub(crate) fn of_cell(self, cell: &Cell) -> &Histogram {
         match self {
             Self::Response => &cell.response,
@@ -153,6 +175,27 @@ pub(crate) struct CellLine {
     pub(crate) exact: BTreeMap<Metric, Exact>,
 }
 
+/// Sums of squares of the counts at a hundredth and a tenth of the interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FineLine {
+    /// Length of the shorter bins, nanoseconds.
+    pub(crate) bin_ns: u64,
+    pub(crate) offered: [u64; 2],
+    pub(crate) completed: [u64; 2],
+}
+
+/// Counters of the successes of one size class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SizeLine {
+    pub(crate) work: u16,
+    pub(crate) class: OpClass,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) ok: u64,
+    pub(crate) bytes: u64,
+    pub(crate) exact: BTreeMap<Metric, Exact>,
+}
+
 /// One interval without its buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IntervalLine {
@@ -167,6 +210,10 @@ pub(crate) struct IntervalLine {
     pub(crate) capped: u64,
     pub(crate) cells: Vec<CellLine>,
     pub(crate) exact: BTreeMap<Metric, Exact>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fine: Option<FineLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sizes: Vec<SizeLine>,
     pub(crate) gauges: Gauges,
     /// Where the histograms stand in the phase's log: first byte and number of bytes.
     pub(crate) hist: (u64, u64),
@@ -189,6 +236,28 @@ impl IntervalLine {
             exact: Metric::OF_TALLY
                 .into_iter()
                 .filter_map(|m| Some((m, Exact::of(m.of_tally(tally))?)))
+                .collect(),
+            fine: (tally.fine.bin_ns() > 0).then(|| FineLine {
+                bin_ns: tally.fine.bin_ns(),
+                offered: tally.fine.offered_squares(),
+                completed: tally.fine.completed_squares(),
+            }),
+            sizes: tally
+                .sizes
+                .iter()
+                .filter(|cell| cell.ok > 0)
+                .map(|cell| SizeLine {
+                    work: cell.work,
+                    class: cell.class,
+                    from: cell.from,
+                    to: cell.to,
+                    ok: cell.ok,
+                    bytes: cell.bytes,
+                    exact: Metric::OF_SIZE
+                        .into_iter()
+                        .filter_map(|m| Some((m, Exact::of(m.of_size(cell))?)))
+                        .collect(),
+                })
                 .collect(),
             gauges: interval.gauges,
             hist,
@@ -241,6 +310,11 @@ impl IntervalLine {
             for (kind, n) in &line.failed {
                 cell.failed[*kind as usize] = *n;
             }
+        }
+        for line in &self.sizes {
+            let cell = tally.size_cell_mut(line.work, line.class, line.from, line.to);
+            cell.ok = line.ok;
+            cell.bytes = line.bytes;
         }
     }
 }

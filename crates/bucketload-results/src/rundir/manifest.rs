@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bucketload_core::driver::DriverFacts;
+use bucketload_core::generate::fingerprint::schedule_hash;
 use bucketload_core::plan::Plan;
 use bucketload_core::verdict::{Verdict, Word};
 use serde::{Deserialize, Serialize};
@@ -78,10 +79,17 @@ pub struct Manifest {
     pub ended_unix_ns: u64,
     /// Identity of what is measured ([`Plan::scenario_hash`]).
     pub scenario_hash: String,
+    /// Fingerprint of the first operations offered ([`schedule_hash`]); empty in directories of
+    /// versions that did not record it.
+    #[serde(default)]
+    pub schedule_hash: String,
     /// Seed of every random stream.
     pub seed: u64,
     /// Why the data set has its size, for readers; empty when it is as the workload states.
     pub scale_note: String,
+    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    #[serde(default)]
+    pub data_note: String,
     /// The target, as URL or path.
     pub target: String,
     /// How the driver talks to it.
@@ -112,8 +120,11 @@ impl Manifest {
             started_unix_ns: 0,
             ended_unix_ns: 0,
             scenario_hash: plan.scenario_hash(),
+            // A plan that cannot be generated from is refused before it runs.
+            schedule_hash: schedule_hash(&plan).unwrap_or_default(),
             seed: plan.seed,
             scale_note: String::new(),
+            data_note: String::new(),
             target: String::new(),
             driver: DriverFacts::default(),
             client: ClientFacts {

@@ -206,9 +206,13 @@ impl IntervalReader {
             if !wanted(metric) {
                 continue;
             }
+            let tally = &mut interval.tally;
             let histogram = match target {
-                Some((work, class)) => metric.of_cell_mut(interval.tally.cell_mut(work, class)),
-                None => metric.of_tally_mut(&mut interval.tally),
+                Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
+                Owner::Size(work, class, from, to) => {
+                    metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
+                }
+                Owner::Tally => metric.of_tally_mut(tally),
             };
             // Whether this succeeded shows below, where counts are compared.
             let _ = self.decoder.add(encoded, histogram);
@@ -219,6 +223,12 @@ impl IntervalReader {
             let target = tally.cell_mut(cell.work, cell.class);
             for (&metric, exact) in cell.exact.iter().filter(|(m, _)| wanted(**m)) {
                 self.damage.histograms += complete(metric.of_cell_mut(target), exact);
+            }
+        }
+        for size in &line.sizes {
+            let target = tally.size_cell_mut(size.work, size.class, size.from, size.to);
+            for (&metric, exact) in size.exact.iter().filter(|(m, _)| wanted(**m)) {
+                self.damage.histograms += complete(metric.of_size_mut(target), exact);
             }
         }
         for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
@@ -269,8 +279,16 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
     0
 }
 
-/// A cell by work and class, or the whole tally.
-type Owner = Option<(u16, OpClass)>;
+/// What a histogram belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// A work and class.
+    Cell(u16, OpClass),
+    /// A work, class and range of sizes.
+    Size(u16, OpClass, u64, u64),
+    /// The whole tally.
+    Tally,
+}
 
 /// Metric, owner and encoded histogram of a log line.
 fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
@@ -278,12 +296,25 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let mut parts = tag.split('/');
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
     let metric = Metric::from_name(parts.next()?)?;
-    let cell = if work == "-" {
-        None
-    } else {
-        Some((work.parse().ok()?, OpClass::from_name(class)?))
+    let (owner, metrics): (_, &[Metric]) = match (work, class.split_once('@')) {
+        ("-", _) => (Owner::Tally, &Metric::OF_TALLY),
+        (work, None) => (
+            Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?),
+            &Metric::OF_CELL,
+        ),
+        (work, Some((class, range))) => {
+            let (from, to) = range.split_once('-')?;
+            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+            let class = OpClass::from_name(class)?;
+            (
+                Owner::Size(work.parse().ok()?, class, from, to),
+                &Metric::OF_SIZE,
+            )
+        }
     };
-    (cell.is_some() == Metric::OF_CELL.contains(&metric)).then_some((metric, cell, encoded))
+    metrics
+        .contains(&metric)
+        .then_some((metric, owner, encoded))
 }
 
 pub(crate) fn empty_interval() -> Interval {

@@ -159,6 +159,21 @@ impl RunDirSink {
                 );
             }
         }
+        for cell in interval.tally.sizes.iter().filter(|cell| cell.ok > 0) {
+            for metric in Metric::OF_SIZE {
+                // The class is followed by the range of sizes, which no other owner has.
+                let owner = format_args!(
+                    "{phase}/{}/{}@{}-{}/{}",
+                    cell.work,
+                    cell.class,
+                    cell.from,
+                    cell.to,
+                    metric.name()
+                );
+                let of = metric.of_size(cell);
+                self.encoder.line(&mut self.buffer, owner, start, end, of);
+            }
+        }
         for metric in Metric::OF_TALLY {
             self.encoder.line(
                 &mut self.buffer,

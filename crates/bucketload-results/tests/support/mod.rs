@@ -6,8 +6,8 @@ use bucketload_core::generate::rng::mix64;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, KeyLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
+    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
@@ -79,6 +79,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
     Plan {
         workload: "sample".to_owned(),
         profile: String::new(),
+        compat: String::new(),
         seed: 7,
         scale: 1.0,
         payload: PayloadKind::Random,
@@ -98,6 +99,8 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
             size: sizes.clone(),
             assign: SizeAssign::Random,
             overwritten: false,
+            naming: KeyNaming::Index,
+            existing: false,
         }],
         phases: vec![
             PhasePlan {
@@ -114,6 +117,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
                 },
                 steady_state: false,
                 stop: None,
+                accounting: Accounting::default(),
             },
             PhasePlan {
                 name: "main".to_owned(),
@@ -141,6 +145,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
                 },
                 steady_state: true,
                 stop: None,
+                accounting: Accounting::default(),
             },
         ],
     }

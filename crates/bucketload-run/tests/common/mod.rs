@@ -16,8 +16,8 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, KeyLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
+    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::{ConnectTimes, Probe};
 use bucketload_core::sink::{Event, RunSink};
@@ -444,6 +444,8 @@ pub fn keyset(name: &str, count: u64) -> KeysetPlan {
         size: const_size(4096),
         assign: SizeAssign::Random,
         overwritten: false,
+        naming: KeyNaming::Index,
+        existing: false,
     }
 }
 
@@ -491,6 +493,7 @@ pub fn phase(kind: PhaseKind, works: Vec<WorkPlan>, limits: Limits) -> PhasePlan
         limits,
         steady_state: false,
         stop: None,
+        accounting: Accounting::default(),
     }
 }
 
@@ -526,6 +529,7 @@ pub fn plan(phases: Vec<PhasePlan>) -> Plan {
     Plan {
         workload: "test".into(),
         profile: String::new(),
+        compat: String::new(),
         seed: 42,
         scale: 1.0,
         payload: PayloadKind::Zeros,

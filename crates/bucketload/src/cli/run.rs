@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetArgs;
-use super::values::{CoreList, listen_address};
+use super::values::{CoreList, duration, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
@@ -37,10 +38,26 @@ pub(crate) struct RunArgs {
     pub(crate) workload_args: WorkloadArgs,
 
     #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Objects of an earlier run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct DataArgs {
+    /// Run directory of an earlier run with --keep whose objects are read (workload cold-read)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) objects_of: Option<PathBuf>,
+
+    /// Least age of these objects; 72h unless given
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "objects_of")]
+    pub(crate) min_age: Option<Duration>,
 }
 
 /// How the load is made, and what the run may do to the target.

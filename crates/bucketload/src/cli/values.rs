@@ -1,12 +1,19 @@
 //! Values of flags that are not part of a workload.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use bucketload_core::spec::units;
 
 /// Reads a size such as `512MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
+}
+
+/// Reads a duration such as `72h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let ns = units::parse_duration(text).map_err(|invalid| invalid.to_string())?;
+    Ok(Duration::from_nanos(ns))
 }
 
 /// Reads an address to listen on: `HOST:PORT`, or `PORT` or `:PORT` on loopback. The host is an IP

@@ -14,21 +14,23 @@ use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, target_of, with_driver};
 use crate::exit::{Exit, Failure};
-use crate::job::{Ceiling, Job};
+use crate::job::{Ceiling, Job, unix_ns};
 use crate::live::Live;
+use crate::olddata::{self, OldData};
 use crate::signals;
 use crate::target::Target;
 use crate::{setup, setup::calibrated_phase};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
-    let (resolved, file, target) =
+    let (mut resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let old = olddata::apply(&mut resolved, &args.data, &target, unix_ns())?;
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
     }
     let connection = Connection::open(target, &args.target, &args.load)?;
-    let job = job(args, global, resolved, &file, &connection)?;
+    let job = job(args, global, resolved, &file, &connection, old)?;
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =
@@ -89,6 +91,7 @@ fn job(
     resolved: Resolved,
     file: &WorkloadFile,
     connection: &Connection,
+    old: Option<OldData>,
 ) -> Result<Job, Failure> {
     let started = time::OffsetDateTime::now_utc();
     let mut out = args.output.run_directory(&resolved.plan.workload, started);
@@ -97,8 +100,12 @@ fn job(
     }
     setup::refuse_used(&out, "--out")?;
     let run_id = setup::new_run_id(started)?;
-    let options = setup::options(&args.load, &run_id, connection);
-    let manifest = setup::manifest(&run_id, &resolved, file, connection, &options)?;
+    let mut options = setup::options(&args.load, &run_id, connection);
+    let mut manifest = setup::manifest(&run_id, &resolved, file, connection, &options)?;
+    if let Some(old) = old {
+        options.data = Some(old.data);
+        manifest.data_note = old.note;
+    }
     let ceiling = match calibrated_phase(&resolved.plan) {
         Some(phase) if !args.load.no_calibration => Ceiling::Measure(phase),
         _ => Ceiling::Skip,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  client 0   ▐k            ▐k'           ▐k''        phase of client c: U(0, period)
-//!  client 1       ▐k            ▐k'           ▐k''    k ~ U{min..max}, all at the tick or spread
+//!  client 1       ▐k            ▐k'           ▐k''    k ~ U{min..max}, all at the tick, spread
+//!                                                    over a time or at a pace
 //!            ─┼─────────────┼─────────────┼────────▶
 //!             0           period
 //! ```
@@ -71,6 +72,8 @@ pub(super) struct Batches {
     min: u32,
     max: u32,
     spread_ns: u64,
+    /// Time between the operations of a batch; 0 unless they are paced.
+    gap_ns: u64,
     /// Phases of the clients, ascending.
     phases_ns: Box<[u64]>,
     /// Batches begun.
@@ -79,14 +82,15 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// The batches of `clients` clients: `min` to `max` operations each, spread over `spread_ns`.
+    /// The batches of `clients` clients: `min` to `max` operations each, spread over `spread_ns` or
+    /// `gap_ns` apart (one of which must be 0).
     pub(super) fn new(
         seed: u64,
         (phase, work): (u16, u16),
         clients: u32,
         period_ns: u64,
         (min, max): (u32, u32),
-        spread_ns: u64,
+        (spread_ns, gap_ns): (u64, u64),
     ) -> Self {
         let stream = |purpose| Stream::new(purpose, phase, work);
         let mut phases_ns: Box<[u64]> = (0..u64::from(clients))
@@ -101,6 +105,7 @@ impl Batches {
             min,
             max,
             spread_ns,
+            gap_ns,
             phases_ns,
             begun: 0,
             active: BinaryHeap::new(),
@@ -154,6 +159,7 @@ impl Batches {
         batch.left -= 1;
         if batch.left > 0 {
             batch.place(self.spread_ns);
+            batch.due_ns = batch.due_ns.saturating_add(self.gap_ns);
         } else {
             PeekMut::pop(first);
         }

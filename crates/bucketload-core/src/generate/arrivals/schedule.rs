@@ -79,13 +79,14 @@ impl Schedule {
                 min,
                 max,
                 spread_ns,
+                gap_ns,
             } => Process::Batches(Box::new(Batches::new(
                 self.seed,
                 (self.phase, self.work),
                 *clients,
                 *period_ns,
                 (*min, *max),
-                *spread_ns,
+                (*spread_ns, *gap_ns),
             ))),
             law => Process::Modulated(Modulated::new(
                 Intensity::new(law, self.words(Purpose::Rate)),
@@ -201,6 +202,7 @@ fn check(law: &ArrivalLaw) -> Result<(), LawError> {
             min,
             max,
             spread_ns,
+            gap_ns,
         } => {
             at_least_1("clients", u64::from(*clients))?;
             at_least_1("period_ns", *period_ns)?;
@@ -212,6 +214,17 @@ fn check(law: &ArrivalLaw) -> Result<(), LawError> {
             if spread_ns > period_ns {
                 let reason = format!("is {spread_ns}, must be at most period_ns = {period_ns}");
                 return Err(LawError::new("spread_ns", reason));
+            }
+            if *spread_ns > 0 && *gap_ns > 0 {
+                let reason = "is given together with spread_ns; a batch is either spread or paced";
+                return Err(LawError::new("gap_ns", reason));
+            }
+            if u64::from(max - 1).saturating_mul(*gap_ns) > *period_ns {
+                let reason = format!(
+                    "is {gap_ns}: a batch of {max} operations would last longer than period_ns = \
+                     {period_ns}"
+                );
+                return Err(LawError::new("gap_ns", reason));
             }
             Ok(())
         }

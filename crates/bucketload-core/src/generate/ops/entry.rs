@@ -169,7 +169,7 @@ impl Entry {
                     },
                 }
             }
-            KeyLaw::Latest { theta } => {
+            KeyLaw::Latest { theta, lag } => {
                 let writers = mix.iter().map(|other| {
                     other.keyset == entry.keyset
                         && other.class.writes_body()
@@ -178,7 +178,7 @@ impl Entry {
                 let writers: Box<[bool]> = writers.collect();
                 let weights = mix.iter().zip(&writers).filter(|(_, writes)| **writes);
                 let share = weights.map(|(other, _)| other.weight).sum::<f64>() / total;
-                let latest = Latest::new(theta, count, base, writers, share);
+                let latest = Latest::new((theta, lag), count, base, writers, share);
                 Keys::Latest(Box::new(latest.map_err(|e| empty(e, entry))?))
             }
             _ => {

@@ -14,6 +14,8 @@
 //! p is the share of writes, and drawn again when that operation wrote nothing; initial objects are
 //! thinned by the same p, so all keep their relative weight. The age of a far object is thereby right
 //! up to the random fluctuation of the number of writes, about 1/√age relative.
+//!
+//! With a lag, ages begin at it: the newest objects, which may still be under way, are left out.
 
 use crate::generate::LawError;
 use crate::generate::popularity::{Popularity, Shares};
@@ -37,11 +39,13 @@ pub(super) struct Latest {
     share: f64,
     /// Ages below this are counted.
     near: u64,
+    /// The newest objects that are left out.
+    lag: u64,
 }
 
 impl Latest {
     pub(super) fn new(
-        theta: f64,
+        (theta, lag): (f64, u64),
         count: u64,
         base: u64,
         writers: Box<[bool]>,
@@ -55,12 +59,13 @@ impl Latest {
             return Err(LawError::new("theta", reason));
         }
         Ok(Self {
-            popularity: Popularity::new(&KeyLaw::Latest { theta }, count)?,
+            popularity: Popularity::new(&KeyLaw::Latest { theta, lag }, count)?,
             count,
             base,
             writers,
             share,
             near: ((320.0 * share) as u64).clamp(4, 32),
+            lag,
         })
     }
 
@@ -90,8 +95,12 @@ impl Latest {
             return self.initial(law.sample(&mut draws));
         }
         let written = self.share * seq as f64;
-        let n = self.count + written as u64;
-        let mut age = law.sample_below(&mut draws, n);
+        let n = (self.count + written as u64).saturating_sub(self.lag);
+        if n == 0 {
+            // Everything written so far is too new: the initial objects are not.
+            return self.initial(law.sample(&mut draws));
+        }
+        let mut age = law.sample_below(&mut draws, n) + self.lag;
         if age < self.near {
             return self.count_back(seq, age, wrote);
         }
@@ -106,9 +115,9 @@ impl Latest {
             } else if draws.next_unit() < self.share {
                 return self.initial((exact_age - written).max(0.0) as u64);
             }
-            age = law.sample_below(&mut draws, n);
+            age = law.sample_below(&mut draws, n) + self.lag;
             while age < self.near {
-                age = law.sample_below(&mut draws, n);
+                age = law.sample_below(&mut draws, n) + self.lag;
             }
         }
     }

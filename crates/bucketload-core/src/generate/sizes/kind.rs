@@ -1,5 +1,6 @@
 //! One size law of any kind, before its sizes are clamped.
 
+use super::chunked::Chunked;
 use super::continuous::Continuous;
 use super::emg::Emg;
 use super::mixture::{Histogram, Mixture};
@@ -21,6 +22,7 @@ pub(super) enum Kind {
     Ranked(Box<Ranked>),
     Mixture(Mixture),
     Histogram(Histogram),
+    Chunked(Box<Chunked>),
 }
 
 impl Kind {
@@ -44,6 +46,9 @@ impl Kind {
             }
             SizeKind::Mixture { ref parts } => Self::Mixture(Mixture::new(parts)?),
             SizeKind::Histogram { ref bins } => Self::Histogram(Histogram::new(bins)?),
+            SizeKind::Chunked { ref files, chunk } => {
+                Self::Chunked(Box::new(Chunked::new(files, chunk)?))
+            }
         })
     }
 
@@ -57,6 +62,7 @@ impl Kind {
             Self::Ranked(law) => law.sample(draws),
             Self::Mixture(law) => law.sample(draws),
             Self::Histogram(law) => law.sample(draws),
+            Self::Chunked(law) => law.sample(draws),
         }
     }
 
@@ -70,6 +76,7 @@ impl Kind {
             Self::Ranked(law) => law.quantile(u),
             Self::Mixture(law) => law.quantile(u),
             Self::Histogram(law) => law.quantile(u),
+            Self::Chunked(law) => law.quantile(u),
         }
     }
 
@@ -84,6 +91,7 @@ impl Kind {
             Self::Ranked(law) => law.cdf(x),
             Self::Mixture(law) => law.cdf(x),
             Self::Histogram(law) => law.cdf(x),
+            Self::Chunked(law) => law.cdf(x),
         }
     }
 
@@ -108,6 +116,7 @@ impl Kind {
             Self::Ranked(law) => law.clamped_mean(min, max),
             Self::Mixture(law) => law.clamped_mean(min, max),
             Self::Histogram(law) => law.clamped_mean(min, max),
+            Self::Chunked(law) => law.clamped_mean(min, max),
         }
     }
 
@@ -124,6 +133,7 @@ impl Kind {
             Self::Ranked(law) => law.support(),
             Self::Mixture(law) => law.support(),
             Self::Histogram(law) => law.support(),
+            Self::Chunked(law) => law.support(),
         }
     }
 }
@@ -136,7 +146,7 @@ fn round(x: f64) -> u64 {
 
 /// Mean of X clamped to `min..=max`: min plus the integral of P(X > x) from min to max, taken over
 /// ln x where the law spreads over decades. Exact to about 1e-6 relative.
-fn mean_of_survival(
+pub(super) fn mean_of_survival(
     survival: impl Fn(f64) -> f64,
     (low, high): (f64, f64),
     min: u64,

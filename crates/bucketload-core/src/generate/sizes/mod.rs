@@ -9,9 +9,11 @@
 //!   continuous.rs  uniform, loguniform, lognormal (truncated), bounded pareto  ┐
 //!   emg.rs         exponentially modified Gaussian, tabulated inverse          ├─ SizeSampler
 //!   ranked.rs      zipf, zipf-mandelbrot: units times rank (power.rs)          │
-//!   mixture.rs     mixture, histogram (alias.rs)                               ┘
+//!   mixture.rs     mixture, histogram (alias.rs)                               │
+//!   chunked.rs     chunks of the files of another law                          ┘
 //! ```
 
+mod chunked;
 mod continuous;
 pub mod emg;
 mod kind;
@@ -118,8 +120,20 @@ mod tests {
                 .prop_map(|(mu, sigma, cap)| SizeKind::TruncLognormal { mu, sigma, cap }),
             (1u64..20_000, 0.1f64..3.0, 1u64..5000, any::<bool>())
                 .prop_map(|(n, s, unit, align)| SizeKind::Zipf { n, s, unit, align }),
-            (1u64..20_000, 0.1f64..3.0, 0.5f64..3000.0, 1u64..5000)
-                .prop_map(|(n, s, v, unit)| SizeKind::ZipfMandelbrot { n, s, v, unit }),
+            (
+                1u64..20_000,
+                0.1f64..3.0,
+                0.5f64..3000.0,
+                1u64..5000,
+                0u64..3000
+            )
+                .prop_map(|(n, s, v, unit, offset)| SizeKind::ZipfMandelbrot {
+                    n,
+                    s,
+                    v,
+                    unit,
+                    offset
+                }),
             (1f64..1e4, 1.01f64..1e5, 0.1f64..3.0).prop_map(|(low, f, a)| {
                 SizeKind::BoundedPareto {
                     low,
@@ -129,6 +143,12 @@ mod tests {
             }),
             prop::collection::vec((0u64..1_000_000, 0.1f64..3.0), 1..9)
                 .prop_map(|bins| SizeKind::Histogram { bins }),
+            (1f64..14.0, 0.1f64..3.0, 1e3f64..1e6, 1u64..20_000).prop_map(
+                |(mu, sigma, cap, chunk)| SizeKind::Chunked {
+                    files: Box::new(SizeKind::TruncLognormal { mu, sigma, cap }),
+                    chunk: chunk.max(cap as u64 / 200),
+                }
+            ),
         ];
         prop_oneof![
             4 => plain.clone(),

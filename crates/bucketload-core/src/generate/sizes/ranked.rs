@@ -14,18 +14,25 @@ pub(super) struct Ranked {
     first: u64,
     /// Whether U{0..unit-1} is subtracted.
     spread: bool,
+    /// Added to every size.
+    offset: u64,
 }
 
 impl Ranked {
     pub(super) fn new(kind: &SizeKind) -> Result<Self, LawError> {
-        let (n, s, v, unit, first, spread) = match *kind {
-            SizeKind::Zipf { n, s, unit, align } => (n, s, 1.0, unit, 1, !align),
-            SizeKind::ZipfMandelbrot { n, s, v, unit } => {
-                (n.saturating_add(1), s, v, unit, 0, false)
-            }
+        let (n, s, v, unit, first, spread, offset) = match *kind {
+            SizeKind::Zipf { n, s, unit, align } => (n, s, 1.0, unit, 1, !align, 0),
+            SizeKind::ZipfMandelbrot {
+                n,
+                s,
+                v,
+                unit,
+                offset,
+            } => (n.saturating_add(1), s, v, unit, 0, false, offset),
             _ => return Err(LawError::new("kind", "is not a ranked law")),
         };
-        if unit == 0 || unit.checked_mul(n).is_none() {
+        let largest = unit.checked_mul(n).and_then(|x| x.checked_add(offset));
+        if unit == 0 || largest.is_none() {
             let reason = format!("is {unit}, must be at least 1 and n · unit below 2^64");
             return Err(LawError::new("unit", reason));
         }
@@ -34,12 +41,13 @@ impl Ranked {
             unit,
             first,
             spread,
+            offset,
         })
     }
 
     #[inline]
     pub(super) fn sample(&self, draws: &mut Draws) -> u64 {
-        let top = self.unit * (self.law.sample(draws) + self.first);
+        let top = self.unit * (self.law.sample(draws) + self.first) + self.offset;
         if self.spread {
             top - draws.below(self.unit)
         } else {
@@ -49,7 +57,7 @@ impl Ranked {
 
     pub(super) fn quantile(&self, u: f64) -> u64 {
         let k = self.law.quantile(u);
-        let top = self.unit * (k + self.first);
+        let top = self.unit * (k + self.first) + self.offset;
         if !self.spread {
             return top;
         }
@@ -61,6 +69,9 @@ impl Ranked {
     }
 
     pub(super) fn cdf(&self, x: u64) -> f64 {
+        let Some(x) = x.checked_sub(self.offset) else {
+            return 0.0;
+        };
         let units = x / self.unit;
         if !self.spread {
             // Values up to `units` are the first `units + 1 - first` ranks.
@@ -74,6 +85,15 @@ impl Ranked {
     /// Mean of the clamped size: ranks cut by a limit one by one, ranks beyond a limit at the limit,
     /// the ranks between by their sum.
     pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {
+        // The mean of what the offset is added to, clamped to what is left of the limits.
+        let below = min.saturating_sub(self.offset);
+        let Some(above) = max.checked_sub(self.offset) else {
+            return max as f64;
+        };
+        self.offset as f64 + self.clamped_mean_of_units(below, above)
+    }
+
+    fn clamped_mean_of_units(&self, min: u64, max: u64) -> f64 {
         let n = self.law.n();
         // All sizes of ranks below `low` are at most min, all of ranks from `high` on at least max.
         let low = (min / self.unit).saturating_sub(self.first).min(n);
@@ -124,6 +144,7 @@ impl Ranked {
         } else {
             low
         };
-        (low, self.unit * (self.law.n() - 1 + self.first))
+        let high = self.unit * (self.law.n() - 1 + self.first);
+        (low + self.offset, high + self.offset)
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
+use crate::generate::fingerprint::schedule_hash;
 use crate::generate::ops::OpGen;
 use crate::op::OpClass;
 use crate::plan::{Limits, ModelPlan, PhaseKind, Plan, WorkPlan};
@@ -23,6 +24,10 @@ pub struct DryRun {
     pub scale: f64,
     /// Identity of what is measured ([`Plan::scenario_hash`]).
     pub scenario_hash: String,
+    /// Name of another benchmark whose published procedure is reproduced; empty for none.
+    pub compat: String,
+    /// Fingerprint of the first operations ([`schedule_hash`]).
+    pub schedule_hash: String,
     /// Phases that perform operations, in order.
     pub phases: Vec<PhaseOutlook>,
     /// Objects written before the measurement.
@@ -95,6 +100,8 @@ impl DryRun {
             seed: plan.seed,
             scale: plan.scale,
             scenario_hash: plan.scenario_hash(),
+            compat: plan.compat.clone(),
+            schedule_hash: schedule_hash(plan)?,
             phases: Vec::new(),
             prepared_objects: 0,
             prepared_bytes: 0.0,

@@ -64,7 +64,15 @@ impl fmt::Display for DryRun {
         if !self.profile.is_empty() {
             write!(f, " (profile {})", self.profile)?;
         }
+        if !self.compat.is_empty() {
+            writeln!(
+                f,
+                "\ncompat     {}, not to be compared with other results",
+                self.compat
+            )?;
+        }
         writeln!(f, "\nscenario   {}", self.scenario_hash)?;
+        writeln!(f, "schedule   {}", self.schedule_hash)?;
         writeln!(f, "seed       {}, scale {}", self.seed, self.scale)?;
         writeln!(
             f,

@@ -118,6 +118,12 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
                 Default(Given::U(0)),
                 "the time over which a batch is spread, 0s for all at once",
             ),
+            param(
+                "gap",
+                Time,
+                Default(Given::U(0)),
+                "the time between the operations of a batch, 0s for all at once",
+            ),
         ],
         doc: "Each client offers a batch of uniformly many operations every period",
         build: periodic_batch,
@@ -162,12 +168,22 @@ fn periodic_batch(v: &[Given]) -> Built<ArrivalLaw> {
             "a batch cannot be spread over more than its period".into(),
         ));
     }
+    if v[4].u() > 0 && v[5].u() > 0 {
+        return Err((5, "a batch is either spread or paced, not both".into()));
+    }
+    if u64::from(max.saturating_sub(1)).saturating_mul(v[5].u()) > v[0].u() {
+        return Err((
+            5,
+            "the largest batch would last longer than a period".into(),
+        ));
+    }
     Ok(ArrivalLaw::PeriodicBatch {
         clients,
         period_ns: v[0].u(),
         min,
         max,
         spread_ns: v[4].u(),
+        gap_ns: v[5].u(),
     })
 }
 
@@ -302,12 +318,19 @@ impl fmt::Display for ArrivalSpec {
                 min,
                 max,
                 spread_ns,
-            } => write!(
-                f,
-                "periodic-batch({}, {min}, {max}, clients={clients}, spread={})",
-                format_duration(*period_ns),
-                format_duration(*spread_ns)
-            ),
+                gap_ns,
+            } => {
+                write!(
+                    f,
+                    "periodic-batch({}, {min}, {max}, clients={clients}, spread={}",
+                    format_duration(*period_ns),
+                    format_duration(*spread_ns)
+                )?;
+                if *gap_ns > 0 {
+                    write!(f, ", gap={}", format_duration(*gap_ns))?;
+                }
+                f.write_str(")")
+            }
             ArrivalLaw::Ramp { from, to, over_ns } => write!(
                 f,
                 "ramp({}, {}, {})",

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use super::table::Kind::{Flag, Number, Positive, Share};
+use super::table::Kind::{Count, Flag, Number, Positive, Share};
 use super::table::Need::{Default, Required};
 use super::table::{Given, LawDef, Param, build, family_schema, param, read_call};
 use crate::plan::KeyLaw;
@@ -77,14 +77,22 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     },
     LawDef {
         name: "latest",
-        params: &[param(
-            "theta",
-            Positive,
-            Default(Given::F(0.99)),
-            "the exponent",
-        )],
+        params: &[
+            param("theta", Positive, Default(Given::F(0.99)), "the exponent"),
+            param(
+                "lag",
+                Count,
+                Default(Given::U(0)),
+                "how many of the newest objects are left out, since they may still be under way",
+            ),
+        ],
         doc: "The newest objects are the most popular: zipf over age",
-        build: |v| Ok(KeyLaw::Latest { theta: v[0].f() }),
+        build: |v| {
+            Ok(KeyLaw::Latest {
+                theta: v[0].f(),
+                lag: v[1].u(),
+            })
+        },
     },
     LawDef {
         name: "hotspot",
@@ -165,7 +173,8 @@ impl fmt::Display for KeySpec {
             KeyLaw::Sequential => return f.write_str("sequential"),
             KeyLaw::Fresh => return f.write_str("fresh"),
             KeyLaw::Uniform => return f.write_str("uniform"),
-            KeyLaw::Latest { theta } => return write!(f, "latest({theta})"),
+            KeyLaw::Latest { theta, lag: 0 } => return write!(f, "latest({theta})"),
+            KeyLaw::Latest { theta, lag } => return write!(f, "latest({theta}, lag={lag})"),
             KeyLaw::Zipf { theta, scramble } => {
                 write!(f, "zipf({theta}")?;
                 scramble

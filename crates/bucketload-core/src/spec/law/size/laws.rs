@@ -170,8 +170,14 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
                 Default(Given::U(1)),
                 "the bytes per rank",
             ),
+            param(
+                "offset",
+                WholeBytes,
+                Default(Given::U(0)),
+                "the bytes added to every size",
+            ),
         ],
-        doc: "unit * k, P(k) ~ (v + k)^-s, k = 0..n",
+        doc: "offset + unit * k, P(k) ~ (v + k)^-s, k = 0..n",
         build: |v| {
             check_units(v[0].u(), v[3].u())?;
             Ok(SizeKind::ZipfMandelbrot {
@@ -179,6 +185,7 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
                 s: v[1].f(),
                 v: v[2].f(),
                 unit: v[3].u(),
+                offset: v[4].u(),
             })
         },
     },
@@ -225,7 +232,16 @@ pub(crate) fn natural_bounds(law: &SizeKind) -> (u64, u64) {
         SizeKind::Zipf { n, unit, align, .. } => {
             (if *align { *unit } else { 1 }, n.saturating_mul(*unit))
         }
-        SizeKind::ZipfMandelbrot { n, unit, .. } => (1, n.saturating_mul(*unit).max(1)),
+        SizeKind::ZipfMandelbrot {
+            n, unit, offset, ..
+        } => (
+            (*offset).max(1),
+            n.saturating_mul(*unit).saturating_add(*offset).max(1),
+        ),
+        SizeKind::Chunked { files, chunk } => {
+            let (low, high) = natural_bounds(files);
+            (low.min(1), high.min(*chunk))
+        }
         SizeKind::BoundedPareto { low, high, .. } => (low.floor() as u64, high.ceil() as u64),
         SizeKind::Mixture { parts } => parts
             .iter()

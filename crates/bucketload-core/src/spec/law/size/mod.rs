@@ -31,6 +31,7 @@ pub struct SizeSpec(pub SizeLaw);
 const WHAT: &str = "a law of sizes";
 const MIXTURE: &str = "mixture";
 const HISTOGRAM: &str = "histogram";
+const CHUNKED: &str = "chunked";
 
 impl SizeSpec {
     /// The law with its own bounds.
@@ -107,7 +108,8 @@ fn kind(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
     match call.name.0.as_str() {
         MIXTURE => mixture(call, cx),
         HISTOGRAM => histogram(call, cx),
-        // `mixture` and `histogram` are no rows; mention them among the alternatives.
+        CHUNKED => chunked(call, cx),
+        // These are no rows; mention them among the alternatives.
         _ => build(LAWS, WHAT, call, cx),
     }
 }
@@ -147,6 +149,51 @@ fn histogram(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
         .map(|(weight, size)| (size, weight))
         .collect();
     Some(SizeKind::Histogram { bins })
+}
+
+/// `chunked(law, size)` or `{ law = "chunked", files = law, chunk = size }`.
+fn chunked(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
+    const USAGE: &str = "write chunked(uniform(1KiB, 64MiB), 4MiB): the law of the files, then the \
+                         size of a chunk";
+    let (mut files, mut chunk) = (None, None);
+    for (i, arg) in call.args.iter().enumerate() {
+        let name = match (&arg.name, i) {
+            (Some((name, _)), _) => name.as_str(),
+            (None, 0) => "files",
+            (None, _) => "chunk",
+        };
+        let slot_is_free = match name {
+            "files" => files.is_none(),
+            "chunk" => chunk.is_none(),
+            _ => false,
+        };
+        if !slot_is_free || arg.weight.is_some() {
+            let message = format!("unexpected argument of `{CHUNKED}`");
+            cx.error(&arg.value.origin, message, USAGE);
+            return None;
+        }
+        if name == "files" {
+            files = Some(cx.inside("files", |cx| part(&arg.value, cx))?);
+        } else {
+            chunk = Some(cx.inside("chunk", |cx| ByteSize::decode(&arg.value, cx))?);
+        }
+    }
+    let (Some(files), Some(ByteSize(chunk))) = (files, chunk) else {
+        cx.error(
+            &call.name.1,
+            format!("an argument of `{CHUNKED}` is missing"),
+            USAGE,
+        );
+        return None;
+    };
+    if chunk == 0 {
+        cx.error(&call.name.1, "a chunk has at least 1 byte", USAGE);
+        return None;
+    }
+    Some(SizeKind::Chunked {
+        files: Box::new(files),
+        chunk,
+    })
 }
 
 /// Reads weighted items: `weight: item` arguments, or tables with a field `weight` in the array
@@ -259,6 +306,19 @@ impl JsonSchema for SizeSpec {
                     "min": bound, "max": bound
                 },
                 "required": ["law", "bins"],
+                "additionalProperties": false
+            }),
+            json!({
+                "type": "object",
+                "description": "Chunks that the files of a law are cut into. Compact form: \
+                                chunked(uniform(1KiB, 64MiB), 4MiB)",
+                "properties": {
+                    "law": { "const": CHUNKED },
+                    "files": { "type": ["object", "string", "integer"] },
+                    "chunk": { "type": ["integer", "string"] },
+                    "min": bound, "max": bound
+                },
+                "required": ["law", "files", "chunk"],
                 "additionalProperties": false
             }),
         ];

@@ -43,8 +43,22 @@ fn write_law(law: &SizeKind, more: &str, f: &mut fmt::Formatter<'_>) -> fmt::Res
                 f.write_str(", align=false")?;
             }
         }
-        SizeKind::ZipfMandelbrot { n, s, v, unit } => {
+        SizeKind::ZipfMandelbrot {
+            n,
+            s,
+            v,
+            unit,
+            offset,
+        } => {
             write!(f, "zipf-mandelbrot({n}, {s}, {v}, {}", format_size(*unit))?;
+            if *offset > 0 {
+                write!(f, ", offset={}", format_size(*offset))?;
+            }
+        }
+        SizeKind::Chunked { files, chunk } => {
+            f.write_str("chunked(")?;
+            write_law(files, "", f)?;
+            write!(f, ", {}", format_size(*chunk))?;
         }
         SizeKind::BoundedPareto { low, high, a } => {
             write!(f, "bounded-pareto({}, {}, {a}", size(*low), size(*high))?;

@@ -1,0 +1,212 @@
+//! Importers: one per format, each turning a line or a JSON object into records.
+//!
+//! ```text
+//! bytes ─ Frames ─▶ line or object ─ Importer::read ─▶ Parsed records, or a Reason why not
+//! ```
+//!
+//! An importer keeps no state that grows with the input. [`detect`] tries them on the first lines.
+
+mod cloudtrail;
+mod columns;
+mod detect;
+mod ibm_cos;
+mod minio_audit;
+mod minio_ops;
+mod minio_trace;
+mod rgw;
+mod s3_access;
+mod s3_access_json;
+mod s3_ops;
+mod swift;
+mod twitter;
+
+pub use columns::{Column, Layout, TimeForm};
+pub use detect::detect;
+pub use swift::SWIFT_TEMPLATE;
+
+use crate::error::TraceError;
+use crate::parsed::{Parsed, Reason};
+use columns::{Columns, Header};
+
+/// Nanoseconds of a millisecond.
+const MS: i64 = 1_000_000;
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// Receives the records of a line.
+pub type Emit<'e> = dyn FnMut(&Parsed) + 'e;
+
+/// How a stream of bytes is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// At line ends.
+    Lines,
+    /// Into JSON objects, one per line or not, bare, in an array, or in the array `Records` or
+    /// `log_entries` of an object.
+    Json,
+}
+
+/// Reads one format.
+pub trait Importer: Send {
+    /// Reads a frame and emits its records: none for a header, several for a multi-object delete.
+    ///
+    /// # Errors
+    /// Why the frame yields nothing.
+    fn read(&mut self, frame: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason>;
+
+    /// A new file begins: headers may come again.
+    fn start_file(&mut self) {}
+
+    /// How the input is cut.
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+}
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Bucketload's CSV with a header.
+    Native,
+    /// Bucketload's operation log as CSV.
+    OpLog,
+    /// IBM Cloud Object Storage.
+    IbmCos,
+    /// S3 server access log.
+    S3Access,
+    /// S3 server access log as JSON.
+    S3AccessJson,
+    /// AWS CloudTrail.
+    CloudTrail,
+    /// MinIO audit log.
+    MinioAudit,
+    /// MinIO live trace.
+    MinioTrace,
+    /// Ceph RGW ops log.
+    Rgw,
+    /// OpenStack Swift proxy log.
+    Swift,
+    /// Twitter's cache traces.
+    Twitter,
+    /// Meta's CacheLib traces.
+    CacheLib,
+    /// warp's operation dump.
+    Warp,
+    /// Separated values with a mapping.
+    Csv,
+}
+
+impl Format {
+    /// Every format, in the order in which they are tried.
+    pub const ALL: [Self; 14] = [
+        Self::Native,
+        Self::OpLog,
+        Self::Warp,
+        Self::CacheLib,
+        Self::IbmCos,
+        Self::S3Access,
+        Self::S3AccessJson,
+        Self::CloudTrail,
+        Self::MinioAudit,
+        Self::MinioTrace,
+        Self::Rgw,
+        Self::Swift,
+        Self::Twitter,
+        Self::Csv,
+    ];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::OpLog => "op-log",
+            Self::IbmCos => "ibm-cos",
+            Self::S3Access => "s3-access",
+            Self::S3AccessJson => "s3-access-json",
+            Self::CloudTrail => "cloudtrail",
+            Self::MinioAudit => "minio-audit",
+            Self::MinioTrace => "minio-trace",
+            Self::Rgw => "rgw",
+            Self::Swift => "swift",
+            Self::Twitter => "twitter",
+            Self::CacheLib => "cachelib",
+            Self::Warp => "warp",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The format called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// An importer of the format.
+    ///
+    /// # Errors
+    /// When an option is missing or contradicts the format.
+    pub fn importer(self, options: &FormatOptions) -> Result<Box<dyn Importer>, TraceError> {
+        let wrong = |reason: String| TraceError::Option(reason);
+        Ok(match self {
+            Self::Native => header(columns::native, b','),
+            Self::OpLog => header(columns::op_log, b','),
+            Self::Warp => header(columns::warp, b'\t'),
+            Self::CacheLib => header(columns::cachelib, b','),
+            Self::IbmCos => Box::new(ibm_cos::IbmCos::default()),
+            Self::S3Access => Box::new(s3_access::S3Access::default()),
+            Self::S3AccessJson => Box::new(s3_access_json::S3AccessJson::default()),
+            Self::CloudTrail => Box::new(cloudtrail::CloudTrail::default()),
+            Self::MinioAudit => Box::new(minio_audit::MinioAudit::default()),
+            Self::MinioTrace => Box::new(minio_trace::MinioTrace::default()),
+            Self::Rgw => Box::new(rgw::Rgw::default()),
+            Self::Swift => {
+                let template = options.swift_template.as_deref().unwrap_or(SWIFT_TEMPLATE);
+                Box::new(swift::Swift::new(template, options.subrequests).map_err(wrong)?)
+            }
+            Self::Twitter => Box::new(twitter::Twitter::new(options.skip_updates, options.expire)),
+            Self::Csv => {
+                let layout = options.layout.clone().ok_or_else(|| {
+                    let example = "--map ts=1,op=2,key=3,size=4 (columns count from 1)";
+                    wrong(format!("the format csv needs a mapping, such as {example}"))
+                })?;
+                Box::new(Columns::new(
+                    Header::Known(Box::new(layout)),
+                    options.skip_lines,
+                ))
+            }
+        })
+    }
+}
+
+fn header(find: fn(&[&[u8]], u8) -> Option<Layout>, delimiter: u8) -> Box<dyn Importer> {
+    Box::new(Columns::new(Header::FromFirstLine(find, delimiter), 0))
+}
+
+/// What formats can be told.
+#[derive(Clone, Debug, Default)]
+pub struct FormatOptions {
+    /// Swift: the log's template, `{client_ip} {remote_addr} …`.
+    pub swift_template: Option<String>,
+    /// Swift: keep requests that Swift made on behalf of another one.
+    pub subrequests: bool,
+    /// Twitter: leave out appends and increments instead of replaying a read and a write.
+    pub skip_updates: bool,
+    /// Twitter: delete objects when their time to live is over.
+    pub expire: bool,
+    /// CSV: what stands where.
+    pub layout: Option<Layout>,
+    /// CSV: lines before the first record of each file.
+    pub skip_lines: usize,
+}
+
+/// Reads a JSON object; an error at its end means that it was cut.
+fn from_json<'de, T: serde::Deserialize<'de>>(object: &'de [u8]) -> Result<T, Reason> {
+    serde_json::from_slice(object).map_err(|e| {
+        if e.is_eof() {
+            Reason::Truncated
+        } else {
+            Reason::Malformed
+        }
+    })
+}

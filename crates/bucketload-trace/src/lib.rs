@@ -1,0 +1,37 @@
+//! Recorded requests of object stores and caches, made ready to replay or to model.
+//!
+//! ```text
+//! files ─ input ─ frames ─ formats ─▶ Parsed ─ prepare ─▶ canonical file ─┬─ replay source
+//!  gz, zst   lines, JSON  importers            sort, liveness, sizes      └─ model ─▶ workload
+//! ```
+//!
+//! Everything streams: memory does not grow with the length of a trace, what does not fit goes into
+//! temporary files that have no name. Formats, timing and the treatment of absent keys follow the
+//! page `docs/traces.md`.
+
+mod canonical;
+mod error;
+mod formats;
+mod frames;
+mod hash;
+mod input;
+mod parsed;
+mod prepare;
+mod rec;
+mod source;
+mod spill;
+mod text;
+
+pub use canonical::{Canonical, CanonicalStream};
+pub use error::TraceError;
+pub use formats::{
+    Column, Emit, Format, FormatOptions, Framing, Importer, Layout, SWIFT_TEMPLATE, TimeForm,
+    detect,
+};
+pub use frames::{Frame, Frames};
+pub use parsed::{NO_TIME, Parsed, Reason};
+pub use prepare::{
+    Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, Sample, SampleBy, SizeSketch,
+    SizeSources, Summary, Ticks, Untimed, prepare,
+};
+pub use source::{LapKeys, MOST_COPIES, Replay, SourceOptions};

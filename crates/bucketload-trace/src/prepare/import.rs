@@ -1,0 +1,414 @@
+//! The first pass: files to sorted records. Parses, filters, samples, numbers names and learns what
+//! the later passes need of the whole trace.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bucketload_core::trace::{TraceOp, key_hash};
+use sha2::{Digest, Sha256};
+
+use super::names::Names;
+use super::options::{PrepareOptions, SampleBy};
+use super::sketch::{SizeSketch, TopKeys};
+use super::summary::FileFacts;
+use crate::error::TraceError;
+use crate::formats::{Format, detect};
+use crate::frames::{Frame, Frames};
+use crate::hash::{first64, hash64, hash128};
+use crate::input;
+use crate::parsed::{NO_TIME, Parsed, Reason};
+use crate::rec::Rec;
+use crate::spill::{Sorter, Spill};
+use crate::text::fields::split_at;
+
+/// Samples of unreadable lines in the side file, and bytes of each.
+const SAMPLES: u64 = 100;
+const SAMPLE_BYTES: usize = 400;
+
+/// What the first pass learnt.
+pub(crate) struct Imported {
+    pub(crate) sorter: Sorter,
+    pub(crate) files: Vec<FileFacts>,
+    pub(crate) buckets: Names,
+    pub(crate) law: SizeSketch,
+    pub(crate) top: TopKeys,
+    pub(crate) frames: u64,
+    pub(crate) dropped: [u64; Reason::ALL.len()],
+    /// The coarsest power of ten of nanoseconds that divides every instant.
+    pub(crate) resolution_ns: i64,
+    /// Whether records had no instant and are numbered instead.
+    pub(crate) untimed: bool,
+    /// Steps backwards of more than 1 s from one record to the next.
+    pub(crate) backward_steps: u64,
+}
+
+/// Everything that a record goes through in the first pass.
+struct Intake<'o> {
+    options: &'o PrepareOptions,
+    sorter: Sorter,
+    buckets: Names,
+    clients: Names,
+    law: SizeSketch,
+    top: TopKeys,
+    rec: Rec,
+    dropped: [u64; Reason::ALL.len()],
+    resolution_ns: i64,
+    timed: u64,
+    untimed: u64,
+    last_ts: i64,
+    backward_steps: u64,
+    /// Line number of the first key of recent multi-object deletes, so that the keys of one
+    /// request stay together.
+    groups: HashMap<u64, u64>,
+    failed: Option<TraceError>,
+}
+
+/// Reads all files.
+pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Imported, TraceError> {
+    let mut intake = Intake {
+        options,
+        sorter: Sorter::new(Spill::new(&options.temp)?),
+        buckets: Names::default(),
+        clients: Names::default(),
+        law: SizeSketch::default(),
+        top: TopKeys::default(),
+        rec: Rec::default(),
+        dropped: [0; Reason::ALL.len()],
+        resolution_ns: 1_000_000_000,
+        timed: 0,
+        untimed: 0,
+        last_ts: i64::MIN,
+        backward_steps: 0,
+        groups: HashMap::new(),
+        failed: None,
+    };
+    // Number 0 is the unknown client.
+    intake.clients.id(b"");
+    let mut samples = Samples::new(&options.samples);
+    let mut files = Vec::new();
+    let mut frames = 0;
+    for path in paths {
+        files.push(read_file(
+            path,
+            options,
+            &mut intake,
+            &mut samples,
+            &mut frames,
+        )?);
+    }
+    let unparsable: u64 = Reason::ALL
+        .iter()
+        .filter(|reason| reason.is_unparsable())
+        .map(|reason| intake.dropped[*reason as usize])
+        .sum();
+    if unparsable * 1000 > frames && !options.lenient {
+        return Err(TraceError::TooManyUnparsable {
+            unparsable,
+            frames,
+            reasons: list(&intake.dropped),
+            samples: options.samples.clone(),
+        });
+    }
+    if intake.timed > 0 && intake.untimed > 0 {
+        return Err(TraceError::Option(format!(
+            "{} records have an instant and {} have none: replay such files apart",
+            intake.timed, intake.untimed
+        )));
+    }
+    if intake.untimed > 0 && options.untimed.is_none() {
+        return Err(TraceError::Option(
+            "the records have no instants: give --untimed RATE, such as 1000/s, poisson:1000/s \
+             or span:5h"
+                .to_owned(),
+        ));
+    }
+    Ok(Imported {
+        sorter: intake.sorter,
+        files,
+        buckets: intake.buckets,
+        law: intake.law,
+        top: intake.top,
+        frames,
+        dropped: intake.dropped,
+        resolution_ns: if intake.untimed > 0 {
+            1
+        } else {
+            intake.resolution_ns
+        },
+        untimed: intake.untimed > 0,
+        backward_steps: intake.backward_steps,
+    })
+}
+
+/// The unreadable lines by reason, for a message.
+fn list(dropped: &[u64; Reason::ALL.len()]) -> String {
+    let rows = Reason::ALL
+        .iter()
+        .filter(|r| r.is_unparsable() && dropped[**r as usize] > 0);
+    let rows: Vec<String> = rows
+        .map(|r| format!("{} {}", dropped[*r as usize], r.name()))
+        .collect();
+    rows.join(", ")
+}
+
+fn read_file(
+    path: &Path,
+    options: &PrepareOptions,
+    intake: &mut Intake<'_>,
+    samples: &mut Samples,
+    frames: &mut u64,
+) -> Result<FileFacts, TraceError> {
+    let facts = Arc::new(Mutex::new((Sha256::new(), 0u64)));
+    let raw: Box<dyn Read + Send> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(TraceError::io(path))?)
+    };
+    let hashed = Box::new(Hashed {
+        inner: raw,
+        facts: Arc::clone(&facts),
+    });
+    let mut input = input::decompressed(hashed, path)?;
+    let format = match options.format {
+        Some(format) => format,
+        None => {
+            let head = input.fill_buf().map_err(TraceError::io(path))?;
+            detect(head, &options.formats).ok_or_else(|| TraceError::Unrecognised {
+                path: path.to_owned(),
+                formats: Format::ALL.map(Format::name).join(", "),
+            })?
+        }
+    };
+    let mut importer = format.importer(&options.formats)?;
+    importer.start_file();
+    let mut stream = Frames::new(input, importer.framing());
+    let mut number = 0u64;
+    while let Some(frame) = stream.next_frame().map_err(TraceError::io(path))? {
+        *frames += 1;
+        number += 1;
+        let src = *frames;
+        let (bytes, problem) = match frame {
+            Frame::Broken(reason, bytes) => (bytes, Err(reason)),
+            Frame::Whole(bytes) => (
+                bytes,
+                importer.read(bytes, &mut |parsed| intake.take(parsed, src)),
+            ),
+        };
+        if let Err(reason) = problem {
+            intake.dropped[reason as usize] += 1;
+            if reason.is_unparsable() {
+                samples.add(path, number, reason, bytes)?;
+            }
+        }
+        if let Some(error) = intake.failed.take() {
+            return Err(error);
+        }
+    }
+    let facts = facts
+        .lock()
+        .map_or_else(|e| e.into_inner().clone(), |guard| guard.clone());
+    let hash = facts.0.finalize();
+    Ok(FileFacts {
+        path: path.display().to_string(),
+        format: format.name().to_owned(),
+        bytes: facts.1,
+        sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        frames: number,
+    })
+}
+
+/// Hashes what is read through it.
+struct Hashed {
+    inner: Box<dyn Read + Send>,
+    facts: Arc<Mutex<(Sha256, u64)>>,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        if let Ok(mut facts) = self.facts.lock() {
+            facts.0.update(&buffer[..n]);
+            facts.1 += n as u64;
+        }
+        Ok(n)
+    }
+}
+
+/// The side file with unreadable lines, made when the first one turns up.
+struct Samples {
+    path: PathBuf,
+    file: Option<File>,
+    written: u64,
+}
+
+impl Samples {
+    fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            file: None,
+            written: 0,
+        }
+    }
+
+    fn add(
+        &mut self,
+        source: &Path,
+        line: u64,
+        why: Reason,
+        text: &[u8],
+    ) -> Result<(), TraceError> {
+        if self.written == SAMPLES {
+            return Ok(());
+        }
+        self.written += 1;
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = File::create(&self.path).map_err(TraceError::io(&self.path))?;
+                self.file.insert(file)
+            }
+        };
+        let text = String::from_utf8_lossy(&text[..text.len().min(SAMPLE_BYTES)]);
+        let source = source.display();
+        writeln!(file, "{source}:{line}: {}: {text}", why.name())
+            .map_err(TraceError::io(&self.path))
+    }
+}
+
+impl Intake<'_> {
+    fn take(&mut self, parsed: &Parsed, src: u64) {
+        if let Err(reason) = self.check(parsed) {
+            self.dropped[reason as usize] += 1;
+            return;
+        }
+        match &self.options.anonymise {
+            Some(salt) => self.accept(&anonymised(parsed, salt.as_bytes()), src),
+            None => self.accept(parsed, src),
+        }
+    }
+
+    fn accept(&mut self, parsed: &Parsed, src: u64) {
+        let key_id = hash128(&[&parsed.bucket, &parsed.key]);
+        let repeat = u64::from(parsed.repeat);
+        self.top.add(&key_id, repeat);
+        if let Some(sample) = self.options.sample {
+            let hash = match sample.by {
+                SampleBy::Key => first64(&key_id),
+                SampleBy::Client => hash64(&[&parsed.client]),
+                SampleBy::Bucket => hash64(&[&parsed.bucket]),
+            };
+            if !sample.keeps(hash) {
+                self.dropped[Reason::Sampled as usize] += 1;
+                return;
+            }
+        }
+        if parsed.size >= 0 && matches!(parsed.op, TraceOp::Get | TraceOp::Put | TraceOp::Head) {
+            self.law.add(parsed.size as u64);
+        }
+        let ts_ns = self.clock(parsed.ts_ns);
+        self.fill(parsed, ts_ns, key_id, src);
+        if let Err(error) = self.sorter.push(&self.rec) {
+            self.failed = Some(error);
+        }
+    }
+
+    fn check(&self, parsed: &Parsed) -> Result<(), Reason> {
+        let options = self.options;
+        if parsed.op == TraceOp::Other {
+            return Err(Reason::NotReplayed);
+        }
+        if options
+            .ops
+            .as_ref()
+            .is_some_and(|ops| !ops.contains(&parsed.op))
+        {
+            return Err(Reason::FilteredOp);
+        }
+        let status = parsed.status;
+        let wanted = |range: &(u16, u16)| (range.0..=range.1).contains(&status);
+        if !options.statuses.is_empty() && !options.statuses.iter().any(wanted) {
+            return Err(Reason::FilteredStatus);
+        }
+        if !options.buckets.is_empty() && !options.buckets.contains(&parsed.bucket) {
+            return Err(Reason::FilteredBucket);
+        }
+        Ok(())
+    }
+
+    /// Learns the step of the clock and how it jumps. Returns the instant, or the number of a
+    /// record that has none.
+    fn clock(&mut self, ts_ns: i64) -> i64 {
+        if ts_ns == NO_TIME {
+            self.untimed += 1;
+            return self.untimed as i64 - 1;
+        }
+        self.timed += 1;
+        while ts_ns % self.resolution_ns != 0 {
+            self.resolution_ns /= 10;
+        }
+        if ts_ns < self.last_ts.saturating_sub(1_000_000_000) {
+            self.backward_steps += 1;
+        }
+        self.last_ts = ts_ns;
+        ts_ns
+    }
+
+    fn fill(&mut self, parsed: &Parsed, ts_ns: i64, key_id: [u8; 16], src: u64) {
+        let rec = &mut self.rec;
+        let base = &mut rec.base;
+        base.ts_ns = ts_ns;
+        base.op = parsed.op;
+        base.bucket = self.buckets.id(&parsed.bucket);
+        base.size = parsed.size;
+        (base.off, base.len) = (parsed.off, parsed.len);
+        base.client = self.clients.id(&parsed.client);
+        base.status = parsed.status;
+        base.dur_ns = parsed.dur_ns;
+        base.part = parsed.part;
+        base.upload = parsed.upload;
+        base.absent = false;
+        base.repeat = parsed.repeat.max(1);
+        base.src = src;
+        if parsed.op == TraceOp::MultiDelete {
+            if self.groups.len() > 4096 {
+                self.groups.clear();
+            }
+            base.src = *self.groups.entry(parsed.upload).or_insert(src);
+        }
+        rec.key.clear();
+        rec.key.extend_from_slice(&parsed.key);
+        base.key_hash = key_hash(base.bucket, &rec.key);
+        rec.key_id = key_id;
+        rec.sent = parsed.sent;
+        rec.id = parsed.id;
+        rec.more.clear();
+        if !parsed.source.is_empty() {
+            rec.more.push(parsed.source.clone());
+        }
+    }
+}
+
+/// The record with names replaced by salted hashes: equal names stay equal, nothing else can be
+/// told from them.
+fn anonymised(parsed: &Parsed, salt: &[u8]) -> Parsed {
+    let hex = |parts: &[&[u8]]| -> Vec<u8> {
+        let hash = hash128(parts);
+        hash.iter()
+            .flat_map(|byte| format!("{byte:02x}").into_bytes())
+            .collect()
+    };
+    let bucket = |name: &[u8]| hex(&[salt, name])[..12].to_vec();
+    let mut new = parsed.clone();
+    new.bucket = bucket(&parsed.bucket);
+    if !parsed.key.is_empty() {
+        new.key = hex(&[salt, &parsed.bucket, &parsed.key]);
+    }
+    if !parsed.source.is_empty() {
+        let (from, name) = split_at(&parsed.source, b'/');
+        new.source = [bucket(from), hex(&[salt, from, name])].join(&b'/');
+    }
+    new
+}

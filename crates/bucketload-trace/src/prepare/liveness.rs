@@ -1,0 +1,568 @@
+//! Which objects must exist before a replay, what sizes they have, and which requests meet an
+//! absent object (traces.md section 5.1 and 5.3).
+//!
+//! Records come in partitions by key, each in order of time. A partition is read twice: the first
+//! time tells what is known about each key over the whole trace, the second time walks through its
+//! history and completes the records. Partitions with too many keys for the memory are split.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use bucketload_core::generate::rng::mix64;
+use bucketload_core::trace::TraceOp;
+
+use super::options::{Ambiguous, PrepareOptions, RangePlacement};
+use super::sketch::SizeSketch;
+use super::summary::SizeSources;
+use crate::error::TraceError;
+use crate::hash::first64;
+use crate::parsed::Reason;
+use crate::rec::Rec;
+use crate::spill::{Spill, Stream};
+
+/// Keys whose history is held at a time: some 25 MiB.
+const KEYS: usize = 120_000;
+/// Parts that a partition is split into.
+const SPLIT: usize = 16;
+
+/// Passes the first bytes of a key's hash on: it is uniform already.
+#[derive(Default)]
+struct Uniform(u64);
+
+impl Hasher for Uniform {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 ^= u64::from_le_bytes(word);
+        }
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        mix64(self.0)
+    }
+}
+
+type Keys = HashMap<[u8; 16], Key, BuildHasherDefault<Uniform>>;
+
+/// Whether an object exists, at some instant of its history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Unknown,
+    Exists,
+    Absent,
+}
+
+/// Where a size comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Source {
+    #[default]
+    None,
+    Record,
+    Key,
+    Extent,
+    Sent,
+    Drawn,
+    Default,
+}
+
+/// What is known about a key.
+#[derive(Clone, Debug, Default)]
+struct Key {
+    /// Any known size, plus 1; 0 none.
+    known: u64,
+    /// Furthest byte read.
+    extent: u64,
+    /// Most bytes answered to a read of the whole object, plus 1.
+    sent: u64,
+    /// Largest known size before the first write of the window, plus 1.
+    initial: u64,
+    /// Whether the window has written, created or deleted the object.
+    mutated: bool,
+    /// Whether the window changes the object, or copies from it.
+    changed: bool,
+    /// Whether the first request with evidence was seen.
+    decided: bool,
+    /// Whether the object must exist when the window begins.
+    preload: bool,
+    /// Before the window, then walking through it.
+    state: State,
+    size: u64,
+    source: Source,
+    /// End of the last range, for sequential placement.
+    cursor: u64,
+    /// Parts of uploads that are not complete: upload, bytes, largest part.
+    uploads: Vec<(u64, u64, u64)>,
+    requests: u64,
+}
+
+/// What an answer says about the object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// Success.
+    There,
+    /// The log does not say.
+    Silent,
+    /// 404.
+    Missing,
+    /// A failure for other reasons.
+    None,
+}
+
+fn evidence(status: u16) -> Evidence {
+    match status {
+        0 => Evidence::Silent,
+        1..400 => Evidence::There,
+        404 => Evidence::Missing,
+        _ => Evidence::None,
+    }
+}
+
+/// Whether an operation leaves an object behind.
+fn creates(op: TraceOp) -> bool {
+    matches!(op, TraceOp::Put | TraceOp::Copy | TraceOp::MpuComplete)
+}
+
+fn deletes(op: TraceOp) -> bool {
+    matches!(op, TraceOp::Delete | TraceOp::MultiDelete)
+}
+
+fn reads(op: TraceOp) -> bool {
+    matches!(op, TraceOp::Get | TraceOp::Head)
+}
+
+/// What the analysis found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) keys: u64,
+    pub(crate) preload_objects: u64,
+    pub(crate) preload_bytes: u64,
+    pub(crate) inserted: u64,
+    pub(crate) clamped: u64,
+    pub(crate) sizes: SizeSources,
+    pub(crate) dropped: [u64; Reason::ALL.len()],
+    pub(crate) changes_population: bool,
+    /// Requests of the most frequent keys, at most ten, most frequent first.
+    pub(crate) top: Vec<u64>,
+}
+
+/// The analysis of all partitions.
+pub(crate) struct Liveness<'o> {
+    options: &'o PrepareOptions,
+    law: &'o SizeSketch,
+    /// The window as absolute instants.
+    window: (i64, i64),
+    pub(crate) found: Found,
+    /// The completed records: one sorted stream per part.
+    pub(crate) out: Spill,
+    pub(crate) streams: Vec<Stream>,
+    /// The objects that must exist, as records of writes.
+    pub(crate) preload: Stream,
+    /// Whether a size had to be guessed and there was nothing to guess from.
+    no_size: bool,
+}
+
+impl<'o> Liveness<'o> {
+    pub(crate) fn new(
+        options: &'o PrepareOptions,
+        law: &'o SizeSketch,
+        window: (i64, i64),
+    ) -> Result<Self, TraceError> {
+        Ok(Self {
+            options,
+            law,
+            window,
+            found: Found::default(),
+            out: Spill::new(&options.temp)?,
+            streams: Vec::new(),
+            preload: Stream::default(),
+            no_size: false,
+        })
+    }
+
+    /// Analyses one partition; `level` counts how often it was split.
+    pub(crate) fn partition(
+        &mut self,
+        spill: &Spill,
+        stream: &Stream,
+        level: u32,
+    ) -> Result<(), TraceError> {
+        let mut keys = Keys::default();
+        let mut reader = spill.read(stream)?;
+        let mut rec = Rec::default();
+        while reader.next(&mut rec)? {
+            // 16 bits of the hash are left after ten splits: then keys collide and are few.
+            if keys.len() == KEYS && level < 10 && !keys.contains_key(&rec.key_id) {
+                drop((keys, reader));
+                return self.split(spill, stream, level);
+            }
+            self.learn(keys.entry(rec.key_id).or_default(), &rec);
+        }
+        self.found.keys += keys.values().filter(|key| key.requests > 0).count() as u64;
+        for (id, key) in &mut keys {
+            self.begin(id, key);
+        }
+        let mut out = Stream::default();
+        let mut reader = spill.read(stream)?;
+        while reader.next(&mut rec)? {
+            if let Some(key) = keys.get_mut(&rec.key_id) {
+                self.walk(key, &mut rec, &mut out)?;
+            }
+        }
+        self.out.finish(&mut out)?;
+        if out.records > 0 {
+            self.streams.push(out);
+        }
+        let top = &mut self.found.top;
+        top.extend(keys.values().map(|key| key.requests).filter(|&n| n > 0));
+        top.sort_unstable_by(|a, b| b.cmp(a));
+        top.truncate(10);
+        if self.no_size {
+            return Err(TraceError::Option(
+                "some sizes are unknown and no record tells a size to draw them from: give \
+                 --default-size"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, spill: &Spill, stream: &Stream, level: u32) -> Result<(), TraceError> {
+        let mut parts: Vec<Stream> = vec![Stream::default(); SPLIT];
+        let mut into = Spill::new(&self.options.temp)?;
+        let mut reader = spill.read(stream)?;
+        let mut rec = Rec::default();
+        while reader.next(&mut rec)? {
+            // The highest bits chose the partition.
+            let shift = 64 - super::PARTITION_BITS - 4 * (level + 1);
+            let part = first64(&rec.key_id) >> shift & (SPLIT as u64 - 1);
+            into.push(&mut parts[part as usize], &rec)?;
+        }
+        for part in &mut parts {
+            into.finish(part)?;
+        }
+        parts
+            .iter()
+            .try_for_each(|part| self.partition(&into, part, level + 1))
+    }
+
+    /// First reading: what the whole trace says about the key.
+    fn learn(&self, key: &mut Key, rec: &Rec) {
+        let r = &rec.base;
+        if r.ts_ns >= self.window.1 {
+            return;
+        }
+        let inside = r.ts_ns >= self.window.0;
+        let seen = evidence(r.status);
+        let ok = matches!(seen, Evidence::There | Evidence::Silent);
+        let size = self.size_of(key, rec);
+        if size > 0 && ok {
+            key.known = if key.known > 0 { key.known } else { size };
+            if !key.mutated {
+                key.initial = key.initial.max(size);
+            }
+        }
+        if r.op == TraceOp::Get && ok {
+            let end = r.off.max(0).saturating_add(r.len.max(0)) as u64;
+            if r.len > 0 {
+                key.extent = key.extent.max(end);
+            } else if rec.sent >= 0 {
+                key.sent = key.sent.max(rec.sent as u64 + 1);
+            }
+        }
+        key.changed |= inside && (rec.ghost || creates(r.op) || deletes(r.op));
+        if rec.ghost {
+            self.decide(key, seen, true, inside);
+            return;
+        }
+        key.requests += if inside { u64::from(r.repeat) } else { 0 };
+        if reads(r.op) {
+            self.decide(key, seen, true, inside);
+        } else if creates(r.op) && ok {
+            self.decide(key, seen, false, inside);
+            key.mutated = true;
+            if !inside {
+                (key.state, key.initial, key.mutated) = (State::Exists, size, false);
+            }
+        } else if deletes(r.op) && ok {
+            self.decide(key, seen, true, inside);
+            key.mutated = true;
+            if !inside {
+                (key.state, key.initial, key.mutated) = (State::Absent, 0, false);
+            }
+        }
+    }
+
+    /// The record's own size plus 1, or what the parts of its upload add up to; 0 unknown.
+    fn size_of(&self, key: &mut Key, rec: &Rec) -> u64 {
+        let r = &rec.base;
+        match r.op {
+            TraceOp::MpuPart => {
+                let part = r.size.max(0) as u64;
+                if let Some(open) = key.uploads.iter_mut().find(|open| open.0 == r.upload) {
+                    open.1 += part;
+                    open.2 = open.2.max(part);
+                } else {
+                    // Uploads that were never completed must not pile up.
+                    if key.uploads.len() >= 64 {
+                        key.uploads.remove(0);
+                    }
+                    key.uploads.push((r.upload, part, part));
+                }
+                0
+            }
+            TraceOp::MpuComplete => {
+                let open = key.uploads.iter().position(|open| open.0 == r.upload);
+                let (_, bytes, _) = open.map(|at| key.uploads[at]).unwrap_or_default();
+                if open.is_some() && bytes > 0 {
+                    bytes + 1
+                } else {
+                    (r.size + 1).max(0) as u64
+                }
+            }
+            TraceOp::Get | TraceOp::Head | TraceOp::Put | TraceOp::Copy => {
+                (r.size + 1).max(0) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    /// The first request with evidence tells whether the object existed when the window began.
+    fn decide(&self, key: &mut Key, seen: Evidence, needs: bool, inside: bool) {
+        if !inside {
+            match seen {
+                Evidence::There if needs => key.state = State::Exists,
+                Evidence::Missing => key.state = State::Absent,
+                _ => {}
+            }
+            return;
+        }
+        if key.decided || seen == Evidence::None {
+            return;
+        }
+        key.decided = true;
+        match (key.state, seen) {
+            (State::Unknown, Evidence::Missing) => key.state = State::Absent,
+            (State::Unknown, _) if needs => key.preload = true,
+            (State::Exists, Evidence::Missing) => {}
+            (State::Exists, _) => key.preload = true,
+            // Deleted before the window, or about to be created.
+            _ => {}
+        }
+    }
+
+    /// Between the readings: the state in which the window finds the key.
+    fn begin(&mut self, id: &[u8; 16], key: &mut Key) {
+        key.uploads.clear();
+        (key.size, key.source) = if key.initial > 0 || key.known > 0 {
+            let size = if key.initial > 0 {
+                key.initial
+            } else {
+                key.known
+            };
+            ((size - 1).max(key.extent), Source::Key)
+        } else if key.extent > 0 {
+            (key.extent.max(key.sent.saturating_sub(1)), Source::Extent)
+        } else if key.sent > 0 {
+            (key.sent - 1, Source::Sent)
+        } else {
+            (0, Source::None)
+        };
+        if key.source == Source::None && key.requests > 0 {
+            self.guess(id, key);
+        }
+        if key.preload {
+            key.state = State::Exists;
+        } else if key.state == State::Exists {
+            // Existed before the window, but the window only overwrites it or found it missing.
+            key.state = State::Unknown;
+        }
+    }
+
+    fn guess(&mut self, id: &[u8; 16], key: &mut Key) {
+        // The same quantile for a key each time: 53 bits of its hash.
+        let u = (mix64(first64(id) ^ self.options.seed) >> 11) as f64 / (1u64 << 53) as f64;
+        (key.size, key.source) = match (self.law.quantile(u), self.options.default_size) {
+            (Some(size), _) => (size, Source::Drawn),
+            (None, Some(size)) => (size, Source::Default),
+            (None, None) => (0, Source::None),
+        };
+    }
+
+    /// Second reading: completes a record and passes it on.
+    fn walk(&mut self, key: &mut Key, rec: &mut Rec, out: &mut Stream) -> Result<(), TraceError> {
+        let inside = (self.window.0..self.window.1).contains(&rec.base.ts_ns);
+        rec.changed = key.changed;
+        if rec.ghost {
+            return self.place_preload(key, rec, inside);
+        }
+        if !inside {
+            self.found.dropped[Reason::OutsideWindow as usize] += 1;
+            return Ok(());
+        }
+        self.place_preload(key, rec, true)?;
+        let r = &rec.base;
+        let seen = evidence(r.status);
+        if (400..500).contains(&r.status) && !self.options.replay_errors {
+            self.found.dropped[Reason::RecordedError as usize] += 1;
+            return Ok(());
+        }
+        if r.op == TraceOp::Copy && rec.more.is_empty() {
+            // Where it came from is not recorded: nothing to copy.
+            self.found.dropped[Reason::NotReplayed as usize] += 1;
+            return Ok(());
+        }
+        rec.base.absent =
+            key.state == State::Absent || key.state == State::Unknown && seen == Evidence::Missing;
+        if creates(rec.base.op) {
+            self.found.changes_population = true;
+            self.written(key, rec);
+            if seen != Evidence::Missing {
+                key.state = State::Exists;
+                (key.size, key.source) = (rec.base.size.max(0) as u64, Source::Key);
+            }
+        } else if deletes(rec.base.op) {
+            self.found.changes_population = true;
+            key.state = State::Absent;
+        } else if reads(rec.base.op) {
+            if rec.base.absent && seen == Evidence::There {
+                match self.options.ambiguous {
+                    Ambiguous::Drop => {
+                        self.found.dropped[Reason::Ambiguous as usize] += 1;
+                        return Ok(());
+                    }
+                    Ambiguous::Insert => self.insert(key, rec, out)?,
+                }
+            }
+            self.read_size(key, rec);
+        } else if rec.base.op == TraceOp::MpuPart {
+            self.size_of(key, rec);
+        }
+        self.out.push(out, rec)
+    }
+
+    /// Puts the object on the list when the window first names it.
+    fn place_preload(&mut self, key: &mut Key, rec: &Rec, inside: bool) -> Result<(), TraceError> {
+        if !key.preload || !inside {
+            return Ok(());
+        }
+        key.preload = false;
+        if key.source == Source::None {
+            // Only the source of a copy, so its size was not guessed yet.
+            self.guess(&rec.key_id, key);
+            self.no_size |= key.source == Source::None;
+        }
+        let mut object = rec.clone();
+        object.ghost = false;
+        object.more.clear();
+        let r = &mut object.base;
+        (r.op, r.ts_ns, r.size, r.off, r.len) = (TraceOp::Put, 0, key.size as i64, 0, -1);
+        (r.status, r.dur_ns, r.repeat, r.absent) = (0, -1, 1, false);
+        self.found.preload_objects += 1;
+        self.found.preload_bytes += key.size;
+        self.out.push(&mut self.preload, &object)
+    }
+
+    /// A write of the object just before a read which no record accounts for.
+    fn insert(&mut self, key: &mut Key, rec: &mut Rec, out: &mut Stream) -> Result<(), TraceError> {
+        let mut write = rec.clone();
+        let r = &mut write.base;
+        if r.size < 0 {
+            r.size = key.size as i64;
+        }
+        (r.op, r.off, r.len) = (TraceOp::Put, 0, -1);
+        (r.status, r.dur_ns, r.repeat, r.absent) = (0, -1, 1, false);
+        self.found.inserted += 1;
+        key.state = State::Exists;
+        (key.size, key.source) = (r.size as u64, Source::Key);
+        rec.base.absent = false;
+        self.out.push(out, &write)
+    }
+
+    fn count(&mut self, source: Source) {
+        let sizes = &mut self.found.sizes;
+        let counter = match source {
+            Source::Record => &mut sizes.record,
+            Source::Key => &mut sizes.key,
+            Source::Extent => &mut sizes.extent,
+            Source::Sent => &mut sizes.sent,
+            Source::Drawn => &mut sizes.drawn,
+            Source::Default => &mut sizes.default,
+            Source::None => {
+                self.no_size = true;
+                return;
+            }
+        };
+        *counter += 1;
+    }
+
+    /// Completes the size of a write.
+    fn written(&mut self, key: &mut Key, rec: &mut Rec) {
+        let own = self.size_of(key, rec);
+        let r = &mut rec.base;
+        if r.op == TraceOp::MpuComplete
+            && let Some(at) = key.uploads.iter().position(|open| open.0 == r.upload)
+        {
+            r.len = key.uploads[at].2 as i64;
+            key.uploads.remove(at);
+        }
+        if own > 0 {
+            r.size = own as i64 - 1;
+            self.count(Source::Record);
+        } else if r.op != TraceOp::Copy {
+            r.size = key.size as i64;
+            self.count(key.source);
+        }
+    }
+
+    /// Completes size and range of a read.
+    fn read_size(&mut self, key: &mut Key, rec: &mut Rec) {
+        let r = &mut rec.base;
+        let mut source = Source::Record;
+        if r.size < 0 {
+            if key.source != Source::Key && r.op == TraceOp::Get && r.len < 0 && rec.sent >= 0 {
+                (r.size, source) = (rec.sent, Source::Sent);
+            } else {
+                (r.size, source) = (key.size as i64, key.source);
+            }
+        }
+        self.count(source);
+        let r = &mut rec.base;
+        if r.op != TraceOp::Get || r.len < 0 && r.off == 0 {
+            return;
+        }
+        if r.off < 0 {
+            self.place_range(key, rec);
+        }
+        let r = &mut rec.base;
+        if r.off >= r.size || r.len >= 0 && r.off.saturating_add(r.len) > r.size {
+            self.found.clamped += 1;
+            if r.off >= r.size {
+                r.off = 0;
+            }
+            r.len = r.len.min(r.size - r.off);
+        }
+    }
+
+    /// Chooses where a range lies of which only the length is known.
+    fn place_range(&self, key: &mut Key, rec: &mut Rec) {
+        const ALIGN: u64 = 4096;
+        let (size, len) = (rec.base.size.max(0) as u64, rec.base.len.max(0) as u64);
+        let room = size.saturating_sub(len);
+        rec.base.off = match self.options.ranges {
+            RangePlacement::Head => 0,
+            RangePlacement::Uniform => {
+                let hash = mix64(first64(&rec.key_id) ^ rec.base.src ^ self.options.seed << 32);
+                (hash % (room / ALIGN + 1) * ALIGN) as i64
+            }
+            RangePlacement::Sequential => {
+                let off = if key.cursor > room { 0 } else { key.cursor };
+                key.cursor = off + len;
+                off as i64
+            }
+        };
+    }
+}

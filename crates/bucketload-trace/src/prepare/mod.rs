@@ -1,0 +1,323 @@
+//! From log files to a canonical file that a replay or a model reads.
+//!
+//! ```text
+//! import ─▶ sort by time ─▶ dedupe, partition by key ─▶ liveness ─▶ merge by time ─▶ finish ─▶ file
+//!           runs on disk     64 streams on disk          per part    streams          instants
+//! ```
+//!
+//! Each step streams; what a step must remember is bounded: 12 MiB of records to sort, 120,000 keys
+//! of histories, one block per stream.
+
+mod finish;
+mod import;
+mod liveness;
+mod names;
+mod options;
+mod sketch;
+mod summary;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use bucketload_core::trace::TraceOp;
+
+pub use options::{Ambiguous, PrepareOptions, RangePlacement, Sample, SampleBy, Ticks, Untimed};
+pub use sketch::SizeSketch;
+pub use summary::{FileFacts, RateSeries, SizeSources, Summary};
+
+use crate::canonical::{Canonical, Writer};
+use crate::error::TraceError;
+use crate::hash::{first64, hash128};
+use crate::parsed::Reason;
+use crate::rec::Rec;
+use crate::spill::{Merge, Spill, Stream, reduce};
+use finish::{Grouped, Timed};
+use import::{Imported, import};
+use liveness::{Found, Liveness};
+
+/// Bits of a key's hash that choose its partition.
+const PARTITION_BITS: u32 = 6;
+/// Ids that are remembered within one tick of the clock to find duplicates.
+const IDS_PER_TICK: usize = 65_536;
+
+/// Imports `paths`, merged by time, into the canonical file `out`.
+///
+/// # Errors
+/// When a file cannot be read or written, no format fits, too much cannot be understood, or nothing
+/// is left.
+pub fn prepare(
+    paths: &[PathBuf],
+    options: &PrepareOptions,
+    out: &Path,
+) -> Result<Canonical, TraceError> {
+    let mut imported = import(paths, options)?;
+    let sorter = std::mem::replace(
+        &mut imported.sorter,
+        crate::spill::Sorter::new(Spill::new(&options.temp)?),
+    );
+    let mut sorted = sorter.finish()?;
+    let mut parts = Partitions::new(options)?;
+    let first_ts = parts.fill(&mut sorted, &mut imported)?;
+    drop(sorted);
+    let Some(first_ts) = first_ts else {
+        return Err(TraceError::Empty(reasons(&imported)));
+    };
+    // For records without instants the window counts the time that they are given.
+    let window = match imported.untimed {
+        true if options.window != (0, i64::MAX) => {
+            return Err(TraceError::Option(
+                "a time window needs records with instants".to_owned(),
+            ));
+        }
+        true => (i64::MIN, i64::MAX),
+        false => (
+            first_ts.saturating_add(options.window.0),
+            first_ts.saturating_add(options.window.1),
+        ),
+    };
+    let mut liveness = Liveness::new(options, &imported.law, window)?;
+    for stream in &parts.streams {
+        liveness.partition(&parts.spill, stream, 0)?;
+    }
+    drop(parts);
+    let Liveness {
+        found,
+        out: mut spill,
+        mut streams,
+        mut preload,
+        ..
+    } = liveness;
+    spill.finish(&mut preload)?;
+    let total = streams.iter().map(|stream| stream.records).sum();
+    reduce(&mut spill, &mut streams)?;
+    let grouped = || Grouped::new(Merge::new(&spill, &streams)?);
+    let mut timed = Timed::new(
+        grouped()?,
+        grouped()?,
+        options.ticks,
+        imported.resolution_ns,
+        options.untimed.filter(|_| imported.untimed),
+        total,
+        options.seed,
+    )?;
+    let top: u64 = found.top.iter().sum();
+    let mut summary = summary_of(imported, found, options, first_ts);
+    let mut writer = Writer::create(out)?;
+    let mut rec = Rec::default();
+    let mut origin = None;
+    while timed.next(&mut rec)? {
+        let origin = *origin.get_or_insert(rec.base.ts_ns);
+        rec.base.ts_ns = (rec.base.ts_ns - origin).max(summary.span_ns);
+        summary.span_ns = rec.base.ts_ns;
+        count(&mut summary, &rec);
+        writer.push(&rec)?;
+    }
+    if summary.records == 0 {
+        return Err(TraceError::Empty(describe(&summary)));
+    }
+    summary.first_ts_ns = origin.unwrap_or(first_ts);
+    summary.top10_replayed = top as f64 / summary.requests as f64;
+    writer.begin_preload()?;
+    let mut reader = spill.read(&preload)?;
+    while reader.next(&mut rec)? {
+        writer.push(&rec)?;
+    }
+    writer.finish(&summary)?;
+    Canonical::open(out)
+}
+
+/// Counts a record that will be replayed.
+fn count(summary: &mut Summary, rec: &Rec) {
+    let r = &rec.base;
+    summary.records += 1;
+    summary.requests += u64::from(r.repeat);
+    summary.count(r.op);
+    summary.rate.add(r.ts_ns, u64::from(r.repeat));
+    let bytes = match r.op {
+        TraceOp::Get => r.range().map_or(r.size.max(0) as u64, |range| range.len),
+        TraceOp::Put | TraceOp::MpuComplete => r.size.max(0) as u64,
+        _ => 0,
+    };
+    summary.bytes += bytes * u64::from(r.repeat);
+}
+
+fn summary_of(
+    imported: Imported,
+    found: Found,
+    options: &PrepareOptions,
+    first_ts: i64,
+) -> Summary {
+    let sample = options.sample;
+    let kept = |hash| sample.is_none_or(|s| s.by != SampleBy::Key || s.keeps(hash));
+    let (top10_recorded, top10_kept) = imported.top.shares(10, kept);
+    let mut summary = Summary {
+        frames: imported.frames,
+        first_ts_ns: first_ts,
+        resolution_ns: imported.resolution_ns,
+        backward_steps: imported.backward_steps,
+        ticks: match options.ticks {
+            Ticks::Spread => "spread",
+            Ticks::Burst => "burst",
+            Ticks::Jitter => "jitter",
+        }
+        .to_owned(),
+        keys: found.keys,
+        preload_objects: found.preload_objects,
+        preload_bytes: found.preload_bytes,
+        changes_population: found.changes_population,
+        inserted: found.inserted,
+        clamped: found.clamped,
+        sizes: found.sizes,
+        top10_recorded,
+        top10_kept,
+        anonymised: options.anonymise.is_some(),
+        buckets: names(imported.buckets.names()),
+        ..Summary::default()
+    };
+    for reason in Reason::ALL {
+        let n = imported.dropped[reason as usize] + found.dropped[reason as usize];
+        if n > 0 {
+            summary.dropped.insert(reason.name().to_owned(), n);
+        }
+    }
+    notes(&mut summary, &imported.files, imported.untimed);
+    summary.files = imported.files;
+    summary
+}
+
+fn names(names: &[Vec<u8>]) -> Vec<String> {
+    names
+        .iter()
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}
+
+/// What a reader of the result must know about the input.
+fn notes(summary: &mut Summary, files: &[FileFacts], untimed: bool) {
+    let from = |format: &str| files.iter().any(|file| file.format == format);
+    if from("cloudtrail") {
+        summary.notes.push(
+            "CloudTrail records when requests completed and no durations: starts are late by the \
+             duration"
+                .to_owned(),
+        );
+    }
+    if from("minio-trace") {
+        let note = "MinIO traces count header bytes: sizes without request headers are estimates";
+        summary.notes.push(note.to_owned());
+    }
+    if untimed {
+        summary
+            .notes
+            .push("the records had no instants; they were given".to_owned());
+    }
+    if summary.backward_steps > 0 {
+        let n = summary.backward_steps;
+        summary
+            .notes
+            .push(format!("the clock stepped back by more than 1 s {n} times"));
+    }
+    if summary.sizes.guessed() > 0.2 {
+        let share = summary.sizes.guessed() * 100.0;
+        summary.notes.push(format!(
+            "{share:.0} % of the sizes are guessed: byte throughput is indicative only"
+        ));
+    }
+}
+
+fn reasons(imported: &Imported) -> String {
+    let rows = Reason::ALL
+        .iter()
+        .filter(|r| imported.dropped[**r as usize] > 0);
+    let rows: Vec<String> = rows
+        .map(|r| format!("{} {}", imported.dropped[*r as usize], r.name()))
+        .collect();
+    if rows.is_empty() {
+        "the input is empty".to_owned()
+    } else {
+        rows.join(", ")
+    }
+}
+
+fn describe(summary: &Summary) -> String {
+    let rows: Vec<String> = summary
+        .dropped
+        .iter()
+        .map(|(name, n)| format!("{n} {name}"))
+        .collect();
+    rows.join(", ")
+}
+
+/// The records by key.
+struct Partitions {
+    spill: Spill,
+    streams: Vec<Stream>,
+}
+
+impl Partitions {
+    fn new(options: &PrepareOptions) -> Result<Self, TraceError> {
+        Ok(Self {
+            spill: Spill::new(&options.temp)?,
+            streams: vec![Stream::default(); 1 << PARTITION_BITS],
+        })
+    }
+
+    fn push(&mut self, rec: &Rec) -> Result<(), TraceError> {
+        let part = first64(&rec.key_id) >> (64 - PARTITION_BITS);
+        self.spill.push(&mut self.streams[part as usize], rec)
+    }
+
+    /// Takes all records in order of time, without duplicates. Returns the first instant.
+    fn fill(
+        &mut self,
+        sorted: &mut Merge,
+        imported: &mut Imported,
+    ) -> Result<Option<i64>, TraceError> {
+        let mut rec = Rec::default();
+        let (mut first, mut tick) = (None, i64::MIN);
+        let mut ids: HashSet<u64> = HashSet::new();
+        while sorted.next(&mut rec)? {
+            first.get_or_insert(rec.base.ts_ns);
+            if rec.base.ts_ns != tick {
+                tick = rec.base.ts_ns;
+                ids.clear();
+            }
+            if rec.id != 0 && ids.len() < IDS_PER_TICK && !ids.insert(rec.id) {
+                imported.dropped[Reason::Duplicate as usize] += 1;
+                continue;
+            }
+            if rec.base.op == TraceOp::Copy && !rec.more.is_empty() {
+                self.push(&source_of(&rec, imported))?;
+            }
+            self.push(&rec)?;
+        }
+        for stream in &mut self.streams {
+            self.spill.finish(stream)?;
+        }
+        Ok(first)
+    }
+}
+
+/// The source of a copy as a record of its own, to tell that the object existed.
+fn source_of(copy: &Rec, imported: &mut Imported) -> Rec {
+    // Where the format has no buckets, the source is a key alone.
+    let names = imported.buckets.names();
+    let bare = names
+        .get(copy.base.bucket as usize)
+        .is_some_and(Vec::is_empty);
+    let (bucket, key) = match bare {
+        true => (&b""[..], &copy.more[0][..]),
+        false => crate::text::fields::split_at(&copy.more[0], b'/'),
+    };
+    let mut source = copy.clone();
+    source.ghost = true;
+    source.more.clear();
+    source.key = key.to_vec();
+    source.key_id = hash128(&[bucket, key]);
+    source.base.bucket = imported.buckets.id(bucket);
+    source.base.key_hash = bucketload_core::trace::key_hash(source.base.bucket, key);
+    source.base.op = TraceOp::Head;
+    (source.base.size, source.base.off, source.base.len) = (copy.base.size, 0, -1);
+    source.id = 0;
+    source
+}

@@ -1,0 +1,161 @@
+//! What is remembered of a whole trace in constant memory: the law of its sizes and its most
+//! frequent keys.
+
+use std::collections::HashMap;
+
+use crate::hash::first64;
+
+/// Steps per octave: sizes are known to 1 %.
+const STEPS: u32 = 64;
+
+/// Sizes counted by logarithmic steps.
+#[derive(Clone, Debug)]
+pub struct SizeSketch {
+    zeros: u64,
+    counts: Vec<u64>,
+    total: u64,
+    sum: f64,
+}
+
+impl Default for SizeSketch {
+    fn default() -> Self {
+        Self {
+            zeros: 0,
+            counts: vec![0; (STEPS * 64) as usize],
+            total: 0,
+            sum: 0.0,
+        }
+    }
+}
+
+impl SizeSketch {
+    /// Counts a size, bytes.
+    pub fn add(&mut self, size: u64) {
+        self.total += 1;
+        self.sum += size as f64;
+        if size == 0 {
+            self.zeros += 1;
+        } else {
+            let step = ((size as f64).log2() * f64::from(STEPS)) as usize;
+            self.counts[step.min((STEPS * 64) as usize - 1)] += 1;
+        }
+    }
+
+    /// Sizes counted.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Mean, bytes; 0 without sizes.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.sum / self.total.max(1) as f64
+    }
+
+    /// The size below which a share `u` lies, within 1 %; `None` without sizes.
+    #[must_use]
+    pub fn quantile(&self, u: f64) -> Option<u64> {
+        if self.total == 0 {
+            return None;
+        }
+        let rank = (u * self.total as f64) as u64;
+        if rank < self.zeros {
+            return Some(0);
+        }
+        let mut below = self.zeros;
+        for (step, &count) in self.counts.iter().enumerate() {
+            below += count;
+            if rank < below {
+                return Some(Self::middle(step));
+            }
+        }
+        let last = self.counts.iter().rposition(|&count| count > 0);
+        Some(last.map_or(0, Self::middle))
+    }
+
+    /// The whole number nearest to the geometric middle of a step. Below 64 bytes steps are
+    /// narrower than a byte, so that sizes there are exact.
+    fn middle(step: usize) -> u64 {
+        ((step as f64 + 0.5) / f64::from(STEPS)).exp2().round() as u64
+    }
+}
+
+/// The most frequent keys (Misra and Gries, 1982, with counters removed in batches): a count is at
+/// most N / 4096 below the truth, and exact while there are no more than 8192 keys.
+#[derive(Debug, Default)]
+pub(crate) struct TopKeys {
+    counts: HashMap<[u8; 16], u64>,
+    total: u64,
+}
+
+impl TopKeys {
+    const KEPT: usize = 4096;
+
+    pub(crate) fn add(&mut self, key: &[u8; 16], times: u64) {
+        self.total += times;
+        *self.counts.entry(*key).or_insert(0) += times;
+        if self.counts.len() > 2 * Self::KEPT {
+            let mut sorted: Vec<u64> = self.counts.values().copied().collect();
+            let at = sorted.len() - Self::KEPT;
+            let (_, cut, _) = sorted.select_nth_unstable(at);
+            let cut = *cut;
+            self.counts.retain(|_, count| {
+                *count = count.saturating_sub(cut);
+                *count > 0
+            });
+        }
+    }
+
+    /// Share of all requests that the `n` most frequent keys received, and the part of it whose
+    /// keys `kept` keeps.
+    pub(crate) fn shares(&self, n: usize, kept: impl Fn(u64) -> bool) -> (f64, f64) {
+        let mut top: Vec<(u64, u64)> = self.counts.iter().map(|(k, &c)| (c, first64(k))).collect();
+        top.sort_unstable_by(|a, b| b.cmp(a));
+        top.truncate(n);
+        let total = self.total.max(1) as f64;
+        let all: u64 = top.iter().map(|row| row.0).sum();
+        let part: u64 = top.iter().filter(|row| kept(row.1)).map(|row| row.0).sum();
+        (all as f64 / total, part as f64 / total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SizeSketch, TopKeys};
+
+    #[test]
+    fn quantiles_are_within_a_hundredth() {
+        let mut sketch = SizeSketch::default();
+        assert_eq!(sketch.quantile(0.5), None);
+        for size in 0..10_000 {
+            sketch.add(size);
+        }
+        for u in [0.0, 0.001, 0.01, 0.25, 0.5, 0.99, 0.9999, 1.0] {
+            let (found, truth) = (sketch.quantile(u).unwrap() as f64, u * 10_000.0);
+            assert!((found - truth).abs() <= 1.0 + 0.011 * truth, "{u}: {found}");
+        }
+        assert!((sketch.mean() - 4999.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn frequent_keys_are_found_among_many() {
+        let mut top = TopKeys::default();
+        let key = |i: u64| {
+            let mut key = [0; 16];
+            key[..8].copy_from_slice(&i.to_le_bytes());
+            key
+        };
+        for i in 0..200_000u64 {
+            top.add(&key(1_000 + i), 1);
+            if i % 10 == 0 {
+                top.add(&key(7), 1);
+            }
+        }
+        let (all, kept) = top.shares(1, |hash| hash == 7);
+        let truth = 20_000.0 / 220_000.0;
+        assert!((all - truth).abs() < 1.0 / 4096.0, "{all}");
+        assert_eq!(all, kept);
+        assert_eq!(top.shares(1, |_| false).1, 0.0);
+    }
+}

@@ -1,0 +1,77 @@
+//! Merges sorted streams.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::error::TraceError;
+use crate::rec::Rec;
+
+use super::{Reader, Spill, Stream};
+
+/// Streams merged at a time: each costs two blocks of memory.
+const FAN_IN: usize = 48;
+
+/// Order of a record, then of its stream, so that merging is stable.
+type Head = Reverse<((i64, u64), usize)>;
+
+/// Sorted streams as one.
+pub(crate) struct Merge {
+    readers: Vec<Reader>,
+    heads: Vec<Rec>,
+    heap: BinaryHeap<Head>,
+}
+
+/// Merges streams of `spill`, each of which is sorted and finished, until few are left; earlier
+/// ones come first where records are equal.
+pub(crate) fn reduce(spill: &mut Spill, streams: &mut Vec<Stream>) -> Result<(), TraceError> {
+    while streams.len() > FAN_IN {
+        let mut merged = Vec::new();
+        for group in streams.chunks(FAN_IN) {
+            let mut out = Stream::default();
+            let mut input = Merge::new(spill, group)?;
+            let mut rec = Rec::default();
+            while input.next(&mut rec)? {
+                spill.push(&mut out, &rec)?;
+            }
+            spill.finish(&mut out)?;
+            merged.push(out);
+        }
+        *streams = merged;
+    }
+    Ok(())
+}
+
+impl Merge {
+    /// The streams, at most as many as [`reduce`] leaves, as one.
+    pub(crate) fn new(spill: &Spill, streams: &[Stream]) -> Result<Self, TraceError> {
+        let mut merge = Self {
+            readers: Vec::new(),
+            heads: Vec::new(),
+            heap: BinaryHeap::new(),
+        };
+        for stream in streams {
+            let mut reader = spill.read(stream)?;
+            let mut head = Rec::default();
+            if reader.next(&mut head)? {
+                merge
+                    .heap
+                    .push(Reverse((head.order(), merge.readers.len())));
+                merge.readers.push(reader);
+                merge.heads.push(head);
+            }
+        }
+        Ok(merge)
+    }
+
+    /// The next record; `false` at the end.
+    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+        let Some(Reverse((_, i))) = self.heap.pop() else {
+            return Ok(false);
+        };
+        std::mem::swap(rec, &mut self.heads[i]);
+        if self.readers[i].next(&mut self.heads[i])? {
+            self.heap.push(Reverse((self.heads[i].order(), i)));
+        }
+        Ok(true)
+    }
+}

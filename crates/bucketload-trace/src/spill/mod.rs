@@ -1,0 +1,199 @@
+//! Records that do not fit into memory: streams of compressed blocks in one temporary file, and an
+//! external merge sort on top.
+//!
+//! The file has no name, so that it is gone with the process however that ends.
+
+mod merge;
+mod sort;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) use merge::{Merge, reduce};
+pub(crate) use sort::Sorter;
+
+use crate::error::TraceError;
+use crate::rec::{Rec, get, put};
+
+/// Raw bytes of a block. Smaller blocks compress worse; each open stream holds one.
+const BLOCK: usize = 96 << 10;
+/// Fast, and good enough for names that repeat.
+const LEVEL: i32 = 1;
+
+/// A temporary file with any number of streams.
+pub(crate) struct Spill {
+    file: Arc<File>,
+    end: u64,
+    compressor: zstd::bulk::Compressor<'static>,
+    packed: Vec<u8>,
+    dir: std::path::PathBuf,
+}
+
+/// A sequence of records in a spill file; the last block may still be in memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stream {
+    /// Offset, packed length and raw length of each block.
+    blocks: Vec<(u64, u32, u32)>,
+    raw: Vec<u8>,
+    pub(crate) records: u64,
+}
+
+impl Spill {
+    /// A new temporary file in `dir`.
+    pub(crate) fn new(dir: &Path) -> Result<Self, TraceError> {
+        let file = tempfile::tempfile_in(dir).map_err(TraceError::io(dir))?;
+        let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(TraceError::io(dir))?;
+        Ok(Self {
+            file: Arc::new(file),
+            end: 0,
+            compressor,
+            packed: Vec::new(),
+            dir: dir.to_owned(),
+        })
+    }
+
+    /// Appends a record.
+    pub(crate) fn push(&mut self, stream: &mut Stream, rec: &Rec) -> Result<(), TraceError> {
+        let start = stream.raw.len();
+        rec.encode(true, &mut stream.raw);
+        let len = stream.raw.len() - start;
+        self.framed(stream, start, len)
+    }
+
+    /// Appends a record in its binary form.
+    pub(crate) fn push_encoded(
+        &mut self,
+        stream: &mut Stream,
+        bytes: &[u8],
+    ) -> Result<(), TraceError> {
+        let start = stream.raw.len();
+        stream.raw.extend_from_slice(bytes);
+        self.framed(stream, start, bytes.len())
+    }
+
+    fn framed(&mut self, stream: &mut Stream, start: usize, len: usize) -> Result<(), TraceError> {
+        // The length goes behind the record and is moved before it: no second buffer is needed.
+        let end = stream.raw.len();
+        put(len as u64, &mut stream.raw);
+        let prefix = stream.raw.len() - end;
+        stream.raw[start..].rotate_right(prefix);
+        stream.records += 1;
+        if stream.raw.len() >= BLOCK {
+            self.flush(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what the stream still holds in memory and gives that memory back.
+    pub(crate) fn finish(&mut self, stream: &mut Stream) -> Result<(), TraceError> {
+        self.flush(stream)?;
+        stream.raw = Vec::new();
+        Ok(())
+    }
+
+    fn flush(&mut self, stream: &mut Stream) -> Result<(), TraceError> {
+        if stream.raw.is_empty() {
+            return Ok(());
+        }
+        self.packed.clear();
+        self.packed
+            .resize(zstd::zstd_safe::compress_bound(stream.raw.len()), 0);
+        let written = self
+            .compressor
+            .compress_to_buffer(&stream.raw, &mut self.packed[..])
+            .and_then(|len| {
+                self.file
+                    .write_all_at(&self.packed[..len], self.end)
+                    .map(|()| len)
+            });
+        let len = written.map_err(TraceError::io(&self.dir))?;
+        // Blocks stay far below 4 GiB: a record is at most some 8 MiB.
+        stream
+            .blocks
+            .push((self.end, len as u32, stream.raw.len() as u32));
+        self.end += len as u64;
+        stream.raw.clear();
+        Ok(())
+    }
+
+    /// Reads a finished stream from its start.
+    pub(crate) fn read(&self, stream: &Stream) -> Result<Reader, TraceError> {
+        debug_assert!(stream.raw.is_empty(), "finish() comes first");
+        Ok(Reader {
+            file: Arc::clone(&self.file),
+            blocks: stream.blocks.clone().into_iter(),
+            decompressor: zstd::bulk::Decompressor::new().map_err(TraceError::io(&self.dir))?,
+            packed: Vec::new(),
+            raw: Vec::new(),
+            at: 0,
+            dir: self.dir.clone(),
+        })
+    }
+
+    /// Bytes written so far.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.end
+    }
+}
+
+/// Reads the records of a stream in order.
+pub(crate) struct Reader {
+    file: Arc<File>,
+    blocks: std::vec::IntoIter<(u64, u32, u32)>,
+    decompressor: zstd::bulk::Decompressor<'static>,
+    packed: Vec<u8>,
+    raw: Vec<u8>,
+    at: usize,
+    dir: std::path::PathBuf,
+}
+
+impl Reader {
+    /// The binary form of the next record; `None` at the end.
+    pub(crate) fn next_encoded(&mut self) -> Result<Option<&[u8]>, TraceError> {
+        if self.at == self.raw.len() {
+            let Some((offset, len, raw_len)) = self.blocks.next() else {
+                return Ok(None);
+            };
+            self.packed.resize(len as usize, 0);
+            self.raw.clear();
+            self.raw.reserve_exact(raw_len as usize);
+            let dir = &self.dir;
+            self.file
+                .read_exact_at(&mut self.packed, offset)
+                .and_then(|()| {
+                    self.decompressor
+                        .decompress_to_buffer(&self.packed, &mut self.raw)
+                })
+                .map_err(TraceError::io(dir))?;
+            self.at = 0;
+        }
+        let mut rest = &self.raw[self.at..];
+        let before = rest.len();
+        let record = get(&mut rest).and_then(|len| rest.get(..usize::try_from(len).ok()?));
+        let Some(record) = record else {
+            return Err(self.damaged());
+        };
+        self.at += before - rest.len() + record.len();
+        Ok(Some(record))
+    }
+
+    /// The next record; `false` at the end.
+    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+        let Some(mut bytes) = self.next_encoded()? else {
+            return Ok(false);
+        };
+        match rec.decode(&mut bytes) {
+            Some(()) => Ok(true),
+            None => Err(self.damaged()),
+        }
+    }
+
+    fn damaged(&self) -> TraceError {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "a temporary file is damaged");
+        TraceError::io(&self.dir)(error)
+    }
+}

@@ -1,0 +1,185 @@
+//! The objects of an earlier run as the data set of a new one (cold reads).
+//!
+//! Names, sizes and content of objects are functions of the earlier run's plan, so its run directory
+//! is all that is needed; no list of objects is kept.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bucketload_core::op::OpClass;
+use bucketload_core::plan::{KeyLaw, PhaseKind, Plan, SizeAssign};
+use bucketload_core::resolve::Resolved;
+use bucketload_results::rundir::{Manifest, RunDir, Status};
+use bucketload_run::DataOf;
+
+use crate::cli::run::DataArgs;
+use crate::exit::Failure;
+use crate::target::Target;
+
+/// Least age of the objects unless another is asked for (scenarios.md section 10).
+const MIN_AGE: Duration = Duration::from_secs(72 * 3600);
+
+/// What the earlier run left, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct OldData {
+    /// Where it lies.
+    pub(crate) data: DataOf,
+    /// For the head of the result.
+    pub(crate) note: String,
+}
+
+/// Puts the objects of the run that the flags name in place of the workload's existing key set.
+///
+/// # Errors
+/// When the workload needs an earlier run and none is named, or the other way round; when that run
+/// did not leave a complete data set, or its objects are too young.
+pub(crate) fn apply(
+    resolved: &mut Resolved,
+    args: &DataArgs,
+    target: &Target,
+    now_unix_ns: u64,
+) -> Result<Option<OldData>, Failure> {
+    let wanted = resolved.plan.keysets.iter().any(|set| set.existing);
+    let Some(dir) = &args.objects_of else {
+        if wanted {
+            return Err(Failure::usage(format!(
+                "the workload {} reads the objects of an earlier run: name its run directory with \
+                 --objects-of DIR (a run with --keep)",
+                resolved.plan.workload
+            )));
+        }
+        return Ok(None);
+    };
+    let refuse = |why: &str| Failure::usage(format!("--objects-of {}: {why}", dir.display()));
+    if !wanted {
+        return Err(refuse(
+            "the workload makes its own objects; a key set with `existing = true` reads an earlier \
+             run's",
+        ));
+    }
+    if *target == Target::Memory {
+        return Err(refuse(
+            "a target in memory has kept nothing; name the --target of that run",
+        ));
+    }
+    let manifest = manifest(dir).map_err(|e| refuse(&e))?;
+    let keyset = left_behind(&manifest).map_err(|e| refuse(&e))?;
+    let age = |since_ns: u64| Duration::from_nanos(now_unix_ns.saturating_sub(since_ns));
+    let (youngest, oldest) = (age(manifest.ended_unix_ns), age(manifest.started_unix_ns));
+    let least = args.min_age.unwrap_or(MIN_AGE);
+    if youngest < least {
+        return Err(refuse(&format!(
+            "its objects are {} old, less than --min-age {}; wait, or allow a lower age",
+            hours(youngest),
+            hours(least)
+        )));
+    }
+    adopt(&mut resolved.plan, &manifest.plan, keyset)?;
+    Ok(Some(OldData {
+        data: DataOf {
+            run_id: manifest.run_id.clone(),
+            prefix: target.run_prefix(&manifest.run_id),
+        },
+        note: format!(
+            "{} objects of run {}, written between {} and {} before",
+            manifest.plan.keysets[keyset].count,
+            manifest.run_id,
+            hours(youngest),
+            hours(oldest)
+        ),
+    }))
+}
+
+fn manifest(dir: &Path) -> Result<Manifest, String> {
+    let run = RunDir::open(dir).map_err(|e| e.to_string())?;
+    Ok(run.manifest().clone())
+}
+
+/// The key set that the run wrote completely, left alone and did not delete.
+fn left_behind(manifest: &Manifest) -> Result<usize, String> {
+    let plan = &manifest.plan;
+    if manifest.status != Status::Finished {
+        return Err("that run did not finish".to_owned());
+    }
+    if plan
+        .phases
+        .iter()
+        .any(|phase| phase.kind == PhaseKind::Cleanup)
+    {
+        return Err("that run removed its objects; repeat it with --keep".to_owned());
+    }
+    let candidates: Vec<usize> = (0..plan.keysets.len())
+        .filter(|&index| is_complete(plan, index))
+        .collect();
+    match candidates[..] {
+        [index] => Ok(index),
+        [] => Err(
+            "that run wrote no key set from its first object to its last and left it unchanged"
+                .to_owned(),
+        ),
+        _ => Err(format!(
+            "that run left several key sets ({}); one is needed",
+            candidates
+                .iter()
+                .map(|&index| plan.keysets[index].name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
+    }
+}
+
+/// Whether the plan writes all initial objects of a key set, and only them, and never deletes any.
+/// Sizes that follow the popularity of the earlier run's reads cannot be known without them.
+fn is_complete(plan: &Plan, index: usize) -> bool {
+    let set = &plan.keysets[index];
+    let mut written = false;
+    for phase in &plan.phases {
+        for entry in phase.works.iter().flat_map(|work| &work.mix) {
+            if usize::from(entry.keyset) != index || entry.class.only_reads() {
+                continue;
+            }
+            let puts = matches!(entry.class, OpClass::Put | OpClass::MultipartPut);
+            if !puts || entry.keys != KeyLaw::Sequential {
+                return false;
+            }
+            let alone = phase.works.len() == 1 && phase.works[0].mix.len() == 1;
+            written |= alone && phase.limits.ops >= set.count && phase.limits.duration_ns == 0;
+        }
+    }
+    written && !set.overwritten && set.count > 0 && set.assign == SizeAssign::Random
+}
+
+/// Replaces what identifies the objects of `plan` by that of the earlier run's. One pass over the
+/// workload's own count becomes one pass over the earlier run's.
+fn adopt(plan: &mut Plan, old: &Plan, keyset: usize) -> Result<(), Failure> {
+    let [own] = plan.keysets.as_slice() else {
+        return Err(Failure::usage(
+            "a workload that reads an earlier run's objects has one key set",
+        ));
+    };
+    let own_count = own.count;
+    plan.keysets.clone_from(&old.keysets);
+    for set in &mut plan.keysets {
+        set.existing = true;
+    }
+    (plan.seed, plan.payload, plan.scale) = (old.seed, old.payload, old.scale);
+    let count = old.keysets[keyset].count;
+    for phase in &mut plan.phases {
+        if phase.limits.ops == own_count {
+            phase.limits.ops = count;
+        }
+        for entry in phase.works.iter_mut().flat_map(|work| &mut work.mix) {
+            entry.keyset = u16::try_from(keyset).unwrap_or(u16::MAX);
+        }
+    }
+    Ok(())
+}
+
+fn hours(age: Duration) -> String {
+    let hours = age.as_secs_f64() / 3600.0;
+    if hours < 1.0 {
+        format!("{:.0} s", age.as_secs_f64())
+    } else {
+        format!("{hours:.1} h")
+    }
+}
