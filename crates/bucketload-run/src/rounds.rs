@@ -108,8 +108,14 @@ impl Rounds {
         order[..chosen].iter().for_each(|&i| doomed[i] = true);
     }
 
+    /// Objects of the round in this state.
+    fn count(&self, wanted: State) -> usize {
+        let objects = self.objects.borrow();
+        objects.iter().filter(|state| **state == wanted).count()
+    }
+
     /// Objects that a listing of `iteration` lacks, and that it shows although they are gone.
-    fn wrong(&self, iteration: u32, listed: &mut Vec<u64>) -> (u32, u32) {
+    fn wrong(&self, iteration: u32, listed: &mut [u64]) -> (u32, u32) {
         listed.sort_unstable();
         let (mut missing, mut ghosts) = (0, 0);
         for (number, state) in self.objects.borrow().iter().enumerate() {
@@ -231,9 +237,7 @@ impl<S: Session> Hand<'_, S> {
         let rounds = self.rounds;
         let begun_ns = now_ns();
         let wanted = if deleted { State::Gone } else { State::There };
-        let known = rounds.objects.borrow();
-        let objects = known.iter().filter(|state| **state == wanted).count();
-        drop(known);
+        let objects = rounds.count(wanted);
         let listed = Rc::new(Listed {
             shard: Rc::clone(self.shard),
             work: rounds.work,

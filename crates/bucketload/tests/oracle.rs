@@ -9,79 +9,8 @@ use std::path::Path;
 use common::{Outcome, Serve, bucketload, call, workload};
 use serde_json::Value;
 
-/// First each key set of its own is injured, or not, in a phase of its own: `torn` and `stale` are
-/// overwritten once, `lost` is written once, `dead` is deleted once. Then everything is read while
-/// `mixed` is overwritten, deleted, listed and written on condition by several workers.
-const WORKLOAD: &str = r#"
-name = "consistency"
-description = "every fault on a key set of its own, beside a busy one"
-oracle = true
-not-found = "expected"
-timeout = "2s"
-retry = { attempts = 3, backoff = "1ms" }
-
-[keysets.mixed]
-count = 24
-size = "uniform(1B, 9KiB)"
-
-[keysets.stale]
-count = 20
-size = "uniform(1B, 3KiB)"
-
-[keysets.lost]
-size = "1KiB"
-
-[keysets.torn]
-count = 240
-size = "uniform(200B, 300KiB)"
-
-[keysets.dead]
-count = 120
-size = "1KiB"
-
-[phases.overwrite]
-workers = 4
-ops = 20
-mix.put = { keyset = "stale", keys = "sequential" }
-
-[phases.tear]
-workers = 4
-ops = 240
-mix.put = { keyset = "torn", keys = "sequential" }
-
-[phases.lose]
-workers = 4
-ops = 120
-mix.put = { keyset = "lost" }
-
-[phases.kill]
-workers = 4
-mix.delete = { keyset = "dead", keys = "sequential" }
-
-[phases.load]
-duration = "3s"
-steady-state = false
-
-[phases.load.works.busy]
-workers = 8
-keyset = "mixed"
-keys = "uniform"
-[phases.load.works.busy.mix]
-get = 30
-head = 5
-put = { weight = 15, keys = "uniform" }
-put-if-absent = 10
-delete = { weight = 10, keys = "uniform" }
-delete-many = { weight = 2, keys = "uniform", batch = 3 }
-list = { weight = 3, page-size = 10 }
-range-get = { weight = 5, range = "uniform(1B, 64B)", range-align = 1 }
-
-[phases.load.works.readers]
-workers = 4
-mix.stale = { op = "get", keyset = "stale", keys = "uniform", weight = 3 }
-mix.torn = { op = "get", keyset = "torn", keys = "uniform", weight = 1 }
-mix.dead = { op = "get", keyset = "dead", keys = "uniform", weight = 1 }
-"#;
+/// A busy key set, and one for each kind of fault.
+const WORKLOAD: &str = include_str!("workloads/consistency.toml");
 
 /// What happens to the connections and answers of the busy key set; none of it makes the store
 /// inconsistent. Preparation is spared.
@@ -182,6 +111,21 @@ fn every_injected_fault_is_found_and_told_apart() {
         }
     }
     assert!(dir.path().join("out/report.html").is_file());
+}
+
+#[test]
+fn listings_that_lag_behind_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let lag = "stale-list,lag=1s,contains=/mixed/,every=2";
+    let (outcome, injected) = run(dir.path(), "memory", &[lag], "out");
+    outcome.expect(1, &[]);
+    assert!(injected[TROUBLE.len()] > 0);
+    let found = found(&outcome.json());
+    assert!(!found.is_empty());
+    for (kind, findings, _) in &found {
+        let of_listings = matches!(kind.as_str(), "list-missing" | "list-ghost");
+        assert!(of_listings && *findings > 0, "{found:?}");
+    }
 }
 
 #[test]

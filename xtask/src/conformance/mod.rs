@@ -4,6 +4,7 @@
 
 mod browser;
 mod clients;
+mod oracle;
 mod servers;
 mod truth;
 
@@ -11,9 +12,10 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("truth", truth::stall),
     ("backlog", truth::backlog),
+    ("oracle", oracle::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

@@ -2,12 +2,13 @@
 //!
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates), `workload` the comparison with theory, `environment` the rest.
+//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates), `workload` the comparison with theory, `oracle` what was found out about consistency, `environment` the rest.
 
 mod accounting;
 mod environment;
 mod latency;
 mod load;
+mod oracle;
 pub mod page;
 mod summary;
 mod workload;
@@ -27,6 +28,7 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    page.sections.extend(oracle::sections(result));
     page.sections.extend(environment::other_phases(result));
     page.sections.extend(environment::failures(result));
     page.sections.push(environment::environment(result));
