@@ -7,9 +7,10 @@
 //! ```
 //!
 //! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
-//! in bounded memory, [`converge`] tells during a run when it may stop, [`output`] renders results and live figures by pure functions.
+//! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`converge`] tells during a run when it may stop, [`output`] renders results and live figures by pure functions.
 
 pub mod analyze;
+pub mod compare;
 pub mod converge;
 pub mod error;
 pub mod output;

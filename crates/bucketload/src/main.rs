@@ -51,6 +51,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     match &cli.command {
         Command::Run(args) => commands::run::execute(args, &cli.global, color),
+        Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

@@ -24,6 +24,20 @@ pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failur
     Ok(format!("{}-{random}", started.unix_timestamp()))
 }
 
+/// The directory for results unless another is asked for: below `bucketload-runs`, the name and the
+/// start in UTC, such as `online-service-20260131T235959Z`.
+pub(crate) fn default_directory(name: &str, started: time::OffsetDateTime) -> PathBuf {
+    let utc = started.to_offset(time::UtcOffset::UTC);
+    let (year, month, day) = utc.to_calendar_date();
+    let (hour, minute, second) = utc.to_hms();
+    let month = u8::from(month);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name = name.replace(|c| !plain(c), "-");
+    Path::new("bucketload-runs").join(format!(
+        "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
+    ))
+}
+
 /// `named`, or with a number when that exists already: two runs in one second.
 pub(crate) fn unused(named: PathBuf) -> PathBuf {
     let mut out = named.clone();

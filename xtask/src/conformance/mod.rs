@@ -4,6 +4,7 @@
 
 mod browser;
 mod clients;
+mod compare;
 mod oracle;
 mod servers;
 mod truth;
@@ -12,10 +13,11 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("truth", truth::stall),
     ("backlog", truth::backlog),
     ("oracle", oracle::all),
+    ("compare", compare::words),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

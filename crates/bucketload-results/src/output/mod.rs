@@ -2,9 +2,11 @@
 //!
 //! [`text`] is for people; [`json`], [`jsonl`] and [`csv`] are for programs and stable: columns and
 //! fields are only ever added. [`live`] shows a run under way on a terminal or in a log, and
-//! [`prometheus`] as counters for a scraper. None of them performs I/O.
+//! [`prometheus`] as counters for a scraper. Functions called `comparison_…` render two sets of runs
+//! side by side. None of them performs I/O.
 
 pub(crate) mod accounting;
+pub(crate) mod comparison;
 mod csv;
 mod json;
 pub mod live;
@@ -14,6 +16,9 @@ mod rounds;
 mod table;
 mod text;
 
+pub use comparison::{
+    comparison_csv, comparison_json, comparison_markdown, comparison_sentence, comparison_text,
+};
 pub use csv::csv;
 pub use json::{json, jsonl};
 pub use text::{TextOptions, text};

@@ -2,17 +2,22 @@
 //!
 //! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates), `workload` the comparison with theory, `oracle` what was found out about consistency, `environment` the rest.
+//! of a phase, `accounting` what only some phases state (identity, streams, size classes, gates),
+//! `workload` the comparison with theory, `oracle` what was found out about consistency,
+//! `environment` the rest. `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
+mod comparison;
 mod environment;
 mod latency;
 mod load;
 mod oracle;
+mod overlay;
 pub mod page;
 mod summary;
 mod workload;
 
+use crate::compare::{Comparison, Run};
 use crate::result::{PhaseResult, RunResult};
 use page::{Page, Section};
 
@@ -20,6 +25,12 @@ use page::{Page, Section};
 #[must_use]
 pub fn html(result: &RunResult) -> String {
     page(result).render()
+}
+
+/// The report of a comparison: the same figures with a column per side, both drawn over each other.
+#[must_use]
+pub fn comparison_html(comparison: &Comparison, a: &[Run], b: &[Run]) -> String {
+    comparison::page(comparison, a, b).render()
 }
 
 fn page(result: &RunResult) -> Page {

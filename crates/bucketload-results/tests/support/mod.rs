@@ -207,6 +207,8 @@ pub(crate) struct Shape {
     pub(crate) rate: f64,
     /// Median service time in ms at a time.
     pub(crate) service_ms: fn(f64) -> f64,
+    /// Factor of all service times.
+    pub(crate) slowness: f64,
     /// Operations in flight at a time.
     pub(crate) in_flight: fn(f64) -> f64,
     pub(crate) failed_share: f64,
@@ -226,6 +228,7 @@ impl Default for Shape {
             seconds: 60,
             rate: 200.0,
             service_ms: |_| 2.0,
+            slowness: 1.0,
             in_flight: |_| 3.0,
             failed_share: 0.0,
             failure: ErrorKind::Server,
@@ -322,7 +325,7 @@ fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noi
         } else {
             (OpClass::Put, 2.0)
         };
-        let ms = (shape.service_ms)(t) * factor * (0.4 * noise.normal()).exp();
+        let ms = (shape.service_ms)(t) * shape.slowness * factor * (0.4 * noise.normal()).exp();
         let outcome = if noise.uniform() < shape.failed_share {
             Outcome::Failed(shape.failure)
         } else {

@@ -143,7 +143,8 @@ impl Oracle {
         let mut ids = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            ids.extend(shard.keys().copied());
+            let tracked = shard.keys().filter(|id| self.is_tracked(**id));
+            ids.extend(tracked);
         }
         ids.sort_unstable();
         ids

@@ -19,7 +19,7 @@ mod list;
 mod ticket;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bucketload_core::generate::LawError;
@@ -57,6 +57,8 @@ pub(crate) struct Oracle {
     threshold: AtomicU64,
     keys: AtomicU64,
     most_keys: u64,
+    /// Whether a thread is dropping keys.
+    shedding: AtomicBool,
     /// Whether keys may have objects from before the run.
     inherited: bool,
     mutations: AtomicU64,
@@ -88,6 +90,7 @@ impl Oracle {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             threshold: AtomicU64::new(u64::MAX),
             keys: AtomicU64::new(0),
+            shedding: AtomicBool::new(false),
             most_keys: options.oracle_keys.max(1) as u64,
             inherited: !claims,
             mutations: AtomicU64::new(0),
@@ -102,6 +105,11 @@ impl Oracle {
 
     fn hash((keyset, key): Id) -> u64 {
         mix64(key ^ (u64::from(keyset) << 48))
+    }
+
+    /// Whether the key is one of those that are tracked.
+    fn is_tracked(&self, id: Id) -> bool {
+        Self::hash(id) <= self.threshold.load(Relaxed)
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Registers> {
@@ -144,6 +152,9 @@ impl Oracle {
     /// Drops half of the keys.
     #[cold]
     fn shed(&self) {
+        if self.shedding.swap(true, Relaxed) {
+            return;
+        }
         while self.keys.load(Relaxed) > self.most_keys {
             let threshold = self.threshold.load(Relaxed) / 2;
             self.threshold.fetch_min(threshold, Relaxed);
@@ -155,6 +166,7 @@ impl Oracle {
                 self.keys.fetch_sub((before - shard.len()) as u64, Relaxed);
             }
         }
+        self.shedding.store(false, Relaxed);
     }
 
     /// Counts an answer that showed a finding, `new` when it is not one that was seen before.
@@ -199,3 +211,46 @@ impl Oracle {
 
 /// Takes findings to whoever writes them down.
 pub(crate) type Tell<'a> = &'a mut dyn FnMut(Finding);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bucketload_core::payload::{Arena, PayloadKind};
+    use bucketload_core::plan::Plan;
+
+    use super::Oracle;
+    use crate::options::RunOptions;
+
+    #[test]
+    fn memory_is_bounded_by_tracking_a_share_of_the_keys() {
+        let plan: Plan = serde_json::from_value(serde_json::json!({
+            "workload": "", "profile": "", "seed": 1, "scale": 1.0,
+            "payload": { "kind": "random" }, "verify": false, "timeout_ns": 1,
+            "retry": { "max_attempts": 1, "backoff_ns": 0, "max_backoff_ns": 0 },
+            "not_found_is_failure": true, "keysets": [], "phases": [],
+        }))
+        .unwrap();
+        let options = RunOptions {
+            oracle_keys: 500,
+            ..RunOptions::default()
+        };
+        let arena = Arc::new(Arena::new(PayloadKind::Random, 1));
+        let oracle = Oracle::new(&plan, &options, arena).unwrap();
+        for key in 0..10_000 {
+            oracle.with_new((0, key), |_| ());
+            let summary = oracle.summary((0, 0));
+            assert!(summary.keys <= 501, "{summary:?}");
+        }
+        let summary = oracle.summary((0, 0));
+        let kept = (0..10_000).filter(|&key| oracle.with((0, key), |_| ()).is_some());
+        assert_eq!(kept.count() as u64, summary.keys);
+        // The share is a power of two; the number of keys is binomial with it: four standard errors.
+        let expected = 10_000.0 * summary.share;
+        assert!(
+            (summary.keys as f64 - expected).abs() < 4.0 * expected.sqrt(),
+            "{summary:?}"
+        );
+        assert!(summary.keys > 150 && summary.share < 0.06);
+    }
+}

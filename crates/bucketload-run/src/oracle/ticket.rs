@@ -317,6 +317,8 @@ impl Ticket<'_> {
             ) if self.completion.get().is_some_and(|c| c.items == 0) => not_done,
             (Outcome::Ok, _) => self.acknowledged(place),
             (Outcome::Failed(ErrorKind::Cancelled), _) => Ending::Unknown,
+            // Some of the keys may have been deleted, whatever is said of the others.
+            (Outcome::Failed(_), Role::Deletes(_)) => Ending::Unknown,
             (Outcome::Failed(_), _) => not_done,
         }
     }

@@ -12,15 +12,9 @@
 //! once, by [`Campaign::close`] or when the value is dropped, whatever happened in between. Several
 //! campaigns may be alive at once: each has a prefix, and an embedded server, of its own.
 
-#![cfg_attr(
-    not(test),
-    allow(
-        dead_code,
-        reason = "the commands that measure several times use different parts of it"
-    )
-)]
-
 mod dataset;
+pub(crate) mod interleave;
+mod order;
 #[cfg(test)]
 mod tests;
 

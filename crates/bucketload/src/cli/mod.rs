@@ -6,6 +6,7 @@
 //! ```text
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
+//!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -14,6 +15,7 @@
 //! Values that belong to a workload stay text here: the resolver reads them, so that a mistake is
 //! explained the same way in a file and on the command line.
 
+pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod manage;
 pub(crate) mod run;
@@ -24,6 +26,7 @@ pub(crate) mod workload;
 
 use clap::{Args, Parser, Subcommand};
 
+use compare::CompareArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
@@ -126,6 +129,7 @@ impl ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Compare(Box<CompareArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

@@ -1,7 +1,7 @@
 //! `bucketload run`.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -141,23 +141,7 @@ impl OutputArgs {
         if let Some(out) = &self.out {
             return out.clone();
         }
-        let utc = started.to_offset(time::UtcOffset::UTC);
-        let (year, month, day) = utc.to_calendar_date();
-        let (hour, minute, second) = utc.to_hms();
-        let month = u8::from(month);
-        let name: String = workload
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                    c
-                } else {
-                    '-'
-                }
-            })
-            .collect();
-        Path::new("bucketload-runs").join(format!(
-            "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
-        ))
+        crate::setup::default_directory(workload, started)
     }
 }
 

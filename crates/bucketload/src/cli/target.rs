@@ -73,6 +73,36 @@ pub(crate) struct TargetArgs {
     pub(crate) engine: Option<Engine>,
 }
 
+impl TargetArgs {
+    /// These flags, replaced by those of `other` that were given.
+    pub(crate) fn with(&self, other: &Self) -> Self {
+        let list = |a: &Vec<String>, b: &Vec<String>| if b.is_empty() { a } else { b }.clone();
+        Self {
+            target: other.target.clone().or_else(|| self.target.clone()),
+            endpoint_url: list(&self.endpoint_url, &other.endpoint_url),
+            profile: other.profile.clone().or_else(|| self.profile.clone()),
+            region: other.region.clone().or_else(|| self.region.clone()),
+            no_sign_request: self.no_sign_request || other.no_sign_request,
+            no_verify_ssl: self.no_verify_ssl || other.no_verify_ssl,
+            ca_bundle: other.ca_bundle.clone().or_else(|| self.ca_bundle.clone()),
+            client_cert: other
+                .client_cert
+                .clone()
+                .or_else(|| self.client_cert.clone()),
+            client_key: other.client_key.clone().or_else(|| self.client_key.clone()),
+            source_address: if other.source_address.is_empty() {
+                self.source_address.clone()
+            } else {
+                other.source_address.clone()
+            },
+            addressing: other.addressing.or(self.addressing),
+            payload_signing: other.payload_signing.or(self.payload_signing),
+            checksum: other.checksum.or(self.checksum),
+            engine: other.engine.or(self.engine),
+        }
+    }
+}
+
 /// Declares an enumeration of flag values whose names are those of the S3 driver.
 macro_rules! names {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)* }) => {

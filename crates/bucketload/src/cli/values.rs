@@ -10,10 +10,43 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
 }
 
-/// Reads a duration such as `72h`.
+/// Reads a duration such as `30s` or `72h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let ns = units::parse_duration(text).map_err(|invalid| invalid.to_string())?;
     Ok(Duration::from_nanos(ns))
+}
+
+/// Reads a margin such as `5%`: above 0 and below 100 %.
+pub(crate) fn margin(text: &str) -> Result<f64, String> {
+    let share = units::parse_share(text).map_err(|invalid| invalid.to_string())?;
+    if share > 0.0 && share < 1.0 {
+        Ok(share)
+    } else {
+        Err(format!("`{text}` is no margin; write one such as 5%"))
+    }
+}
+
+/// Splits flags in one argument into words, with quotes as in a shell.
+pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err(format!("a quote is not closed in `{text}`"));
+    }
+    words.extend(word);
+    Ok(words)
 }
 
 /// Reads an address to listen on: `HOST:PORT`, or `PORT` or `:PORT` on loopback. The host is an IP

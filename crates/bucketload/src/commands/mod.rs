@@ -1,6 +1,7 @@
 //! The commands of the program, one module each.
 
 pub(crate) mod cleanup;
+pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod docs;
 pub(crate) mod report;
