@@ -88,7 +88,7 @@ fn case(store: &str, large: bool, faults: &[&str], wanted: &[(&str, u64)]) -> Re
     outcome.expect_code(i32::from(!wanted.is_empty()))?;
     let result = outcome.json()?;
     let found = found(&result)?;
-    let injected = injected(&address.to_string())?;
+    let injected = injected(address)?;
     eprintln!(
         "{store}{}: injected {:?}, found {found:?}",
         if large { ", large objects" } else { "" },
