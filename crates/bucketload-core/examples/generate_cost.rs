@@ -72,6 +72,7 @@ fn online_service() -> Plan {
         compat: String::new(),
         seed: 1,
         scale: 1.0,
+        size_scale: 1.0,
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,

@@ -5,8 +5,10 @@
 //! handed in by the caller. The flow is `spec` (what a user wrote) → [`plan`] (resolved, without
 //! options) → [`generate`] (arrivals and operations as functions of seed and sequence number) →
 //! [`driver`] (the traits storage adapters implement) → [`record`] and [`tally`] (per-thread
-//! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth).
+//! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth); [`capacity`] searches for
+//! the rate that a store sustains.
 
+pub mod capacity;
 pub mod driver;
 pub mod error;
 pub mod generate;

@@ -15,7 +15,12 @@
 //! shorter than a stamp begin with a part of its check word, which differs between versions.
 //!
 //! A sender walks the segments (`stamp`, contiguous arena slice) and hands them to one vectored
-//! write; a receiver compares them. Any byte range can be produced or verified without state.
+//! write; a receiver compares them (long ones by checksum). Any byte range can be produced or
+//! verified without state.
+
+mod sums;
+
+use sums::{LONG, Sums};
 
 use crate::generate::rng::{mix64, unmix64};
 
@@ -29,6 +34,7 @@ pub struct Arena {
     /// `period` bytes followed by the first `STAMP_INTERVAL` of them again, so that every segment
     /// is contiguous.
     bytes: Box<[u8]>,
+    sums: Sums,
     period: u64,
     seed: u64,
     /// Stands in every stamp: tells the content of one run from that of another.
@@ -100,6 +106,7 @@ impl Arena {
         let (head, tail) = bytes.split_at_mut(period);
         tail.copy_from_slice(&head[..STAMP_INTERVAL as usize]);
         Self {
+            sums: Sums::of(&bytes),
             bytes,
             period: Self::PERIOD,
             seed,
@@ -307,8 +314,13 @@ impl<'a> Content<'a> {
             };
         }
         let len = left.min(STAMP_INTERVAL - in_interval) as usize;
-        let at = (self.start + offset) & (self.arena.period - 1);
-        Segment::Slice(&self.arena.bytes[at as usize..at as usize + len])
+        let at = self.place(offset);
+        Segment::Slice(&self.arena.bytes[at..at + len])
+    }
+
+    /// Where the byte at object offset `offset` stands in the arena, if it is not part of a stamp.
+    const fn place(&self, offset: u64) -> usize {
+        ((self.start + offset) & (self.arena.period - 1)) as usize
     }
 
     /// Writes the content from `offset` on into `out`, up to the end of the object; returns the
@@ -340,7 +352,11 @@ impl<'a> Content<'a> {
                 return Err(offset + done as u64);
             }
             let have = &got[done..done + want.len()];
-            if have != want {
+            let by_sum = want.len() >= LONG && {
+                let from = self.place(offset + done as u64);
+                self.arena.sums.matches(&self.arena.bytes, from, have)
+            };
+            if !by_sum && have != want {
                 let at = have.iter().zip(want).position(|(a, b)| a != b).unwrap_or(0);
                 return Err(offset + (done + at) as u64);
             }

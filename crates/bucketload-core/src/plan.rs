@@ -3,9 +3,14 @@
 //! A plan is the same for every agent; its [`Plan::scenario_hash`] identifies what is measured
 //! (not against which target), so that only like is compared with like.
 
+pub mod jobs;
+pub mod replay;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
+pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 
@@ -24,6 +29,10 @@ pub struct Plan {
     pub seed: u64,
     /// Factor applied to the object counts of scaled key sets (1 = as the workload states).
     pub scale: f64,
+    /// Factor applied to every size law (1 = as the workload states). Results with different
+    /// factors are not comparable.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub size_scale: f64,
     /// Content of objects.
     pub payload: PayloadKind,
     /// Whether every byte read is compared with what was written.
@@ -38,6 +47,20 @@ pub struct Plan {
     pub keysets: Vec<KeysetPlan>,
     /// Steps, in order, with a barrier between them.
     pub phases: Vec<PhasePlan>,
+}
+
+/// The factor of plans from before there was one.
+const fn one() -> f64 {
+    1.0
+}
+
+/// Whether a factor changes nothing; then it is no part of the scenario's identity.
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands in references"
+)]
+fn is_one(factor: &f64) -> bool {
+    *factor == 1.0
 }
 
 impl Plan {
@@ -257,6 +280,10 @@ pub enum ModelPlan {
         /// Most operations in flight, over all agents; reaching it marks the run semi-open.
         max_in_flight: u32,
     },
+    /// Jobs of several stages arrive; a stage begins when the one before it has ended.
+    Jobs(JobsPlan),
+    /// The requests of a recorded trace.
+    Replay(ReplayPlan),
     /// Workers write together, one of them lists until all is listed, they delete a part together,
     /// and one lists again until it is gone; then the next round begins.
     Rounds(RoundsPlan),
@@ -279,6 +306,34 @@ pub struct RoundsPlan {
     pub delete: f64,
     /// How long to list until the listing is right, nanoseconds.
     pub limit_ns: u64,
+}
+
+impl ModelPlan {
+    /// Most operations in flight, over all agents, where arrivals do not wait for the store; `None`
+    /// for closed loops.
+    #[must_use]
+    pub fn open_cap(&self) -> Option<u32> {
+        match self {
+            Self::Closed { .. } | Self::Rounds(_) => None,
+            Self::Open { max_in_flight, .. } => Some(*max_in_flight),
+            Self::Jobs(jobs) => jobs.is_open().then_some(jobs.max_in_flight),
+            Self::Replay(replay) => {
+                (replay.timing != ReplayTiming::Asap).then_some(replay.max_in_flight)
+            }
+        }
+    }
+
+    /// Most sessions, over all agents.
+    #[must_use]
+    pub const fn max_sessions(&self) -> u32 {
+        match self {
+            Self::Closed { workers, .. } => *workers,
+            Self::Rounds(rounds) => rounds.workers,
+            Self::Open { max_in_flight, .. } => *max_in_flight,
+            Self::Jobs(jobs) => jobs.max_in_flight,
+            Self::Replay(replay) => replay.max_in_flight,
+        }
+    }
 }
 
 /// Pauses between operations of a closed loop.

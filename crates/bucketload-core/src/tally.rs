@@ -5,6 +5,9 @@
 //! is neutral, so threads, agents and intervals can be combined in any order. Percentiles are
 //! computed from merged histograms only.
 
+mod parts;
+
+pub use self::parts::{JobCounts, ReplayCounts, Span};
 use crate::error::ErrorKind;
 use crate::histogram::Histogram;
 use crate::op::OpClass;
@@ -154,6 +157,16 @@ pub struct Tally {
     pub connects: u64,
     /// Arrivals that found all workers busy and the in-flight cap reached.
     pub capped: u64,
+    /// Makespans of stages and jobs, in order of first use; empty for other models.
+    pub spans: Vec<Span>,
+    /// Jobs.
+    pub jobs: JobCounts,
+    /// What a replay did beside performing requests.
+    pub replay: ReplayCounts,
+    /// Wait for an earlier request on the same key, of the requests that had to wait.
+    pub blocked: Histogram,
+    /// Delay of the due instant by a rate limit, of the requests that were delayed.
+    pub shaped: Histogram,
     /// Counts at a hundredth of the interval, for the dispersion at short time scales.
     pub fine: FineCounts,
     /// Successes by size class, for phases that ask for them.
@@ -187,6 +200,10 @@ impl Tally {
         if r.dispatch_ns > 0 {
             self.dispatch.record(r.dispatch_ns);
         }
+        if r.blocked_ns > 0 {
+            self.blocked.record(r.blocked_ns);
+            self.replay.blocked += 1;
+        }
         if r.outcome == Outcome::Ok {
             self.fine.completed(r.done_ns);
             if !self.sizes.is_empty() {
@@ -194,6 +211,21 @@ impl Tally {
             }
         }
         self.cell_mut(r.work, r.class).record(r);
+    }
+
+    /// The makespans of a part of a work's jobs, created on first use.
+    pub fn span_mut(&mut self, work: u16, part: u16) -> &mut Span {
+        let of = |span: &Span| span.work == work && span.part == part;
+        let at = self.spans.iter().position(of).unwrap_or_else(|| {
+            self.spans.push(Span {
+                work,
+                part,
+                failed: 0,
+                makespan: Histogram::new(),
+            });
+            self.spans.len() - 1
+        });
+        &mut self.spans[at]
     }
 
     /// Makes the size cells of a work and class, whose classes begin at 0 and at each of `bounds`.
@@ -272,6 +304,15 @@ impl Tally {
         self.connect_dns.merge(&other.connect_dns);
         self.connects += other.connects;
         self.capped += other.capped;
+        for span in &other.spans {
+            let mine = self.span_mut(span.work, span.part);
+            mine.failed += span.failed;
+            mine.makespan.merge(&span.makespan);
+        }
+        self.jobs.merge(&other.jobs);
+        self.replay.merge(&other.replay);
+        self.blocked.merge(&other.blocked);
+        self.shaped.merge(&other.shaped);
         self.fine.merge(&other.fine);
         for cell in &other.sizes {
             self.size_cell_mut(cell.work, cell.class, cell.from, cell.to)
@@ -297,6 +338,14 @@ impl Tally {
         }
         self.connects = 0;
         self.capped = 0;
+        for span in &mut self.spans {
+            span.failed = 0;
+            span.makespan.clear();
+        }
+        self.jobs = JobCounts::default();
+        self.replay = ReplayCounts::default();
+        self.blocked.clear();
+        self.shaped.clear();
         self.fine.clear();
         self.sizes.iter_mut().for_each(SizeCell::clear);
     }
@@ -337,6 +386,9 @@ pub struct Gauges {
     pub backlog_ns: u64,
     /// Open sessions.
     pub sessions: u64,
+    /// Jobs that have arrived and not ended; 0 for models without jobs.
+    #[serde(default)]
+    pub jobs: u64,
     /// CPU time of the load threads (user and system), nanoseconds.
     pub load_cpu_ns: u64,
     /// CPU time of the busiest load thread, nanoseconds.

@@ -1,5 +1,6 @@
 //! The built-in scenarios say what scenarios.md sections 3, 5, 6.2, 9 and 10 say.
 
+use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::fingerprint::schedule_hash;
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::op::OpClass;
@@ -9,6 +10,7 @@ use bucketload_core::resolve::{
     EMBEDDED_MEMORY_BUDGET, Field, Override, Overrides, ResolveContext, Resolved, resolve,
 };
 use bucketload_core::spec::WorkloadFile;
+use bucketload_core::stats::moments::index_of_dispersion;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -234,6 +236,27 @@ fn compat_variants_do_what_the_published_code_does() {
         assert_eq!(open.compat, "");
         assert!(!serde_json::to_string(&open).unwrap().contains("compat"));
     }
+}
+
+/// The schedule that everybody gets first is a typical one: the dispersion of its seconds is that of
+/// the law, 4, within four standard errors at 75 windows (√(2/74) · 4 each).
+#[test]
+fn the_default_schedule_of_online_service_is_typical() {
+    let plan = plan("online-service", None);
+    let phase = plan
+        .phases
+        .iter()
+        .position(|p| p.kind == PhaseKind::Run)
+        .unwrap();
+    let ModelPlan::Open { arrival, .. } = &plan.phases[phase].works[0].model else {
+        panic!("an open loop");
+    };
+    let schedule = Schedule::new(plan.seed, phase as u16, 0, arrival).unwrap();
+    let counts: Vec<f64> = (0..75)
+        .map(|s| schedule.offered_between(s * SECOND, (s + 1) * SECOND) as f64)
+        .collect();
+    let index = index_of_dispersion(&counts, 1).unwrap();
+    assert!((index - 4.0).abs() < 2.63, "{index}");
 }
 
 /// Section 3.1: a share of the reads goes to what this run has written.

@@ -55,7 +55,7 @@ impl Convergence {
     /// The state of `phase` before its first interval; `None` when it has no stopping rule.
     #[must_use]
     pub fn new(phase: &PhasePlan) -> Option<Self> {
-        let open = |model: &ModelPlan| matches!(model, ModelPlan::Open { .. });
+        let open = |model: &ModelPlan| model.open_cap().is_some();
         phase.stop.map(|rule| Self {
             rule,
             open_loop: phase.works.iter().any(|work| open(&work.model)),

@@ -7,9 +7,12 @@
 //! ```
 //!
 //! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
-//! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`converge`] tells during a run when it may stop, [`output`] renders results and live figures by pure functions.
+//! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`converge`] tells
+//! during a run when it may stop, [`output`] renders results and live figures by pure functions.
+//! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`].
 
 pub mod analyze;
+pub mod capacity;
 pub mod compare;
 pub mod converge;
 pub mod error;
@@ -17,6 +20,8 @@ pub mod output;
 pub mod report;
 pub mod result;
 pub mod rundir;
+pub mod study;
+pub mod sweep;
 mod units;
 
 pub use analyze::analyze;

@@ -106,6 +106,16 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
     format!("{x:.decimals$} {unit}")
 }
 
+/// A factor; powers of two as such, `2^-10`.
+pub(crate) fn factor(factor: f64) -> String {
+    let exponent = factor.log2();
+    if exponent.fract() == 0.0 && exponent.abs() >= 2.0 {
+        format!("2^{exponent}")
+    } else {
+        factor.to_string()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{bytes, count, ns, number, percent, rate, seconds};

@@ -100,6 +100,7 @@ fn identical_targets_are_called_different_in_fewer_than_one_of_twenty_comparison
         ("paired", PAIRED, true),
     ] {
         let (different, _) = shares(1, 1.0, noise, pairs);
+        println!("{name}: {different} % of comparisons of equals");
         assert!(different <= 5.0, "{name}: {different} %");
     }
 }
@@ -111,6 +112,7 @@ fn a_slow_down_of_ten_per_cent_is_found_in_nine_of_ten_comparisons() {
         ("paired", PAIRED, true),
     ] {
         let (different, slower) = shares(2, 1.10, noise, pairs);
+        println!("{name}: {slower} % of slow-downs found");
         assert!(slower >= 90.0, "{name}: {slower} %");
         assert!(different - slower <= 0.5, "{name}: the wrong direction");
     }
@@ -246,6 +248,12 @@ fn run_directories_are_compared_and_shown_in_every_form() {
     assert_eq!(json["decision"], "slower");
     assert_eq!(json["quantities"][0]["unit"], "ns");
     let page = report::comparison_html(&c, &a, &b);
+    // To look at.
+    std::fs::write(
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("comparison.html"),
+        &page,
+    )
+    .unwrap();
     for expected in [
         "SLOWER",
         "Shift of the distributions",

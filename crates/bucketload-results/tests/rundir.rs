@@ -76,6 +76,14 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
                     tls_ns,
                 });
             }
+            for op in ops.iter().take(9) {
+                let span = tally.span_mut(0, (op.bytes % 3) as u16);
+                span.makespan.record(op.done_ns);
+                span.failed += op.bytes % 2;
+            }
+            tally.jobs.begun = a / 5;
+            tally.replay.shed = b / 7;
+            tally.shaped.record(b);
             (
                 tally.offered,
                 tally.offered_bytes,
@@ -90,6 +98,7 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
                 tally,
                 gauges: Gauges {
                     in_flight: a,
+                    jobs: b,
                     machine_total_ns: b,
                     wall_offset_ns: c,
                     ..Gauges::default()

@@ -1,4 +1,4 @@
-//! Open loop on one thread: the schedule, the idle workers, and the baton that one of them holds.
+//! Open loop on one thread: the feed, the idle workers, and the baton that one of them holds.
 //!
 //! ```text
 //!          holds the baton            executes                     idle (a queue)
@@ -16,11 +16,11 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
-
-use bucketload_core::generate::arrivals::{Arrival, Arrivals};
-use bucketload_core::op::Op;
+use std::task::Waker;
 
 use crate::clock::now_ns;
+use crate::feed::{Drawn, Ended, Feed, Next, Offer};
+use crate::names::Names;
 use crate::shard::Shard;
 use crate::slots::Slots;
 use crate::waits::Waits;
@@ -30,12 +30,10 @@ const NONE: usize = usize::MAX;
 /// Sessions that may be connecting at the same time, per thread and work.
 const CONNECTING: usize = 32;
 
-/// How the wait of an arrival divides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An operation that is handed to a worker, and how its wait divides.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Take {
-    pub(crate) op: Op,
-    /// Due instant, nanoseconds since the epoch.
-    pub(crate) due_ns: u64,
+    pub(crate) drawn: Drawn,
     /// Part of the wait during which no worker was free.
     pub(crate) dispatch_ns: u64,
     /// Whether the in-flight cap was the reason.
@@ -48,9 +46,7 @@ pub(crate) struct Baton {
     pub(crate) work: u16,
     /// Most sessions on this thread.
     cap: usize,
-    arrivals: RefCell<Arrivals>,
-    /// The next arrival, with its due instant since the epoch.
-    head: Cell<Option<Arrival>>,
+    feed: RefCell<Feed>,
     start_ns: Cell<u64>,
     finished: Cell<bool>,
     /// Worker that holds the baton, or `NONE` while it is parked.
@@ -63,23 +59,16 @@ pub(crate) struct Baton {
     hire_after_ns: Cell<u64>,
     hire: OnceCell<Box<dyn Fn()>>,
     waits: Waits,
-    // Offered counts run ahead of the takes when the thread is behind its schedule.
-    ahead: RefCell<Option<(Arrivals, Option<Arrival>)>>,
-    /// Every arrival due before this instant was counted as offered.
-    counted_to_ns: Cell<u64>,
     counted: Cell<u64>,
     taken: Cell<u64>,
-    /// Sequence numbers from this one on lie beyond the operation limit.
-    beyond_seq: Cell<u64>,
 }
 
 impl Baton {
-    pub(crate) fn new(work: u16, cap: usize, arrivals: Arrivals) -> Self {
+    pub(crate) fn new(work: u16, cap: usize, feed: Feed) -> Self {
         Self {
             work,
             cap,
-            arrivals: RefCell::new(arrivals),
-            head: Cell::new(None),
+            feed: RefCell::new(feed),
             start_ns: Cell::new(0),
             finished: Cell::new(false),
             holder: Cell::new(NONE),
@@ -89,11 +78,8 @@ impl Baton {
             hire_after_ns: Cell::new(0),
             hire: OnceCell::new(),
             waits: Waits::default(),
-            ahead: RefCell::new(None),
-            counted_to_ns: Cell::new(0),
             counted: Cell::new(0),
             taken: Cell::new(0),
-            beyond_seq: Cell::new(u64::MAX),
         }
     }
 
@@ -105,102 +91,88 @@ impl Baton {
     /// The phase begins: the schedule becomes absolute and a connected worker leads.
     pub(crate) fn start(&self, start_ns: u64, slots: &Slots) {
         self.start_ns.set(start_ns);
-        self.head.set(self.arrivals.borrow_mut().next());
+        self.feed.borrow_mut().start(start_ns);
         self.pass(slots);
     }
 
-    fn due(&self, arrival: Arrival) -> u64 {
-        self.start_ns.get().saturating_add(arrival.due_ns)
-    }
-
-    /// The instant the leader waits for: the next arrival, or the end of offering. `None` when
-    /// there is nothing to wait for.
-    pub(crate) fn target_ns(&self, cutoff_ns: u64) -> Option<u64> {
+    /// The instant the leader waits for: the next arrival, or the end of offering; `u64::MAX` when
+    /// nothing is known to come and the leader will be woken. `None` when there is nothing to wait
+    /// for.
+    pub(crate) fn target_ns(&self, cutoff_ns: u64, waker: Option<&Waker>) -> Option<u64> {
         if self.finished.get() {
             return None;
         }
-        let due = self.due(self.head.get()?);
-        Some(due.min(cutoff_ns))
+        match self.feed.borrow_mut().next(cutoff_ns, waker) {
+            Next::At(at) => Some(at),
+            Next::Later => Some(u64::MAX),
+            Next::Over => None,
+        }
     }
 
-    /// Takes the next arrival when it is due at `now_ns`; otherwise the thread has caught up.
-    /// Finishes the work when the schedule is over.
-    pub(crate) fn take(&self, now_ns: u64, shard: &Shard) -> Option<Take> {
+    /// Takes the next operation when it is due at `now_ns`; otherwise the thread has caught up.
+    /// Finishes the work when the feed is over.
+    pub(crate) fn take(&self, now_ns: u64, shard: &Shard, names: &mut Names) -> Option<Take> {
         let cutoff = shard.cutoff_ns.get();
-        let Some(arrival) = self.head.get() else {
-            self.finish();
-            return None;
-        };
-        let due_ns = self.due(arrival);
-        if due_ns >= cutoff {
-            if now_ns >= cutoff {
-                self.finish();
+        let source = &shard.shared.sources[usize::from(self.work)];
+        loop {
+            match self.feed.borrow_mut().next(cutoff, None) {
+                Next::At(at) if at <= now_ns => {}
+                Next::At(_) | Next::Later => return None,
+                Next::Over => {
+                    self.finish();
+                    return None;
+                }
             }
-            return None;
+            shard.tick(now_ns);
+            let offer = self.feed.borrow_mut().take(now_ns, shard, source, names);
+            let (Offer::Perform(drawn) | Offer::Shed(drawn) | Offer::Held(drawn)) = offer else {
+                return None;
+            };
+            if drawn.new {
+                self.counted.set(self.counted.get() + 1);
+                shard.offered(drawn.due_ns, &drawn.op);
+            }
+            // What is held stays in the backlog until it is given again.
+            self.taken
+                .set(self.taken.get() + u64::from(!matches!(offer, Offer::Held(_))));
+            if !matches!(offer, Offer::Perform(_)) {
+                continue;
+            }
+            let (dispatch_ns, capped) = self.waits.of(drawn.due_ns, now_ns);
+            let wait_ns = now_ns.saturating_sub(drawn.due_ns);
+            return Some(Take {
+                drawn,
+                // What an earlier operation on the key held up did not wait for a worker.
+                dispatch_ns: dispatch_ns.min(wait_ns.saturating_sub(drawn.blocked_ns)),
+                capped,
+            });
         }
-        if due_ns > now_ns {
-            return None;
-        }
-        shard.tick(now_ns);
-        let new = due_ns >= self.counted_to_ns.get();
-        if new && self.is_beyond(arrival, shard) || arrival.seq >= self.beyond_seq.get() {
-            self.finish();
-            return None;
-        }
-        let op = shard.shared.sources[usize::from(self.work)].op(arrival.seq);
-        if new {
-            self.counted.set(self.counted.get() + 1);
-            shard.offered(due_ns, &op);
-        }
-        self.head.set(self.arrivals.borrow_mut().next());
-        let (dispatch_ns, capped) = self.waits.of(due_ns, now_ns);
-        self.taken.set(self.taken.get() + 1);
-        Some(Take {
-            op,
-            due_ns,
-            dispatch_ns,
-            capped,
-        })
     }
 
-    /// Whether the operation limit excludes an arrival that was not counted yet.
-    fn is_beyond(&self, arrival: Arrival, shard: &Shard) -> bool {
-        if arrival.seq < self.beyond_seq.get() && shard.beyond_ops(arrival.seq) {
-            self.beyond_seq.set(arrival.seq);
+    /// An operation has ended: what it sets free may be due at once.
+    #[inline]
+    pub(crate) fn ended(&self, ended: &Ended, shard: &Shard) {
+        if self.feed.borrow_mut().ended(ended, shard) {
+            self.wake_leader(&shard.slots);
         }
-        arrival.seq >= self.beyond_seq.get()
     }
 
-    /// Counts as offered every arrival due before `until_ns` that is still waiting.
+    /// Counts as offered every operation due before `until_ns` that is still waiting.
     pub(crate) fn count_until(&self, until_ns: u64, shard: &Shard) {
-        if until_ns <= self.counted_to_ns.get() || self.finished.get() {
+        if self.finished.get() {
             return;
         }
-        let Some(head) = self.head.get() else { return };
-        if self.due(head) < until_ns {
-            let mut ahead = self.ahead.borrow_mut();
-            let stale = |next: &Option<Arrival>| next.is_some_and(|a| a.seq < head.seq);
-            if ahead.as_ref().is_none_or(|(_, next)| stale(next)) {
-                *ahead = Some((self.arrivals.borrow().clone(), Some(head)));
-            }
-            let (arrivals, next) = ahead.as_mut().expect("set above");
-            let source = &shard.shared.sources[usize::from(self.work)];
-            while let Some(arrival) = *next {
-                let due = self.due(arrival);
-                if due >= until_ns {
-                    break;
-                }
-                if due >= self.counted_to_ns.get() {
-                    if self.is_beyond(arrival, shard) {
-                        break;
-                    }
-                    shard.offered(due, &source.op(arrival.seq));
-                    self.counted.set(self.counted.get() + 1);
-                }
-                *next = arrivals.next();
-            }
-        }
-        self.counted_to_ns.set(until_ns);
+        let source = &shard.shared.sources[usize::from(self.work)];
+        let mut feed = self.feed.borrow_mut();
+        feed.count_until(until_ns, shard, source, &mut |due, op| {
+            self.counted.set(self.counted.get() + 1);
+            shard.offered(due, op);
+        });
+    }
+
+    /// Jobs that have arrived and not ended.
+    pub(crate) fn jobs(&self) -> u64 {
+        self.feed.borrow().jobs()
     }
 
     /// Arrivals that are due (counted as offered) but not taken.
@@ -208,11 +180,11 @@ impl Baton {
         self.counted.get() - self.taken.get()
     }
 
-    /// Due instant of the oldest arrival that is due but not taken; `u64::MAX` without one.
+    /// Due instant of the oldest operation that is due but not taken; `u64::MAX` without one.
     pub(crate) fn oldest_due_ns(&self) -> u64 {
-        match self.head.get() {
-            Some(head) if self.backlog() > 0 => self.due(head),
-            _ => u64::MAX,
+        match self.backlog() {
+            0 => u64::MAX,
+            _ => self.feed.borrow().oldest_due_ns().unwrap_or(u64::MAX),
         }
     }
 

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use bucketload_core::driver::Driver;
 use bucketload_core::generate::arrivals::Schedule;
-use bucketload_core::plan::{ArrivalLaw, GapLaw, Limits, ModelPlan, PhaseKind, PhasePlan, Plan};
+use bucketload_core::plan::{
+    ArrivalLaw, GapLaw, JobStart, JobsPlan, Limits, ModelPlan, PhaseKind, PhasePlan, Plan,
+    StagePace,
+};
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::tally::{Interval, Tally};
 
@@ -53,6 +56,14 @@ pub fn calibrate<N: Driver>(
     }
     options.check()?;
     check_plan(plan, options)?;
+    if plan.phases[phase]
+        .works
+        .iter()
+        .any(|work| matches!(work.model, ModelPlan::Replay(_)))
+    {
+        let text = "a replay is not calibrated: its load is known only when the trace is read";
+        return Err(RunError::Options(text.to_owned()));
+    }
     let offered_ops_per_s = offered(plan, phase)? / f64::from(options.share.of);
     let is_open = offered_ops_per_s > 0.0;
     let paced = match is_open {
@@ -69,13 +80,25 @@ pub fn calibrate<N: Driver>(
     };
     let threads = affinity::layout(options)?.len();
     let workers = WORKERS_PER_THREAD * u32::try_from(threads).unwrap_or(1) * options.share.of;
-    let saturate = |model: &ModelPlan| ModelPlan::Closed {
-        workers: match model {
-            ModelPlan::Closed { workers: own, .. } => workers.min(*own),
-            ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
-            ModelPlan::Open { .. } => workers,
+    let saturate = |model: &ModelPlan| match model {
+        // Jobs without pauses, as many at a time as keep all workers busy.
+        ModelPlan::Jobs(jobs) => ModelPlan::Jobs(JobsPlan {
+            start: JobStart::Closed { jobs: workers },
+            pace: StagePace::Burst,
+            limit: 0,
+            max_jobs: workers,
+            retain: jobs.retain.min(1),
+            max_in_flight: workers,
+            ..jobs.clone()
+        }),
+        _ => ModelPlan::Closed {
+            workers: match model {
+                ModelPlan::Closed { workers: own, .. } => workers.min(*own),
+                ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
+                _ => workers,
+            },
+            think: GapLaw::None,
         },
-        think: GapLaw::None,
     };
     let ceiling = drive(null, plan, phase, options, stop, saturate, CEILING_NS)?;
     let mut null_ops_per_s = ceiling.ops_per_s();
@@ -102,11 +125,19 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
     };
     let mut rate = 0.0;
     for (work, work_plan) in phase_plan.works.iter().enumerate() {
-        if let ModelPlan::Open { arrival, .. } = &work_plan.model {
+        let arrival = match &work_plan.model {
+            ModelPlan::Open { arrival, .. } => Some((arrival, 1.0)),
+            ModelPlan::Jobs(jobs) => match &jobs.start {
+                JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
+                JobStart::Closed { .. } => None,
+            },
+            ModelPlan::Closed { .. } | ModelPlan::Replay(_) | ModelPlan::Rounds(_) => None,
+        };
+        if let Some((arrival, each)) = arrival {
             let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
             let schedule = Schedule::new(plan.seed, number(phase), number(work), arrival)
                 .map_err(|error| RunError::Options(format!("the plan's {error}")))?;
-            rate += schedule.mean_rate(duration_ns);
+            rate += each * schedule.mean_rate(duration_ns);
         }
     }
     Ok(rate)
@@ -130,6 +161,38 @@ fn faster(model: &ModelPlan) -> ModelPlan {
             arrival: faster_arrivals(arrival),
             max_in_flight: *max_in_flight,
         },
+        ModelPlan::Jobs(jobs) => ModelPlan::Jobs(faster_jobs(jobs)),
+        // Refused before.
+        ModelPlan::Replay(_) => model.clone(),
+    }
+}
+
+/// Jobs of which enough arrive and end within the schedule: at twice their rate or more, with
+/// stages that last milliseconds.
+fn faster_jobs(jobs: &JobsPlan) -> JobsPlan {
+    let each = jobs.mean_job_ops().max(1.0);
+    let start = match &jobs.start {
+        JobStart::Open { arrival } => {
+            // A minute: long enough for any law's mean.
+            let mean = Schedule::new(0, 0, 0, arrival).map_or(0.0, |s| s.mean_rate(60_000_000_000));
+            JobStart::Open {
+                arrival: ArrivalLaw::Poisson {
+                    rate: (2.0 * mean).max(LEAST_RATE / each),
+                },
+            }
+        }
+        closed @ JobStart::Closed { .. } => closed.clone(),
+    };
+    JobsPlan {
+        start,
+        pace: match jobs.pace {
+            StagePace::Poisson { rate } => StagePace::Poisson {
+                rate: rate.max(10_000.0),
+            },
+            other => other,
+        },
+        limit: 0,
+        ..jobs.clone()
     }
 }
 
@@ -201,6 +264,7 @@ fn drive<N: Driver>(
     let options = RunOptions {
         interval: INTERVAL,
         converged: None,
+        trace: None,
         run_id: String::new(),
         data: options.data.clone(),
         bucket: options.bucket.clone(),

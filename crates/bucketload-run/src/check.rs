@@ -28,7 +28,13 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                 phase.name
             ));
         }
-        let ends = !phase.works.is_empty() && phase.works.iter().all(rounds);
+        // These end by themselves.
+        let finite = |model: &ModelPlan| match model {
+            ModelPlan::Jobs(jobs) => jobs.limit > 0,
+            ModelPlan::Replay(_) | ModelPlan::Rounds(_) => true,
+            ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
+        };
+        let ends = phase.works.iter().all(|work| finite(&work.model));
         if load && !ends && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
             return refuse(format!(
                 "phase `{}` has no limit and would never end; set a time, operation or byte limit",
@@ -36,9 +42,39 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             ));
         }
         for work in &phase.works {
-            if let ModelPlan::Open { max_in_flight, .. } = work.model
-                && max_in_flight < options.share.of
-            {
+            if let ModelPlan::Replay(replay) = &work.model {
+                if options.trace.is_none() {
+                    return refuse(format!(
+                        "work `{}` replays a trace, but none is given",
+                        work.name
+                    ));
+                }
+                if replay
+                    .timing
+                    .speed()
+                    .is_some_and(|speed| !(speed.is_finite() && speed > 0.0))
+                {
+                    return refuse(format!(
+                        "work `{}` replays at a speed that is not above 0",
+                        work.name
+                    ));
+                }
+                if plan.verify {
+                    return refuse(
+                        "what a replay reads cannot be verified: the trace may overwrite objects"
+                            .to_owned(),
+                    );
+                }
+                if limits.ops > 0 {
+                    return refuse(format!(
+                        "phase `{}` limits the operations of a replay; limit the trace instead",
+                        phase.name
+                    ));
+                }
+            }
+            let open = !matches!(work.model, ModelPlan::Closed { .. });
+            let max_in_flight = work.model.max_sessions();
+            if open && max_in_flight < options.share.of {
                 return refuse(format!(
                     "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
                      agent needs at least one",
@@ -121,7 +157,7 @@ pub(crate) fn check_existing(plan: &Plan, options: &RunOptions) -> Result<(), Ru
 pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     for (phase, phase_plan) in plan.phases.iter().enumerate() {
         for work in 0..phase_plan.works.len() {
-            Source::new(plan, phase, work, options.names_prefix())?;
+            Source::new(plan, phase, work, options, 1)?;
         }
     }
     Ok(())
@@ -129,11 +165,7 @@ pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), 
 
 /// Sessions that the plan's largest phase may open in this process.
 pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
-    let sessions = |model: &ModelPlan| match model {
-        ModelPlan::Closed { workers, .. } => u64::from(*workers),
-        ModelPlan::Rounds(rounds) => u64::from(rounds.workers),
-        ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
-    };
+    let sessions = |model: &ModelPlan| u64::from(model.max_sessions());
     let of_phase = plan
         .phases
         .iter()

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bucketload_core::driver::{Admin, Driver};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
-use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
+use bucketload_core::plan::{KeyNaming, KeysetPlan, ModelPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
@@ -311,12 +311,22 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
     let digits = |text: &str, least: usize| {
         text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
     };
+    let replays = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.works)
+        .any(|work| matches!(work.model, ModelPlan::Replay(_)));
     let is_hash =
         |text: &str| text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named = |set: &KeysetPlan| {
         let name = key
             .strip_prefix(prefix)?
             .strip_prefix(set.prefix.as_str())?;
+        if replays {
+            // Names come from a trace: whatever is below the key set's prefix is the run's, and
+            // none of it has an index.
+            return Some(u64::MAX);
+        }
         let index = match (set.shards > 1, name.split_once('/')) {
             (false, None) => name,
             (true, Some((shard, index))) if digits(shard, 2) => index,
@@ -352,6 +362,7 @@ mod tests {
             compat: String::new(),
             seed: 0,
             scale: 1.0,
+            size_scale: 1.0,
             payload: PayloadKind::Zeros,
             verify: false,
             timeout_ns: 1,

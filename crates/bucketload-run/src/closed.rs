@@ -47,7 +47,7 @@ pub(crate) async fn labour<S: Session>(
     shard: Rc<Shard>,
     think: Option<Rc<ThinkTimer>>,
     place: Place,
-    mut worker: Worker<S>,
+    mut worker: Box<Worker<S>>,
 ) {
     let source = &shard.shared.sources[usize::from(place.work)];
     let mut ready_ns = now_ns();
@@ -86,6 +86,7 @@ pub(crate) async fn labour<S: Session>(
             taken_ns: now,
             dispatch_ns: 0,
             blocked_ns: 0,
+            absent_expected: false,
         };
         if turn == 0
             && let Some(streams) = &shard.streams

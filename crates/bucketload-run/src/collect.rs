@@ -177,6 +177,7 @@ impl Intervals {
             let cpu_ns = base + thread.cpu_ns;
             interval.gauges.in_flight += thread.in_flight;
             interval.gauges.sessions += thread.sessions;
+            interval.gauges.jobs += thread.jobs;
             interval.gauges.backlog_ns = interval.gauges.backlog_ns.max(thread.backlog_ns);
             interval.gauges.load_cpu_ns += cpu_ns;
             let busiest = &mut interval.gauges.busiest_thread_cpu_ns;
@@ -238,6 +239,7 @@ mod tests {
             let gauges = ThreadGauges {
                 in_flight: offered,
                 sessions: 1,
+                jobs: 0,
                 backlog_ns: 7 * offered,
                 cpu_ns: 10 * (index + 1),
             };

@@ -79,6 +79,18 @@ pub enum RunError {
         /// Writes that ended.
         all: u64,
     },
+    /// A trace could not be read (further).
+    #[error("the trace cannot be replayed: {0}")]
+    Trace(#[from] bucketload_core::trace::TraceError),
+    /// An object is absent that the trace found, and the replay was to end then.
+    #[error(
+        "a {class} found no object where the trace found one; the first failures are listed above \
+         (on-absent preload creates what must exist, on-absent expect goes on)"
+    )]
+    Absent {
+        /// Class of the operation.
+        class: bucketload_core::op::OpClass,
+    },
     /// Some objects of the run could not be deleted.
     #[error("clean-up of `{bucket}/{prefix}` failed: {error}; what is left there is this run's")]
     Cleanup {
@@ -106,6 +118,8 @@ impl RunError {
             | Self::Thread(_)
             | Self::Panicked { .. }
             | Self::Prepare { .. }
+            | Self::Trace(_)
+            | Self::Absent { .. }
             | Self::Cleanup { .. } => 4,
         }
     }

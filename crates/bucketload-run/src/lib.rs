@@ -10,7 +10,7 @@
 //!     load thread 0 …              load thread N: pinned, a runtime of its own, nothing shared
 //!          │
 //!      Shard: slots (deadlines) · recorder (tally) · keeper (intervals, timeouts, limits)
-//!          ├─ open work: Baton (schedule, idle workers, waits) + OpenWork tasks
+//!          ├─ open work: Baton (feed, idle workers, waits) + OpenWork tasks
 //!          └─ closed work: labour tasks, ThinkTimer
 //!                   └── both ──▶ perform: render, execute, retry, record
 //! ```
@@ -28,9 +28,12 @@ mod clock;
 mod closed;
 mod collect;
 mod error;
+mod feed;
 mod files;
 mod keeper;
+mod lot;
 mod machine;
+mod names;
 mod open;
 mod options;
 mod oracle;

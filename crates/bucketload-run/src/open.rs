@@ -7,6 +7,7 @@ use std::task::Poll;
 use bucketload_core::driver::Driver;
 
 use crate::baton::Baton;
+use crate::feed::Ended;
 use crate::options::Pacing;
 use crate::perform::{Taken, Worker, perform};
 use crate::session::open_session;
@@ -55,7 +56,7 @@ async fn hire<D: Driver>(work: Rc<OpenWork<D>>) {
 }
 
 /// The life of a connected worker.
-async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
+async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session>>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     let slot = worker.slot;
     shard.wake_main();
@@ -75,7 +76,7 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
             baton.finish();
             break;
         };
-        let Some(take) = baton.take(now, shard) else {
+        let Some(take) = baton.take(now, shard, &mut worker.names) else {
             continue;
         };
         {
@@ -85,11 +86,12 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
         }
         let taken = Taken {
             work: baton.work,
-            op: take.op,
-            due_ns: take.due_ns,
+            op: take.drawn.op,
+            due_ns: take.drawn.due_ns,
             taken_ns: now,
             dispatch_ns: take.dispatch_ns,
-            blocked_ns: 0,
+            blocked_ns: take.drawn.blocked_ns,
+            absent_expected: take.drawn.absent_expected,
         };
         let end = perform(shard, &mut worker, taken, || {
             if baton.leads(slot) {
@@ -97,6 +99,14 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Worker<D::Session>) {
             }
         })
         .await;
+        let ended = Ended {
+            op: take.drawn.op,
+            token: take.drawn.token,
+            outcome: end.outcome,
+            absent: end.absent,
+            done_ns: end.done_ns,
+        };
+        baton.ended(&ended, shard);
         burst = if end.waited { 0 } else { burst + 1 };
         if burst == BURST {
             burst = 0;
@@ -112,7 +122,7 @@ async fn wait_for_due<D: Driver>(work: &OpenWork<D>) -> Option<u64> {
     let (shard, baton) = (&*work.shard, &*work.baton);
     if shard.shared.pacing == Pacing::BusyPoll {
         loop {
-            let target = baton.target_ns(shard.cutoff_ns.get())?;
+            let target = baton.target_ns(shard.cutoff_ns.get(), None)?;
             let now = crate::clock::now_ns();
             if now >= target {
                 return Some(now);
@@ -121,10 +131,12 @@ async fn wait_for_due<D: Driver>(work: &OpenWork<D>) -> Option<u64> {
             tokio::task::yield_now().await;
         }
     }
-    poll_fn(|cx| match baton.target_ns(shard.cutoff_ns.get()) {
-        // The cutoff may have moved since the last poll, hence the look at each poll.
-        Some(target) => work.timer.poll_until(target, cx).map(Some),
-        None => Poll::Ready(None),
-    })
+    poll_fn(
+        |cx| match baton.target_ns(shard.cutoff_ns.get(), Some(cx.waker())) {
+            // The cutoff may have moved since the last poll, hence the look at each poll.
+            Some(target) => work.timer.poll_until(target, cx).map(Some),
+            None => Poll::Ready(None),
+        },
+    )
     .await
 }

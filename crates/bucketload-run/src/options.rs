@@ -1,9 +1,11 @@
 //! What a caller decides about a run beside its plan: target names, threads, pacing, permissions.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::tally::Interval;
+use bucketload_core::trace::TraceSource;
 
 use crate::error::RunError;
 
@@ -84,6 +86,10 @@ pub struct RunOptions {
     pub generation: u32,
     /// The earlier run whose objects the plan reads, where it says that they exist.
     pub data: Option<DataOf>,
+    /// Number of the arrival schedule. 0 is that of the plan's seed; others are independent of it and
+    /// of each other, while the operations stay the same: repeated trials then differ by chance as
+    /// much as the arrivals of real users do.
+    pub schedule: u32,
     /// Whether a bucket that does not exist is created.
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
@@ -95,6 +101,8 @@ pub struct RunOptions {
     pub oracle_keys: usize,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
+    /// The trace that the plan replays, if it replays one.
+    pub trace: Option<Arc<dyn TraceSource>>,
 }
 
 impl Default for RunOptions {
@@ -112,11 +120,13 @@ impl Default for RunOptions {
             phases: None,
             generation: 0,
             data: None,
+            schedule: 0,
             create_bucket: false,
             allow_foreign: false,
             failures_per_kind: 20,
             oracle_keys: crate::oracle::MOST_KEYS,
             converged: None,
+            trace: None,
         }
     }
 }
@@ -133,6 +143,7 @@ impl std::fmt::Debug for RunOptions {
             .field("share", &self.share)
             .field("phases", &self.phases)
             .field("generation", &self.generation)
+            .field("schedule", &self.schedule)
             .finish_non_exhaustive()
     }
 }

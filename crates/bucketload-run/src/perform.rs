@@ -12,6 +12,7 @@ use bucketload_core::op::{KeySource, Op, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::clock::now_ns;
+use crate::names::Names;
 use crate::oracle::Place;
 use crate::shard::Shard;
 use crate::slots::Cut;
@@ -25,10 +26,10 @@ pub(crate) struct Worker<S> {
     /// Its slot on the load thread.
     pub(crate) slot: usize,
     pub(crate) probe: Probe,
+    /// Names of the operation it performs.
+    pub(crate) names: Names,
     /// Sees what the worker's operations receive.
     pub(crate) watch: Option<Rc<dyn Watch>>,
-    key: String,
-    source: String,
 }
 
 impl<S> Worker<S> {
@@ -39,9 +40,8 @@ impl<S> Worker<S> {
             id,
             slot,
             probe: Probe::new(now_ns),
+            names: Names::with_capacity(key_len),
             watch: None,
-            key: String::with_capacity(key_len),
-            source: String::with_capacity(key_len),
         }
     }
 }
@@ -56,6 +56,8 @@ pub(crate) struct Taken {
     pub(crate) taken_ns: u64,
     pub(crate) dispatch_ns: u64,
     pub(crate) blocked_ns: u64,
+    /// Whether an absent object is the answer that is expected.
+    pub(crate) absent_expected: bool,
 }
 
 /// How a worker comes back from an operation.
@@ -65,8 +67,11 @@ pub(crate) struct Performed {
     pub(crate) waited: bool,
     /// Current time, nanoseconds since the epoch.
     pub(crate) now_ns: u64,
-    /// How it went.
     pub(crate) outcome: Outcome,
+    /// Whether the object was absent.
+    pub(crate) absent: bool,
+    /// End of the operation, nanoseconds since the epoch.
+    pub(crate) done_ns: u64,
 }
 
 /// How one attempt ended.
@@ -91,7 +96,7 @@ pub(crate) async fn perform<S: Session>(
         let place = (shared.phase as u16, taken.work);
         oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
     });
-    source.render(&op, &mut worker.key, &mut worker.source);
+    source.render(&op, &mut worker.names);
 
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
@@ -103,10 +108,13 @@ pub(crate) async fn perform<S: Session>(
     let request = Request {
         op,
         bucket: &shared.bucket,
-        key: &worker.key,
-        source: &worker.source,
+        key: &worker.names.key,
+        source: &worker.names.source,
         delimiter: source.delimiter(&op),
-        keys: batch.as_ref().map(|batch| batch as &dyn KeySource),
+        keys: match &batch {
+            Some(batch) => Some(batch as &dyn KeySource),
+            None => source.listed(&op, &worker.names),
+        },
         content: known.filter(|_| verify || op.class.writes_body()),
         verify,
         watch,
@@ -115,6 +123,7 @@ pub(crate) async fn perform<S: Session>(
     let waited = Cell::new(false);
     let mut begun_ns = taken.taken_ns;
     let mut attempts = 1;
+    let mut absent = false;
     shard.slots.begin(slot, taken.due_ns);
     let (outcome, done_ns, now, bytes, connect_ns) = loop {
         worker.probe.reset();
@@ -175,6 +184,14 @@ pub(crate) async fn perform<S: Session>(
             ticket.failed(error.kind);
         }
         let now = now_ns();
+        absent = error.kind == ErrorKind::NotFound;
+        if absent && taken.absent_expected {
+            let done = match probe.done_ns() {
+                0 => now,
+                done => done,
+            };
+            break (Outcome::Ok, done, now, 0, connect_ns);
+        }
         let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
         if counted && error.kind != ErrorKind::Cancelled {
             shard.report_failure(Some(&op), request.key, &error, now);
@@ -252,6 +269,8 @@ pub(crate) async fn perform<S: Session>(
         waited: waited.get(),
         now_ns: now,
         outcome,
+        absent,
+        done_ns,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
+use crate::feed::Reader;
 use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
@@ -106,6 +107,9 @@ pub(crate) fn run_phase<D: Driver>(
 
 /// The running threads of a phase.
 struct Load {
+    shared: Arc<Shared>,
+    /// Threads that read traces.
+    readers: Vec<JoinHandle<()>>,
     threads: Vec<JoinHandle<()>>,
     commands: watch::Sender<Command>,
     messages: std::sync::mpsc::Receiver<Message>,
@@ -125,14 +129,13 @@ impl Load {
     ) -> Result<Self, RunError> {
         let options = context.options;
         let threads = context.layout.len();
-        let prefix = options.names_prefix();
         let works = context.plan.phases[phase].works.len();
         let shared = Arc::new(Shared {
             plan: Arc::clone(&context.plan),
             phase,
             sources: (0..works)
                 .map(|work| {
-                    Source::new(&context.plan, phase, work, prefix)
+                    Source::new(&context.plan, phase, work, options, threads)
                         .map(|source| source.of_generation(&context.plan, options.generation))
                 })
                 .collect::<Result<_, _>>()?,
@@ -179,7 +182,10 @@ impl Load {
             handles.push(handle);
         }
         let number = u16::try_from(phase).unwrap_or(u16::MAX);
+        let readers = read_traces(&shared, options, &to_collector)?;
         Ok(Self {
+            shared,
+            readers,
             threads: handles,
             commands,
             messages,
@@ -349,8 +355,45 @@ impl Load {
                 });
             }
         }
+        let replays = self.shared.sources.iter().filter_map(|s| s.replay());
+        for queue in replays.flat_map(|(_, queues)| queues).flatten() {
+            queue.close();
+        }
+        for reader in self.readers.drain(..) {
+            if let Err(panic) = reader.join() {
+                let message = format!("reading the trace: {}", panic_text(&*panic));
+                outcome = outcome.and(Err(RunError::Panicked { thread: 0, message }));
+            }
+        }
         outcome
     }
+}
+
+/// Starts a thread for each trace of the phase.
+fn read_traces(
+    shared: &Shared,
+    options: &RunOptions,
+    to_collector: &SyncSender<Message>,
+) -> Result<Vec<JoinHandle<()>>, RunError> {
+    let mut readers = Vec::new();
+    for source in &shared.sources {
+        let (Some((plan, queues)), Some(trace)) = (source.replay(), &options.trace) else {
+            continue;
+        };
+        let reader = Reader::new(plan, source.mix(), queues.to_vec());
+        let (trace, to_collector) = (Arc::clone(trace), to_collector.clone());
+        let handle = std::thread::Builder::new()
+            .name("trace".to_owned())
+            .spawn(move || {
+                if let Err(error) = reader.run(&*trace) {
+                    // A closed channel means that the collector has given up already.
+                    let _ = to_collector.send(Message::Failed(RunError::Trace(error)));
+                }
+            })
+            .map_err(RunError::Thread)?;
+        readers.push(handle);
+    }
+    Ok(readers)
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

@@ -13,7 +13,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-use bucketload_core::plan::PhasePlan;
+use bucketload_core::plan::{ModelPlan, PhasePlan};
 use bucketload_core::sink::{Event, StreamSum};
 use bucketload_core::tally::Tally;
 
@@ -31,6 +31,8 @@ pub(crate) struct ThreadGauges {
     pub(crate) in_flight: u64,
     /// Open sessions.
     pub(crate) sessions: u64,
+    /// Jobs that have arrived and not ended.
+    pub(crate) jobs: u64,
     /// Age of the oldest operation that is due but not ended, nanoseconds.
     pub(crate) backlog_ns: u64,
     /// CPU time of the thread, nanoseconds.
@@ -44,6 +46,8 @@ pub(crate) struct Level {
     pub(crate) in_flight: u64,
     /// Open sessions.
     pub(crate) sessions: u64,
+    /// Jobs that have arrived and not ended.
+    pub(crate) jobs: u64,
     /// Due instant of the oldest of these operations, nanoseconds since the epoch; `u64::MAX` when
     /// there is none.
     pub(crate) oldest_due_ns: u64,
@@ -92,6 +96,12 @@ pub(crate) fn empty_tally(phase: &PhasePlan) -> Box<Tally> {
             let work = u16::try_from(work).expect("fewer than 65536 works");
             tally.cell_mut(work, entry.class);
             tally.size_cells(work, entry.class, &phase.accounting.size_classes);
+        }
+        if let ModelPlan::Jobs(jobs) = &plan.model {
+            let work = u16::try_from(work).expect("fewer than 65536 works");
+            for part in 0..=jobs.stages.len() as u16 {
+                tally.span_mut(work, part);
+            }
         }
     }
     tally
@@ -221,6 +231,7 @@ impl Recorder {
                 in_flight: level.in_flight,
                 sessions: level.sessions,
                 backlog_ns: at_ns.saturating_sub(level.oldest_due_ns),
+                jobs: level.jobs,
                 cpu_ns: thread_cpu_ns(),
             },
         }

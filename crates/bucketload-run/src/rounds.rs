@@ -153,7 +153,7 @@ pub(crate) async fn labour<S: Session>(
     shard: Rc<Shard>,
     rounds: Rc<Rounds>,
     index: u32,
-    mut worker: Worker<S>,
+    mut worker: Box<Worker<S>>,
 ) {
     let mut hand = Hand {
         shard: &shard,
@@ -314,6 +314,7 @@ impl<S: Session> Hand<'_, S> {
             taken_ns: now,
             dispatch_ns: 0,
             blocked_ns: 0,
+            absent_expected: false,
         };
         let end = perform(shard, self.worker, taken, || ()).await;
         Some((end.outcome, end.now_ns))

@@ -17,7 +17,7 @@ use crate::shard::Shard;
 pub(crate) async fn open_session<D: Driver>(
     driver: &D,
     shard: &Shard,
-) -> Result<Worker<D::Session>, OpError> {
+) -> Result<Box<Worker<D::Session>>, OpError> {
     let id = shard.next_worker();
     let worker = WorkerId {
         thread: u16::try_from(shard.thread).unwrap_or(u16::MAX),
@@ -37,7 +37,9 @@ pub(crate) async fn open_session<D: Driver>(
     shard.slots.set_waker(slot, waker);
     shard.sessions.set(shard.sessions.get() + 1);
     let lengths = shard.shared.sources.iter().map(|s| s.max_key_len());
-    Ok(Worker::new(session, id, slot, lengths.max().unwrap_or(0)))
+    // In a box: each future that it is moved through would have room for it otherwise.
+    let worker = Worker::new(session, id, slot, lengths.max().unwrap_or(0));
+    Ok(Box::new(worker))
 }
 
 /// Opens a session, or fails when it takes longer than `timeout_ns`.

@@ -26,6 +26,7 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
+use crate::error::RunError;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
 use crate::recorder::{Done, Level, Message, Recorder};
@@ -195,10 +196,17 @@ impl Shard {
 
     /// Counts as offered every arrival due before `until_ns` that was not counted yet.
     fn count_offered(&self, until_ns: u64) {
-        let until = until_ns.min(self.cutoff_ns.get());
         for baton in self.batons() {
-            baton.count_until(until, self);
+            baton.count_until(until_ns, self);
         }
+    }
+
+    /// Ends the run because an object is absent that the trace found.
+    #[cold]
+    pub(crate) fn fail_absent(&self, op: &Op) {
+        let class = op.class;
+        self.recorder
+            .try_tell(Message::Failed(RunError::Absent { class }));
     }
 
     /// Operations due but not ended.
@@ -211,6 +219,7 @@ impl Shard {
         Level {
             in_flight: self.in_flight(),
             sessions: self.sessions.get(),
+            jobs: self.batons().iter().map(|b| b.jobs()).sum(),
             oldest_due_ns: self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX)),
         }
     }
@@ -277,7 +286,7 @@ impl Shard {
     pub(crate) fn abandon(&self, now_ns: u64) {
         self.close(now_ns);
         self.tick(now_ns);
-        self.count_offered(self.cutoff_ns.get());
+        self.count_offered(now_ns);
         for baton in self.batons() {
             self.recorder.tally().capped += baton.capped_backlog();
             baton.finish();

@@ -3,20 +3,51 @@
 //! Everything is a function of the plan's seed and a counter; a source is immutable and shared by
 //! all load threads.
 
+use std::sync::Arc;
+
 use bucketload_core::generate::LawError;
-use bucketload_core::generate::arrivals::{Arrivals, Schedule, Shard};
+use bucketload_core::generate::arrivals::{Schedule, Shard};
+use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::names::{KeyBatch, KeyNames};
 use bucketload_core::generate::ops::{ContentId, OpGen};
+use bucketload_core::generate::rng::mix64;
 use bucketload_core::generate::think::ThinkTime;
-use bucketload_core::op::{Op, OpClass};
+use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
-use bucketload_core::plan::{GapLaw, MixEntry, ModelPlan, Plan};
+use bucketload_core::plan::{GapLaw, JobStart, JobsPlan, MixEntry, ModelPlan, Plan, ReplayPlan};
 
 use crate::error::RunError;
+use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
+use crate::lot::Lot;
+use crate::names::{Names, push_key};
+use crate::options::RunOptions;
+
+/// Longest key that S3 allows, bytes.
+const LONGEST_KEY: usize = 1024;
+
+/// What the operations of a work come from.
+enum Ops {
+    /// The mix, by sequence number.
+    Mix(OpGen),
+    /// Jobs.
+    Jobs(JobsPlan, JobGen),
+    /// A trace.
+    Recorded(Recorded),
+}
+
+/// A trace on its way to the load threads.
+struct Recorded {
+    plan: ReplayPlan,
+    /// Prefix of the names, and of those of each bucket.
+    prefix: String,
+    buckets: Vec<String>,
+    /// Queue of each share of the keys; `None` for other agents' shares.
+    queues: Vec<Option<Arc<Queue>>>,
+}
 
 /// The generators of one work of one phase.
 pub(crate) struct Source {
-    ops: OpGen,
+    ops: Ops,
     schedule: Option<Schedule>,
     think: Option<ThinkTime>,
     names: Vec<KeyNames>,
@@ -24,15 +55,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The generators of work number `work` of phase number `phase`, with names below `prefix`.
+    /// The generators of work number `work` of phase number `phase`, for `threads` load threads.
     pub(crate) fn new(
         plan: &Plan,
         phase: usize,
         work: usize,
-        prefix: &str,
+        options: &RunOptions,
+        threads: usize,
     ) -> Result<Self, RunError> {
         let refused = |error: LawError| RunError::Options(format!("the plan's {error}"));
-        let ops = OpGen::new(plan, phase, work).map_err(refused)?;
+        let prefix = options.names_prefix();
         let names = plan
             .keysets
             .iter()
@@ -43,18 +75,43 @@ impl Source {
             })
             .collect::<Result<_, _>>()?;
         let work_plan = &plan.phases[phase].works[work];
-        // The generator of operations has refused indices beyond 65535.
-        let (phase, work) = (phase as u16, work as u16);
-        let (schedule, think) = match &work_plan.model {
+        let (index, of) = (phase, work);
+        let number = |n: usize| {
+            u16::try_from(n)
+                .map_err(|_| RunError::Options(format!("there are {n} phases or works")))
+        };
+        let (phase, work) = (number(phase)?, number(work)?);
+        let seed = match options.schedule {
+            0 => plan.seed,
+            number => mix64(plan.seed ^ mix64(u64::from(number))),
+        };
+        let arrivals = |arrival| Schedule::new(seed, phase, work, arrival).map_err(refused);
+        let (ops, schedule, think) = match &work_plan.model {
             ModelPlan::Open { arrival, .. } => {
-                let schedule = Schedule::new(plan.seed, phase, work, arrival).map_err(refused)?;
-                (Some(schedule), None)
+                let ops = OpGen::new(plan, index, of).map_err(refused)?;
+                (Ops::Mix(ops), Some(arrivals(arrival)?), None)
             }
-            ModelPlan::Rounds(_) => (None, None),
+            ModelPlan::Rounds(_) => {
+                let ops = OpGen::new(plan, index, of).map_err(refused)?;
+                (Ops::Mix(ops), None, None)
+            }
             ModelPlan::Closed { think, .. } => {
+                let ops = OpGen::new(plan, index, of).map_err(refused)?;
                 let none = *think == GapLaw::None;
                 let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
-                (None, (!none).then_some(think))
+                (Ops::Mix(ops), None, (!none).then_some(think))
+            }
+            ModelPlan::Jobs(jobs) => {
+                let ops = JobGen::new(plan, phase, work).map_err(refused)?;
+                let schedule = match &jobs.start {
+                    JobStart::Open { arrival } => Some(arrivals(arrival)?),
+                    JobStart::Closed { .. } => None,
+                };
+                (Ops::Jobs(jobs.clone(), ops), schedule, None)
+            }
+            ModelPlan::Replay(replay) => {
+                let recorded = Recorded::new(replay, plan, options, threads);
+                (Ops::Recorded(recorded), None, None)
             }
         };
         Ok(Self {
@@ -66,26 +123,89 @@ impl Source {
         })
     }
 
-    /// The same with the fresh objects of another measurement on the data set of `plan`.
+    /// What feeds share `index` of `of` of the work on load thread `thread`; `None` for closed
+    /// loops.
+    pub(crate) fn feed(&self, work: u16, (index, of): (u32, u32)) -> Option<Feed> {
+        match &self.ops {
+            Ops::Mix(_) => {
+                let arrivals = self.schedule.as_ref()?.shard(Shard { index, of });
+                Some(Feed::Fixed(Fixed::new(arrivals)))
+            }
+            Ops::Jobs(jobs, ops) => {
+                let schedule = self.schedule.as_ref();
+                let jobs = Jobs::new(work, jobs, ops, schedule, (index, of));
+                Some(Feed::Jobs(Box::new(jobs)))
+            }
+            Ops::Recorded(recorded) => {
+                let queue = recorded.queues.get(index as usize)?.clone()?;
+                Some(Feed::Trace(Box::new(Trace::new(&recorded.plan, queue))))
+            }
+        }
+    }
+
+    /// The same with the fresh objects of another measurement on the data set of `plan`. The names
+    /// of a trace stay what they are.
     pub(crate) fn of_generation(mut self, plan: &Plan, generation: u32) -> Self {
-        self.ops = self.ops.of_generation(plan, generation);
+        self.ops = match self.ops {
+            Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
+            Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
+            recorded @ Ops::Recorded(_) => recorded,
+        };
         self
     }
 
-    /// Share `index` of `of` of the schedule; `None` for closed loops.
-    pub(crate) fn arrivals(&self, index: u32, of: u32) -> Option<Arrivals> {
-        Some(self.schedule.as_ref()?.shard(Shard { index, of }))
+    /// The trace that the work replays and the queues of its shares.
+    pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
+        match &self.ops {
+            Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
+            Ops::Mix(_) | Ops::Jobs(..) => None,
+        }
     }
 
-    /// The operation with sequence number `seq`.
+    /// The work's mix.
+    pub(crate) fn mix(&self) -> &[MixEntry] {
+        &self.mix
+    }
+
+    /// The operation with sequence number `seq` of a closed loop or of a static schedule.
     #[inline]
     pub(crate) fn op(&self, seq: u64) -> Op {
-        self.ops.op(seq)
+        match &self.ops {
+            Ops::Mix(ops) => ops.op(seq),
+            // Their feeds give operations themselves.
+            Ops::Jobs(..) | Ops::Recorded(_) => unreachable!("no operation by number"),
+        }
+    }
+
+    /// Whether names come from a trace instead of the plan.
+    #[inline]
+    fn is_recorded(&self) -> bool {
+        matches!(self.ops, Ops::Recorded(_))
+    }
+
+    /// Replaces `out` by the name of recorded key `key` of bucket number `bucket`.
+    pub(crate) fn recorded_name(&self, bucket: u32, key: &[u8], out: &mut String) {
+        out.clear();
+        self.push_recorded(bucket, key, out);
+    }
+
+    /// Appends the name of recorded key `key` of bucket number `bucket` to `out`.
+    pub(crate) fn push_recorded(&self, bucket: u32, key: &[u8], out: &mut String) {
+        if let Ops::Recorded(recorded) = &self.ops {
+            out.push_str(&recorded.prefix);
+            if let Some(bucket) = recorded.buckets.get(bucket as usize) {
+                out.push_str(bucket);
+            }
+            push_key(key, out);
+        }
     }
 
     /// The operation of mix entry `entry` on object `key`.
     pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
-        self.ops.op_on(entry, seq, key)
+        match &self.ops {
+            Ops::Mix(ops) => ops.op_on(entry, seq, key),
+            Ops::Jobs(..) | Ops::Recorded(_) => unreachable!("no operation by entry"),
+        }
     }
 
     /// The object that a name of the key set `keyset` stands for.
@@ -108,7 +228,12 @@ impl Source {
     /// Writes the operation's key and, for copies, its source key; allocates nothing once the
     /// buffers are large enough.
     #[inline]
-    pub(crate) fn render(&self, op: &Op, key: &mut String, source: &mut String) {
+    pub(crate) fn render(&self, op: &Op, into: &mut Names) {
+        if self.is_recorded() {
+            // The feed has written the names when the operation was taken.
+            return;
+        }
+        let Names { key, source, .. } = into;
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
             OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
@@ -125,13 +250,26 @@ impl Source {
 
     /// Bytes that the longest key needs.
     pub(crate) fn max_key_len(&self) -> usize {
-        self.names.iter().map(KeyNames::max_len).max().unwrap_or(0)
+        match &self.ops {
+            Ops::Recorded(recorded) => {
+                let bucket = recorded.buckets.iter().map(String::len).max();
+                recorded.prefix.len() + bucket.unwrap_or(0) + LONGEST_KEY
+            }
+            _ => self.names.iter().map(KeyNames::max_len).max().unwrap_or(0),
+        }
     }
 
     /// The keys of a request about several objects.
     #[inline]
     pub(crate) fn batch(&self, op: &Op) -> Option<KeyBatch<'_>> {
-        (op.class == OpClass::DeleteMany).then(|| self.names[usize::from(op.keyset)].batch(op.key))
+        (op.class == OpClass::DeleteMany && !self.is_recorded())
+            .then(|| self.names[usize::from(op.keyset)].batch(op.key))
+    }
+
+    /// The keys of a request about several recorded objects.
+    #[inline]
+    pub(crate) fn listed<'a>(&self, op: &Op, names: &'a Names) -> Option<&'a dyn KeySource> {
+        (op.class == OpClass::DeleteMany && self.is_recorded()).then_some(&names.listed as _)
     }
 
     /// The delimiter of a list operation.
@@ -146,4 +284,24 @@ impl Source {
 pub(crate) fn content<'a>(arena: &'a Arena, op: &Op) -> Option<Content<'a>> {
     let id = ContentId::of(op)?;
     Some(arena.content(id.keyset, id.key, id.version, id.size))
+}
+
+impl Recorded {
+    fn new(replay: &ReplayPlan, plan: &Plan, options: &RunOptions, threads: usize) -> Self {
+        let share = (options.share.index, options.share.of);
+        let mut queues: Vec<Option<Arc<Queue>>> = Vec::new();
+        for thread in 0..threads {
+            if let Some(lot) = Lot::of(replay.max_in_flight, share, (thread, threads)) {
+                queues.resize_with(lot.of as usize, || None);
+                queues[lot.index as usize] = Some(Arc::default());
+            }
+        }
+        let set = plan.keysets.first().map_or("", |set| set.prefix.as_str());
+        Self {
+            plan: replay.clone(),
+            prefix: format!("{}{set}", options.prefix),
+            buckets: replay.buckets.clone(),
+            queues,
+        }
+    }
 }

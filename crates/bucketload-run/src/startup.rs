@@ -4,7 +4,6 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -89,18 +88,16 @@ impl Shard {
     /// [`Shard::resume_panic`], because a run that lost a worker must not go on.
     pub(crate) fn spawn(this: &Rc<Self>, task: impl Future<Output = ()> + 'static) {
         let shard = Rc::clone(this);
-        tokio::task::spawn_local(async move {
-            let mut task = pin!(task);
-            poll_fn(|cx| {
-                let poll = AssertUnwindSafe(|| task.as_mut().poll(cx));
-                catch_unwind(poll).unwrap_or_else(|payload| {
-                    shard.startup.panic.set(Some(payload));
-                    shard.wake_main();
-                    Poll::Ready(())
-                })
+        // In a box of its own: an `async` block that pins what it has captured holds it twice.
+        let mut task = Box::pin(task);
+        tokio::task::spawn_local(poll_fn(move |cx| {
+            let poll = AssertUnwindSafe(|| task.as_mut().poll(cx));
+            catch_unwind(poll).unwrap_or_else(|payload| {
+                shard.startup.panic.set(Some(payload));
+                shard.wake_main();
+                Poll::Ready(())
             })
-            .await;
-        });
+        }));
     }
 
     /// Panics when a task of the thread has.

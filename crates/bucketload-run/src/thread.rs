@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use bucketload_core::driver::Driver;
-use bucketload_core::plan::{ArrivalLaw, ModelPlan};
+use bucketload_core::plan::{ArrivalLaw, ModelPlan, ReplayTiming};
 use bucketload_core::tally::Tally;
+use tokio::runtime::LocalOptions;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 use crate::affinity::settle;
 use crate::baton::Baton;
@@ -23,6 +24,7 @@ use crate::clock::now_ns;
 use crate::closed::{self, Place, places};
 use crate::error::RunError;
 use crate::keeper::{Command, keep};
+use crate::lot::Lot;
 use crate::open::OpenWork;
 use crate::options::Pacing;
 use crate::recorder::{Message, Recorder, empty_tally};
@@ -55,11 +57,12 @@ pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
     let runtime = settle(setup.core).and_then(|()| {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()
+            // Not a `LocalSet`: that is a second scheduler inside the first one, and each wake
+            // passes both.
+            .build_local(LocalOptions::default())
     });
     let outcome = match runtime {
-        // The main future of a local set is polled at each wake of the thread; a task is not.
-        Ok(runtime) => LocalSet::new().block_on(&runtime, async {
+        Ok(runtime) => runtime.block_on(async {
             match spawn_local(serve(setup)).await {
                 Ok(outcome) => outcome,
                 Err(error) => resume_unwind(error.into_panic()),
@@ -172,17 +175,14 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                     Shard::spawn(shard, task);
                 }
             }
-            ModelPlan::Open {
-                arrival,
-                max_in_flight,
-            } => {
-                let Some(lot) = Lot::of(*max_in_flight, share, position) else {
+            model @ (ModelPlan::Open { .. } | ModelPlan::Jobs(_) | ModelPlan::Replay(_)) => {
+                let Some(lot) = Lot::of(model.max_sessions(), share, position) else {
                     continue;
                 };
-                let Some(arrivals) = shared.sources[index].arrivals(lot.index, lot.of) else {
+                let Some(feed) = shared.sources[index].feed(number, (lot.index, lot.of)) else {
                     continue;
                 };
-                let baton = Rc::new(Baton::new(number, lot.cap, arrivals));
+                let baton = Rc::new(Baton::new(number, lot.cap, feed));
                 let open = Rc::new(OpenWork {
                     shard: Rc::clone(shard),
                     baton: Rc::clone(&baton),
@@ -191,7 +191,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 });
                 OpenWork::enable_hiring(&open);
                 works.push(open);
-                sessions.push(initial_sessions(arrival, lot.of));
+                sessions.push(initial_sessions(model, &lot));
                 batons.push(baton);
             }
         }
@@ -247,37 +247,15 @@ async fn round_worker<D: Driver>(
     }
 }
 
-/// A thread's part of an open work.
-struct Lot {
-    index: u32,
-    of: u32,
-    /// Most sessions.
-    cap: usize,
-}
-
-impl Lot {
-    /// Thread `thread` of `threads` on agent `agent` of `agents` takes the arrivals congruent to
-    /// `agent + agents · thread` modulo `agents · threads`, and a like share of the in-flight cap.
-    /// When the cap does not give every thread a session, fewer threads take part.
-    fn of(
-        max_in_flight: u32,
-        (agent, agents): (u32, u32),
-        (thread, threads): (usize, usize),
-    ) -> Option<Self> {
-        let mine = (max_in_flight / agents + u32::from(agent < max_in_flight % agents)).max(1);
-        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
-        let threads = threads.min(max_in_flight / agents).max(1);
-        let thread = u32::try_from(thread).unwrap_or(u32::MAX);
-        (thread < threads).then(|| Self {
-            index: agent + agents * thread,
-            of: agents * threads,
-            cap: (mine / threads + u32::from(thread < mine % threads)) as usize,
-        })
-    }
-}
-
 /// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
-fn initial_sessions(arrival: &ArrivalLaw, threads: u32) -> usize {
+fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
+    let arrival = match model {
+        ModelPlan::Open { arrival, .. } => arrival,
+        // A stage, and the deletions beside it.
+        ModelPlan::Jobs(jobs) => return (2 * jobs.widest() as usize).clamp(4, 256),
+        ModelPlan::Replay(replay) if replay.timing == ReplayTiming::Asap => return lot.cap,
+        ModelPlan::Replay(_) | ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => return 16,
+    };
     let peak = match arrival {
         ArrivalLaw::Constant { rate }
         | ArrivalLaw::Poisson { rate }
@@ -288,29 +266,5 @@ fn initial_sessions(arrival: &ArrivalLaw, threads: u32) -> usize {
         ArrivalLaw::Steps { rates, .. } => rates.first().copied().unwrap_or(0.0) / 100.0,
     };
     // A cast of a float saturates.
-    ((peak / f64::from(threads)) as usize).clamp(4, 256)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::Lot;
-
-    proptest! {
-        #[test]
-        fn lots_partition_the_schedule_and_the_cap(cap in 1u32..300, agents in 1u32..6, threads in 1usize..9) {
-            prop_assume!(cap >= agents);
-            let lots: Vec<Lot> = (0..agents)
-                .flat_map(|a| (0..threads).filter_map(move |t| Lot::of(cap, (a, agents), (t, threads))))
-                .collect();
-            prop_assert_eq!(lots.iter().map(|l| l.cap).sum::<usize>(), cap as usize);
-            prop_assert!(lots.iter().all(|l| l.cap >= 1));
-            for seq in 0..1000u64 {
-                let takes = |l: &&Lot| seq % u64::from(l.of) == u64::from(l.index);
-                let takers = lots.iter().filter(takes).count();
-                prop_assert_eq!(takers, 1);
-            }
-        }
-    }
+    ((peak / f64::from(lot.of)) as usize).clamp(4, 256)
 }

@@ -14,8 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bucketload_core::driver::{Capabilities, Completion, Driver, DriverFacts, Session, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
-use bucketload_core::plan::{ArrivalLaw, KeyLaw, MixEntry};
+use bucketload_core::plan::{
+    ArrivalLaw, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent, ReplayPart,
+    ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
+};
 use bucketload_core::record::Probe;
+use bucketload_core::trace::{
+    Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,
+};
 use bucketload_run::{Pacing, RunOptions, StopHandle, calibrate, run};
 use common::*;
 use null::{Null, NullSession};
@@ -148,7 +154,7 @@ fn online() -> Vec<MixEntry> {
 #[test]
 fn nothing_is_allocated_per_operation_or_interval() {
     // The counted stretch of 40 000 operations spans many intervals of 100 ms in the open loops.
-    let think = bucketload_core::plan::ModelPlan::Closed {
+    let think = ModelPlan::Closed {
         workers: 8,
         think: bucketload_core::plan::GapLaw::Exponential { mean_ns: 50_000 },
     };
@@ -234,4 +240,115 @@ fn calibration_tells_rate_ceiling_and_cost() {
     assert_eq!(closed.offered_ops_per_s, 0.0);
     assert!(closed.null_ops_per_s > 10_000.0, "{closed:?}");
     assert!(calibrate(&Arc::new(Null), &plan, 1, &options, &stop).is_err());
+}
+
+/// A trace that is made while it is read.
+struct Endless;
+
+struct EndlessStream(u64);
+
+impl RecordStream for EndlessStream {
+    fn next_batch(&mut self, out: &mut Batch) -> Result<bool, TraceError> {
+        out.clear();
+        while !out.is_full() && self.0 < 70_000 {
+            let key = format!("key-{}", self.0 % 1_000);
+            let record = TraceRecord {
+                // 100 000 per second: always some that wait.
+                ts_ns: self.0 as i64 * 10_000,
+                op: if self.0.is_multiple_of(3) {
+                    TraceOp::Put
+                } else {
+                    TraceOp::Get
+                },
+                key_hash: key_hash(0, key.as_bytes()),
+                size: 1,
+                ..TraceRecord::default()
+            };
+            out.push(record, key.as_bytes(), []);
+            self.0 += 1;
+        }
+        Ok(!out.is_empty())
+    }
+}
+
+impl TraceSource for Endless {
+    fn records(&self) -> Result<Box<dyn RecordStream>, TraceError> {
+        Ok(Box::new(EndlessStream(0)))
+    }
+    fn preload(&self) -> Result<Box<dyn RecordStream>, TraceError> {
+        self.records()
+    }
+}
+
+#[test]
+fn jobs_and_traces_allocate_nothing_per_operation() {
+    let jobs = ModelPlan::Jobs(JobsPlan {
+        start: JobStart::Closed { jobs: 8 },
+        stages: [StageKind::Write, StageKind::Read, StageKind::Write]
+            .map(|kind| StagePlan {
+                kind,
+                min: 10,
+                max: 19,
+            })
+            .to_vec(),
+        pace: StagePace::Poisson { rate: 50_000.0 },
+        limit: 1_300,
+        max_jobs: 8,
+        retain: 8,
+        max_in_flight: 64,
+        temp: 0,
+        results: 1,
+    });
+    let keysets = vec![keyset("temp", 0), keyset("results", 0)];
+    let ModelPlan::Jobs(of) = &jobs else {
+        unreachable!()
+    };
+    let jobs_mix = bucketload_core::generate::jobs::mix(of, &keysets).unwrap();
+    let replay = |timing| {
+        ModelPlan::Replay(ReplayPlan {
+            trace: String::new(),
+            part: ReplayPart::Requests,
+            timing,
+            late: LatePolicy::Issue,
+            per_key: true,
+            on_absent: OnAbsent::Expect,
+            max_in_flight: 64,
+            buckets: Vec::new(),
+        })
+    };
+    let replay_mix = bucketload_core::plan::replay::mix(&[TraceOp::Get, TraceOp::Put]);
+    let models = [
+        (jobs, jobs_mix),
+        (replay(ReplayTiming::Asap), replay_mix.clone()),
+        (replay(ReplayTiming::Original { speed: 1.0 }), replay_mix),
+    ];
+    for (model, mix) in models {
+        for wait in [false, true] {
+            let name = format!("{model:?}, waiting: {wait}");
+            let watching = Arc::new(Watching {
+                from: 20_000,
+                to: 60_000,
+                wait,
+                calls: AtomicU64::new(0),
+                allocations: AtomicU64::new(u64::MAX),
+            });
+            let limits = bucketload_core::plan::Limits {
+                drain_ns: ms(20_000),
+                ..Default::default()
+            };
+            let mut plan = one(model.clone(), mix.clone(), limits);
+            plan.keysets.clone_from(&keysets);
+            let options = RunOptions {
+                trace: Some(Arc::new(Endless)),
+                ..options(1)
+            };
+            let driver = Arc::new(Arcs(Arc::clone(&watching)));
+            let stop = StopHandle::new();
+            run(driver, &plan, &options, &mut Kept::default(), &stop).unwrap();
+            let counted = watching.allocations.load(Ordering::Relaxed);
+            // Growth of the structures to what is under way, and sessions that a busy machine makes
+            // the loop hire; 40 000 operations would show as 40 000.
+            assert!(counted <= 1_000, "{name}: {counted}");
+        }
+    }
 }

@@ -457,8 +457,9 @@ fn impossible_options_and_plans_are_refused_with_a_reason() {
     plan.phases[0].works[0].mix[0].class = OpClass::DeleteBucket;
     refuse(&plan, &options(1), "delete-bucket");
     plan = good();
-    plan.phases[0].works[0].mix[0].class = OpClass::Copy;
-    refuse(&plan, &options(1), "scripted driver cannot perform copy");
+    plan.phases[0].works[0].mix[0].class = OpClass::MultipartCopy;
+    let text = "scripted driver cannot perform multipart-copy";
+    refuse(&plan, &options(1), text);
     plan = good();
     plan.verify = true;
     refuse(&plan, &options(1), "verification");

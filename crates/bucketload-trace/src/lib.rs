@@ -15,6 +15,7 @@ mod formats;
 mod frames;
 mod hash;
 mod input;
+mod model;
 mod parsed;
 mod prepare;
 mod rec;
@@ -29,9 +30,12 @@ pub use formats::{
     detect,
 };
 pub use frames::{Frame, Frames};
+pub use model::{
+    ArrivalFit, Candidate, Dispersion, Model, PopularityFit, QuantileRow, SizeFit, TopShare, model,
+};
 pub use parsed::{NO_TIME, Parsed, Reason};
 pub use prepare::{
-    Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, Sample, SampleBy, SizeSketch,
-    SizeSources, Summary, Ticks, Untimed, prepare,
+    Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, RecordedLatency, Sample,
+    SampleBy, SizeSketch, SizeSources, Summary, Ticks, Untimed, prepare,
 };
 pub use source::{LapKeys, MOST_COPIES, Replay, SourceOptions};

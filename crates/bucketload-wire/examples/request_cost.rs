@@ -60,7 +60,7 @@ async fn requests(
         conn.send(GET, b"").await?;
         let missing = conn
             .recv_with(|bytes| {
-                let Some(head) = http::parse_response(bytes, false, |_, _| {})? else {
+                let Some(head) = http::parse_response(bytes, false)? else {
                     return Ok(Step::More(0));
                 };
                 let length = head.body.length().unwrap_or(0);

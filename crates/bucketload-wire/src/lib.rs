@@ -29,7 +29,7 @@
 //! // One `recv` takes the head and, if the body is small, the body too.
 //! let (head, in_buffer) = conn
 //!     .recv_with(|bytes| -> Result<_, Error> {
-//!         let Some(head) = http::parse_response(bytes, false, |_name, _value| {})? else {
+//!         let Some(head) = http::parse_response(bytes, false)? else {
 //!             return Ok(Step::More(0));
 //!         };
 //!         let body = (bytes.len() - head.len) as u64;

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
+use rustix::net::RecvFlags;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -129,7 +130,7 @@ impl Sock {
     /// The socket's error.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let len = buf.len();
-        self.poll_recv_by(cx, len, |fd| sys::recv(fd, buf, 0))
+        self.poll_recv_by(cx, len, |fd| sys::recv(fd, buf, RecvFlags::empty()))
     }
 
     /// Drops up to `max` received bytes without copying them; 0 is the end of the stream.
@@ -182,12 +183,21 @@ impl Sock {
             let mut guard = ready!(self.fd.poll_read_ready(cx))?;
             self.calls.recv += 1;
             let mut byte = [0];
-            match sys::recv(guard.get_inner().as_fd(), &mut byte, libc::MSG_PEEK) {
+            match sys::recv(guard.get_inner().as_fd(), &mut byte, RecvFlags::PEEK) {
                 Ok(_) => return Poll::Ready(Ok(())),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) => return Poll::Ready(Err(e)),
             }
         }
+    }
+
+    /// Whether an event has reported something to receive since the socket was last found empty.
+    /// No system call.
+    #[inline]
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        let look = self.fd.try_io(Interest::READABLE, |_| Ok(()));
+        !matches!(look, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Sends as much of `parts` as the socket takes now, at least one byte. Waits only when it
@@ -205,25 +215,36 @@ impl Sock {
                 drop(ready!(self.fd.poll_write_ready(cx))?);
                 self.send_blocked = false;
             }
-            self.calls.send += 1;
-            let result = sys::send(self.raw(), parts);
-            let blocked = match &result {
-                Ok(n) => *n < parts.iter().map(|part| part.len()).sum(),
-                Err(e) => e.kind() == io::ErrorKind::WouldBlock,
-            };
-            if blocked {
-                // The buffer is full. What readiness is recorded is older than that; the kernel
-                // raises a new event when there is room again.
-                self.send_blocked = true;
-                if let Poll::Ready(guard) = self.fd.poll_write_ready(cx) {
-                    guard?.clear_ready();
-                }
-            }
-            match result {
+            match self.try_send(parts) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 other => return Poll::Ready(other),
             }
         }
+    }
+
+    /// As [`Sock::poll_send`], but never waits: `WouldBlock` when the socket takes nothing now.
+    ///
+    /// # Errors
+    /// The socket's error; never raises SIGPIPE.
+    #[inline]
+    pub fn try_send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.send_blocked {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.calls.send += 1;
+        let result = sys::send(self.raw(), parts);
+        let blocked = match &result {
+            Ok(n) => *n < parts.iter().map(|part| part.len()).sum(),
+            Err(e) => e.kind() == io::ErrorKind::WouldBlock,
+        };
+        if blocked {
+            // The buffer is full. What readiness is recorded is older than that; the kernel
+            // raises a new event when there is room again.
+            self.send_blocked = true;
+            let full = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let _ = self.fd.try_io(Interest::WRITABLE, |_| full());
+        }
+        result
     }
 
     /// Whether waits for bytes spin instead of sleeping: the task asks again in every turn of the

@@ -1,8 +1,14 @@
 //! Thin safe wrappers around the few system calls of the path. All unsafe code of the crate that
 //! touches sockets and timers is here.
+//!
+//! What every request needs goes through rustix, which enters the kernel directly: the C library's
+//! `send` and `recv` are cancellation points and spend as much again on being ones.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
 /// Turns the result of a system call into bytes or the thread's `errno`.
 fn check(result: isize) -> io::Result<usize> {
@@ -20,18 +26,15 @@ fn uninterrupted(mut call: impl FnMut() -> isize) -> io::Result<usize> {
 }
 
 /// Receives what is there, at most `buf.len()` bytes. `WouldBlock` when nothing is.
-pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], flags: libc::c_int) -> io::Result<usize> {
-    uninterrupted(|| {
-        // SAFETY: `buf` is valid for writes of `buf.len()` bytes for the whole call.
-        unsafe {
-            libc::recv(
-                fd.as_raw_fd(),
-                buf.as_mut_ptr().cast(),
-                buf.len(),
-                flags | libc::MSG_DONTWAIT,
-            )
+#[inline]
+pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+    loop {
+        match rustix::net::recv(fd, &mut *buf, flags | RecvFlags::DONTWAIT) {
+            Ok((n, _)) => return Ok(n),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
         }
-    })
+    }
 }
 
 /// Drops up to `max` received bytes inside the kernel.
@@ -51,23 +54,20 @@ pub(crate) fn recv_truncated(fd: BorrowedFd<'_>, max: usize) -> io::Result<usize
 }
 
 /// Sends as much of `parts` as the socket takes, in one call and without SIGPIPE.
+#[inline]
 pub(crate) fn send(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-    const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    if let [one] = parts {
-        return uninterrupted(|| {
-            // SAFETY: `one` is valid for reads of its length for the whole call.
-            unsafe { libc::send(fd.as_raw_fd(), one.as_ptr().cast(), one.len(), FLAGS) }
-        });
+    const FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+    loop {
+        let sent = match parts {
+            [one] => rustix::net::send(fd, one, FLAGS),
+            _ => rustix::net::sendmsg(fd, parts, &mut SendAncillaryBuffer::default(), FLAGS),
+        };
+        match sent {
+            Ok(n) => return Ok(n),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
     }
-    // SAFETY: an all-zero msghdr is the documented empty value.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = parts.as_ptr().cast_mut().cast();
-    message.msg_iovlen = parts.len() as _;
-    uninterrupted(|| {
-        // SAFETY: `IoSlice` is ABI-compatible with iovec; the slices live for the whole call and
-        // are only read.
-        unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, FLAGS) }
-    })
 }
 
 /// Sets an integer socket option.

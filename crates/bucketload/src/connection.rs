@@ -55,6 +55,24 @@ impl Connection {
         args: &TargetArgs,
         load: &LoadArgs,
     ) -> Result<Self, Failure> {
+        Self::with_endpoints(target, args, load, None)
+    }
+
+    /// As [`Connection::open`], with the first `wanted` of the service's endpoints; `None` for all.
+    ///
+    /// # Errors
+    /// Also when the target has fewer endpoints.
+    pub(crate) fn with_endpoints(
+        target: Target,
+        args: &TargetArgs,
+        load: &LoadArgs,
+        wanted: Option<usize>,
+    ) -> Result<Self, Failure> {
+        if let (Some(_), false) = (wanted, matches!(target, Target::S3 { .. })) {
+            return Err(Failure::usage(
+                "endpoints: this target has none; name a service with --target s3://… and --endpoint-url",
+            ));
+        }
         let server = match &target {
             Target::S3 { .. } => None,
             Target::Null => {
@@ -71,7 +89,19 @@ impl Connection {
         let (driver, endpoints) = match (&target, &server) {
             (Target::Null, _) => (AnyDriver::Null(Arc::new(NullDriver::new())), Vec::new()),
             (_, Some(server)) => s3_driver(s3::embedded(server, args)?)?,
-            (_, None) => s3_driver(s3::config(args)?)?,
+            (_, None) => {
+                let mut config = s3::config(args)?;
+                if let Some(wanted) = wanted {
+                    let known = config.endpoints.len();
+                    if wanted > known {
+                        return Err(Failure::usage(format!(
+                            "endpoints: {wanted} are wanted, {known} are known; name more with --endpoint-url"
+                        )));
+                    }
+                    config.endpoints.truncate(wanted);
+                }
+                s3_driver(config)?
+            }
         };
         Ok(Self {
             driver,

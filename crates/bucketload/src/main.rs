@@ -51,7 +51,11 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     match &cli.command {
         Command::Run(args) => commands::run::execute(args, &cli.global, color),
+        Command::Replay(args) => commands::replay::execute(args, &cli.global, color),
+        Command::Model(args) => commands::model::execute(args, &cli.global),
         Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
+        Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
+        Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

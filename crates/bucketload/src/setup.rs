@@ -99,7 +99,7 @@ pub(crate) fn manifest(
     connection: &Connection,
     options: &RunOptions,
 ) -> Result<Manifest, Failure> {
-    let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), resolved.plan.clone());
+    let mut manifest = manifest_of(run_id, &resolved.plan, file.text(), connection, options)?;
     // The note begins with the scale, which results show by themselves.
     let scale_note = resolved
         .notes
@@ -108,6 +108,21 @@ pub(crate) fn manifest(
     manifest.scale_note = scale_note
         .map(|(_, note)| note.to_owned())
         .unwrap_or_default();
+    Ok(manifest)
+}
+
+/// The manifest of a run of `plan`, written by the user as `source` (TOML; empty for a replay).
+///
+/// # Errors
+/// When the cores asked for are not usable.
+pub(crate) fn manifest_of(
+    run_id: &str,
+    plan: &Plan,
+    source: &str,
+    connection: &Connection,
+    options: &RunOptions,
+) -> Result<Manifest, Failure> {
+    let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), plan.clone());
     manifest.target = connection.describe();
     manifest.client = ClientFacts {
         threads: options
@@ -118,7 +133,7 @@ pub(crate) fn manifest(
     };
     manifest.host = HostFacts::collect();
     manifest.command_line = std::env::args().collect();
-    manifest.workload_source = file.text().to_owned();
+    manifest.workload_source = source.to_owned();
     Ok(manifest)
 }
 

@@ -71,27 +71,28 @@ fn two_targets_are_measured_in_turn_with_the_same_operations_and_left_empty() {
         files(&store.join("bench"))
     );
     let out = dir.path().join("out");
-    for side in ["a", "b"] {
-        let trials = files(&out.join(side));
-        assert!(
-            trials.len() >= 2 && trials[0] == "001-pair-01",
-            "{trials:?}\n{all}"
-        );
-    }
-    let hash = |side: &str| manifest(&out.join(side).join("001-pair-01"))["scenario_hash"].clone();
-    assert_eq!(hash("a"), hash("b"));
-    let offered = |side: &str, trial: &str| -> i64 {
-        let path = out.join(side).join(trial).join("intervals.jsonl");
-        let text = std::fs::read_to_string(path).unwrap();
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-        lines.map(|line| line["offered"].as_i64().unwrap()).sum()
+    let trials = |side: &str| -> Vec<std::path::PathBuf> {
+        let names = files(&out.join(side));
+        names.iter().map(|name| out.join(side).join(name)).collect()
     };
-    let first = offered("a", "001-pair-01");
+    let (a, b) = (trials("a"), trials("b"));
+    assert!(
+        a[0].ends_with("001-pair-01") && !b.is_empty(),
+        "{a:?} {b:?}\n{all}"
+    );
+    let offered = |trial: &std::path::PathBuf| -> i64 {
+        let text = std::fs::read_to_string(trial.join("intervals.jsonl")).unwrap();
+        let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        text.lines()
+            .map(|line| parse(line)["offered"].as_i64().unwrap())
+            .sum()
+    };
+    let (hash, first) = (manifest(&a[0])["scenario_hash"].clone(), offered(&a[0]));
     assert!(first > 100, "{first}");
-    assert_eq!(first, offered("b", "001-pair-01"));
-    assert_eq!(first, offered("b", "002-pair-02"));
+    for trial in a.iter().chain(&b) {
+        assert_eq!(manifest(trial)["scenario_hash"], hash, "{trial:?}");
+        assert_eq!(offered(trial), first, "{trial:?}");
+    }
     if outcome.code == 0 || outcome.stdout.contains("\"decision\"") {
         let comparison = outcome.json();
         assert_eq!(comparison["method"], "paired");
@@ -231,6 +232,11 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
         &["compare", "--a", "one", "--b", "one"],
     ));
     twice.expect(2, &["stands twice"]);
+    let flags = call(&mut bucketload(
+        dir.path(),
+        &["compare", "one", "two", "--workers", "3"],
+    ));
+    flags.expect(2, &["workload options mean nothing here"]);
     let nowhere = call(&mut bucketload(dir.path(), &["compare", "one", "absent"]));
     nowhere.expect(2, &["both must be of one kind"]);
 }

@@ -137,6 +137,8 @@ fn compat_results_are_labelled() {
         "1KiB",
         "--target",
         "null:",
+        "--fact",
+        "durability=3 copies",
         "--out",
         "out",
     ];
@@ -147,7 +149,13 @@ fn compat_results_are_labelled() {
         "{}",
         outcome.stdout
     );
+    assert!(
+        outcome.stdout.contains("durability: 3 copies"),
+        "{}",
+        outcome.stdout
+    );
     let page = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(page.contains("3 copies"));
     assert!(page.contains("Compat ostorebench"));
     let csv = call(&mut bucketload(
         dir.path(),

@@ -3,21 +3,29 @@
 //! `servers/`; what cannot be had fails the run.
 
 mod browser;
+mod capacity;
 mod clients;
 mod compare;
+mod delays;
 mod oracle;
+mod replay;
 mod servers;
+mod traces;
 mod truth;
 
 use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 11] = [
     ("truth", truth::stall),
+    ("replay", replay::instants),
+    ("traces", traces::constant_memory),
     ("backlog", truth::backlog),
     ("oracle", oracle::all),
     ("compare", compare::words),
+    ("delays", delays::all),
+    ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
     ("servers", servers::all),

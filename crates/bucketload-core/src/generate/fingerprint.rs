@@ -8,12 +8,15 @@ use sha2::{Digest, Sha256};
 
 use super::LawError;
 use super::arrivals::Schedule;
+use super::jobs::JobGen;
 use super::ops::OpGen;
 use crate::op::Op;
-use crate::plan::{ModelPlan, PhaseKind, Plan};
+use crate::plan::{JobStart, ModelPlan, PhaseKind, Plan};
 
 /// Arrivals and operations of each work that enter the hash.
 pub const HASHED_OPS: u64 = 10_000;
+/// Jobs whose arrivals and operations enter the hash.
+const HASHED_JOBS: u64 = 100;
 
 /// SHA-256 over the first [`HASHED_OPS`] arrivals (open loops: sequence number and due instant) and
 /// operations (class, key set, object, version, size, range, count) of every work of every
@@ -31,6 +34,42 @@ pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
         for (work, work_plan) in phase_plan.works.iter().enumerate() {
             put(phase as u64);
             put(work as u64);
+            match &work_plan.model {
+                ModelPlan::Jobs(jobs) => {
+                    let ops = JobGen::new(plan, phase as u16, work as u16)?;
+                    if let JobStart::Open { arrival } = &jobs.start {
+                        let schedule =
+                            Schedule::new(plan.seed, phase as u16, work as u16, arrival)?;
+                        for arrival in schedule.arrivals().take(HASHED_JOBS as usize) {
+                            put(arrival.due_ns);
+                        }
+                    }
+                    for job in 0..HASHED_JOBS {
+                        for stage in 0..ops.stages() {
+                            for i in 0..ops.ops_in(job, stage) {
+                                put(ops.gap_ns(job, stage, i));
+                                words(&ops.op(job, stage, i)).into_iter().for_each(&mut put);
+                            }
+                        }
+                    }
+                    continue;
+                }
+                ModelPlan::Replay(replay) => {
+                    // The trace says what is offered; its identity stands for it.
+                    replay.trace.bytes().for_each(|byte| put(u64::from(byte)));
+                    put(replay.timing.speed().unwrap_or(0.0).to_bits());
+                    continue;
+                }
+                ModelPlan::Rounds(rounds) => {
+                    // What a round does follows from these.
+                    put(u64::from(rounds.workers));
+                    put(u64::from(rounds.iterations));
+                    put(u64::from(rounds.objects));
+                    put(rounds.delete.to_bits());
+                    continue;
+                }
+                ModelPlan::Open { .. } | ModelPlan::Closed { .. } => {}
+            }
             let ops = OpGen::new(plan, phase, work)?;
             if let ModelPlan::Open { arrival, .. } = &work_plan.model {
                 let schedule = Schedule::new(plan.seed, phase as u16, work as u16, arrival)?;

@@ -8,6 +8,7 @@
 //!       │                                                  │ seq
 //!       ├─ ops::OpGen ── mix ── keys (popularity, latest) ─┴─ sizes ──> Op
 //!       │                  └ objects::Population: size and popularity rank of every object
+//!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
 //! ```
@@ -22,6 +23,7 @@ mod alias;
 pub mod arrivals;
 pub mod elementary;
 pub mod fingerprint;
+pub mod jobs;
 pub mod math;
 pub mod names;
 pub mod objects;

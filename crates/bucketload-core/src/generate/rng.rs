@@ -97,6 +97,10 @@ pub enum Purpose {
     Scramble = 12,
     /// Source object of a copy whose own key law names the destination. Index: operation.
     Source = 13,
+    /// Number of operations of a job's stage. Index: stage of a job.
+    StageLength = 14,
+    /// Gaps between the operations of a stage. Index: operation.
+    StageGap = 15,
 }
 
 /// A stream of random numbers: a purpose within a phase and a work (or, for what belongs to the

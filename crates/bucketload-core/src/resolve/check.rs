@@ -7,8 +7,9 @@ use super::lower::Lower;
 use super::phases::RunPhase;
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
+use crate::generate::jobs::JobGen;
 use crate::generate::ops::OpGen;
-use crate::plan::{ModelPlan, PhaseKind, Plan};
+use crate::plan::{JobStart, ModelPlan, PhaseKind, Plan};
 
 impl Lower<'_> {
     pub(super) fn check_generators(&mut self, plan: &Plan, runs: &[RunPhase]) {
@@ -27,6 +28,20 @@ impl Lower<'_> {
         }
         for ((index, phase), run) in measured.zip(runs) {
             for (work, work_plan) in phase.works.iter().enumerate() {
+                if let ModelPlan::Jobs(jobs) = &work_plan.model {
+                    let made = JobGen::new(plan, index as u16, work as u16).map(|_| ());
+                    let arrivals = match &jobs.start {
+                        JobStart::Open { arrival } => {
+                            Schedule::new(plan.seed, index as u16, work as u16, arrival).map(|_| ())
+                        }
+                        JobStart::Closed { .. } => Ok(()),
+                    };
+                    if let Err(error) = made.and(arrivals) {
+                        let path = format!("{}.jobs", run.work_path(work));
+                        self.refuse(plan, &path, &error);
+                    }
+                    continue;
+                }
                 if let Err(error) = OpGen::new(plan, index, work) {
                     let path = run.path_of(work, &error.field);
                     self.refuse(plan, &path, &error);

@@ -26,6 +26,17 @@ pub(super) const STOP_WINDOW_NS: u64 = 300 * SECOND;
 pub(super) const STOP_HALF_WIDTH: f64 = 0.02;
 pub(super) const STOP_QUANTILE: f64 = 0.99;
 
+/// Jobs of scenarios.md section 4.1: arrivals per second, results kept, operations per second within
+/// a stage (a stage of 14.5 operations lasts about as long as the embedded server needs for them).
+pub(super) const JOB_RATE: f64 = 6.0 / 60.0;
+pub(super) const RETAIN_JOBS: u32 = 20;
+pub(super) const STAGE_RATE: f64 = 10.0;
+/// Caps of jobs and of their operations in flight: bounds of memory, far from what is meant to run.
+pub(super) const MAX_JOBS: u32 = 1000;
+pub(super) const JOBS_IN_FLIGHT: u32 = 1024;
+/// Jobs that have begun are finished: a job of the default scenario lasts some ten seconds.
+pub(super) const JOBS_DRAIN_NS: u64 = 300 * SECOND;
+
 /// Part size of multipart operations, bytes.
 pub(super) const PART_SIZE: u64 = 8 << 20;
 /// Keys per page of a list: the most that S3 gives.

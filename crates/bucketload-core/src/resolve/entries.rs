@@ -237,7 +237,7 @@ impl Lower<'_> {
                 format!("add `size`, or keysets.{name}.size"),
             );
         }
-        size.map(|size| size.0.clone())
+        size.map(|size| self.scaled_size(&format!("{path}.size"), &size.0))
     }
 
     fn range(&mut self, path: &str, class: OpClass, entry: &MixSpec) -> Option<RangePlan> {

@@ -205,8 +205,15 @@ impl Setter<'_> {
         self.set(work, "keys", node.clone());
     }
 
-    /// Sets the size law of every key set and of everything that is written.
+    /// Sets the size law of every key set and of everything that is written; exactly, so without
+    /// scaling.
     fn sizes(&mut self, root: &mut Table, node: &Node) {
+        if root.remove("size-scale").is_some() {
+            self.notes.push(format!(
+                "{} replaces `size-scale` of the workload",
+                self.flag
+            ));
+        }
         self.in_all_works(root, |_, work| {
             work.remove("size");
             let entries = work.get_mut("mix").and_then(Node::as_table_mut);

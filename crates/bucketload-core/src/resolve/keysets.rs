@@ -3,6 +3,7 @@
 use super::defaults;
 use super::lower::Lower;
 use super::phases::RunPhase;
+use super::sizes;
 use crate::op::OpClass;
 use crate::plan::{
     KeyLaw, KeysetPlan, MixEntry, ModelPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
@@ -97,6 +98,7 @@ impl Lower<'_> {
             max: 0,
         };
         let size = spec.size.as_ref().map_or(none, |size| size.0.clone());
+        let size = self.scaled_size(&path("size"), &size);
         let part_size = spec.part_size.map(|part| part.0);
         match part_size {
             Some(part) => self.check_parts(&path("part-size"), part, size.max),
@@ -130,6 +132,17 @@ impl Lower<'_> {
             sized: spec.size.is_some(),
             insisted: spec.prepare == Some(true),
             used: false,
+        }
+    }
+
+    /// A size law times the workload's factor on sizes.
+    pub(super) fn scaled_size(&mut self, path: &str, law: &SizeLaw) -> SizeLaw {
+        match sizes::scaled(law, self.size_scale) {
+            Ok(law) => law,
+            Err(message) => {
+                self.error(path, message, "choose another `size-scale`");
+                law.clone()
+            }
         }
     }
 
@@ -222,6 +235,12 @@ impl Lower<'_> {
                     overwritten: keyset.plan.overwritten,
                 };
                 self.check_use(entry, path, &state);
+            }
+            for work in &phase.plan.works {
+                if let ModelPlan::Jobs(jobs) = &work.model {
+                    used[usize::from(jobs.temp)] = true;
+                    used[usize::from(jobs.results)] = true;
+                }
             }
             self.note_vanishing_objects(phase, keysets);
             written = written_now;

@@ -120,6 +120,8 @@ pub(super) fn exclude(work: &mut Table, key: &str) -> Vec<&'static str> {
     let rivals: &[&str] = match key {
         "workers" => &["arrival", "rate", "max-in-flight"],
         "arrival" => &["workers", "think", "rate"],
+        // Another pace of jobs has another rate, or none.
+        "pace" => &["stage-rate"],
         "rate" if work.get("arrival").is_none() => &["workers", "think"],
         _ => &[],
     };

@@ -18,6 +18,8 @@ pub(super) struct Lower<'a> {
     pub(super) root: &'a Node,
     pub(super) errors: Errors,
     pub(super) notes: Vec<String>,
+    /// Factor on all sizes.
+    pub(super) size_scale: f64,
 }
 
 impl Lower<'_> {
@@ -72,6 +74,8 @@ impl Lower<'_> {
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);
+        self.check_job_keysets(&runs);
+        let fitted = self.fit_jobs(spec, &mut keysets, &mut runs, context.memory_budget);
 
         let phase = |name: &str, kind: PhaseKind| PhasePlan {
             name: name.to_owned(),
@@ -97,6 +101,7 @@ impl Lower<'_> {
             compat: spec.compat.clone().unwrap_or_default(),
             seed: spec.seed.unwrap_or(defaults::SEED),
             scale,
+            size_scale: self.size_scale * fitted,
             payload: spec.payload.map_or(PayloadKind::Random, |p| p.0),
             verify,
             timeout_ns,

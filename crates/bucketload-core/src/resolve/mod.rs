@@ -14,6 +14,7 @@ mod defaults;
 mod dryrun;
 mod entries;
 mod flags;
+mod jobs;
 mod keysets;
 mod layers;
 mod lower;
@@ -22,11 +23,12 @@ mod phases;
 mod rounds;
 mod scale;
 mod settings;
+mod sizes;
 
 use std::sync::Arc;
 
 pub use defaults::EMBEDDED_MEMORY_BUDGET;
-pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook};
+pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook, describe_jobs};
 pub use overrides::{Field, Override, Overrides};
 pub use settings::Setting;
 
@@ -77,6 +79,7 @@ pub fn resolve(
         root: &root,
         errors,
         notes,
+        size_scale: spec.size_scale.map_or(1.0, |factor| factor.0),
     };
     let plan = lower.plan(file.name(), &profile, &spec, context);
     if lower.errors.is_empty() {

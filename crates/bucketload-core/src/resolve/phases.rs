@@ -4,13 +4,14 @@ use super::defaults;
 use super::keysets::Keyset;
 use super::layers::RESERVED_PHASES;
 use super::lower::Lower;
+use super::sizes;
 use crate::op::OpClass;
 use crate::plan::{
     Accounting, ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
     StopRule, WorkPlan,
 };
 use crate::spec::law::ArrivalSpec;
-use crate::spec::{PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
+use crate::spec::{ModelName, PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
 
 /// Most closed-loop workers whose work is summed separately.
 const MAX_STREAMS: u64 = 4096;
@@ -47,13 +48,22 @@ impl RunPhase {
         entry.unwrap_or_else(|| self.work_path(work).to_owned())
     }
 
-    /// The mix entries of all works, each with its path.
+    /// The mix entries of all works but those made of jobs, each with its path.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&MixEntry, &str)> {
         self.plan
             .works
             .iter()
             .zip(&self.paths)
+            .filter(|(work, _)| !matches!(work.model, ModelPlan::Jobs(_)))
             .flat_map(|(work, (_, paths))| work.mix.iter().zip(paths.iter().map(String::as_str)))
+    }
+}
+
+/// Most jobs of a work; 0 for no limit and for other models.
+const fn job_limit(work: &WorkPlan) -> u64 {
+    match &work.model {
+        ModelPlan::Jobs(jobs) => jobs.limit,
+        _ => 0,
     }
 }
 
@@ -141,9 +151,22 @@ impl Lower<'_> {
         };
         let (mut plans, mut paths) = (Vec::new(), Vec::new());
         for (name, path, work) in works {
-            let (model, (mix, entry_paths)) = match &work.rounds {
-                Some(rounds) => self.rounds(&path, work, rounds, keysets),
-                None => (self.model(&path, work), self.mix(&path, work, keysets)),
+            let (model, mix, entry_paths) = match (work.model, &work.rounds) {
+                (Some(ModelName::Jobs), _) => self.jobs(&path, work, keysets),
+                (None, Some(rounds)) => {
+                    let (model, (mix, entry_paths)) = self.rounds(&path, work, rounds, keysets);
+                    (model, mix, entry_paths)
+                }
+                (None, None) => {
+                    if work.jobs.is_some() {
+                        let message = "`jobs` describes jobs, but the work is not made of them";
+                        let remedy = "add model = \"jobs\"";
+                        self.error(&format!("{path}.jobs"), message, remedy);
+                    }
+                    let model = self.model(&path, work);
+                    let (mix, entry_paths) = self.mix(&path, work, keysets);
+                    (model, mix, entry_paths)
+                }
             };
             plans.push(WorkPlan { name, model, mix });
             paths.push((path, entry_paths));
@@ -151,6 +174,23 @@ impl Lower<'_> {
         let deletes = deletes_once(&plans);
         let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
         let once = deletes || plans.iter().all(rounds);
+        let has_jobs = plans
+            .iter()
+            .any(|work| matches!(work.model, ModelPlan::Jobs(_)));
+        let ends = once || has_jobs && plans.iter().all(|work| job_limit(work) > 0);
+        let mut limits = self.limits(&path, &spec.limits, timeout_ns, ends);
+        if has_jobs {
+            if spec.limits.ops.is_some() {
+                self.error(
+                    &format!("{path}.ops"),
+                    "a limit of operations would break off jobs in the middle",
+                    "limit `duration`, or the number of jobs by jobs.limit",
+                );
+            }
+            if spec.limits.drain.is_none() {
+                limits.drain_ns = limits.drain_ns.max(defaults::JOBS_DRAIN_NS);
+            }
+        }
         let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
             limited_by_objects: deletes && spec.limits.ops.is_none(),
@@ -158,7 +198,7 @@ impl Lower<'_> {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,
                 works: plans,
-                limits: self.limits(&path, &spec.limits, timeout_ns, once),
+                limits,
                 steady_state: spec.limits.steady_state.unwrap_or(true),
                 stop: self.stop_rule(&path, &spec.limits),
                 accounting,
@@ -217,7 +257,7 @@ impl Lower<'_> {
             .size_classes
             .iter()
             .flatten()
-            .map(|size| size.0)
+            .map(|size| sizes::bytes(size.0, self.size_scale))
             .collect();
         if !size_classes.is_sorted_by(|a, b| a < b) || size_classes.first() == Some(&0) {
             self.error(
@@ -334,7 +374,7 @@ impl Lower<'_> {
     }
 
     /// The arrival process with its rate, which `rate` may supply or replace.
-    fn arrival(&mut self, path: &str, work: &WorkSpec) -> ArrivalLaw {
+    pub(super) fn arrival(&mut self, path: &str, work: &WorkSpec) -> ArrivalLaw {
         let poisson = || ArrivalSpec {
             law: ArrivalLaw::Poisson { rate: 0.0 },
         };

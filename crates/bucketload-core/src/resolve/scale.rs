@@ -5,7 +5,7 @@ use super::dryrun::DryRun;
 use super::keysets::Keyset;
 use super::lower::Lower;
 use crate::generate::sizes::SizeSampler;
-use crate::plan::{KeyLaw, MixEntry, Plan};
+use crate::plan::{KeyLaw, MixEntry, ModelPlan, Plan};
 use crate::spec::units::format_size;
 use crate::spec::{ScaleSpec, WorkloadSpec};
 
@@ -99,6 +99,8 @@ impl Lower<'_> {
             .phases
             .iter()
             .flat_map(|phase| &phase.works)
+            // Jobs delete what they write; what they keep is said where their sizes are fitted.
+            .filter(|work| !matches!(work.model, ModelPlan::Jobs(_)))
             .any(|work| {
                 let writes_fresh =
                     |entry: &MixEntry| entry.class.writes_body() && entry.keys == KeyLaw::Fresh;

@@ -13,6 +13,7 @@ macro_rules! builtin {
 /// Name and text of every built-in workload, in the order of lists.
 pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "online-service",
+    "big-data-analysis",
     "file-backup",
     "hotspot",
     "put",

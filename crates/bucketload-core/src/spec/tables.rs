@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use super::decode::{Cx, Decode, Fields, spec_table};
+use super::jobs::{FactorSpec, JobsSpec, ModelName};
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
 use super::node::{Node, Value};
@@ -33,6 +34,9 @@ spec_table! {
         /// Factor on the object counts of key sets, or "auto" (the default): 1, or what fits into
         /// the memory of the embedded target.
         pub scale: Option<ScaleSpec>,
+        /// Factor on all sizes, such as "2^-10"; 1 unless given. It is part of the scenario's
+        /// identity: results with different factors are not comparable.
+        pub size_scale: Option<FactorSpec>,
         /// Content of objects; "random" unless given.
         pub payload: Option<PayloadSpec>,
         /// Whether every byte read is compared with what was written; false unless given.
@@ -114,6 +118,10 @@ spec_table! {
 spec_table! {
     /// A stream of operations: when they are due and what they do.
     pub struct WorkSpec {
+        /// "jobs" for works made of jobs; the other models follow from the fields below.
+        pub model: Option<ModelName>,
+        /// What jobs consist of, for the model "jobs".
+        pub jobs: Option<JobsSpec>,
         /// Closed loop: number of workers, each performing one operation after the other.
         pub workers: Option<u32>,
         /// Closed loop: pause of a worker between operations; none unless given.

@@ -116,6 +116,9 @@ pub struct Figures {
     pub wall_step_ns: u64,
     /// Growth of the backlog; `None` for closed loops and windows that are too short.
     pub backlog: Option<Backlog>,
+    /// Growth of the jobs under way; `None` for models without jobs that arrive openly and for
+    /// windows that are too short.
+    pub jobs: Option<Backlog>,
     /// Steadiness of each series that was assessed, by name; empty when the phase asks for none.
     pub steadiness: Vec<(String, Assessment)>,
 }

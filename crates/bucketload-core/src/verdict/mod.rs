@@ -14,6 +14,7 @@
 //! | `V4` | the client machine or its network was saturated | CLIENT-BOUND |
 //! | `V5` | the client has no headroom over the null target | CLIENT-BOUND |
 //! | `backlog` | V1, V2 and V4 hold and the operations in flight keep growing | OVERLOADED |
+//! | `unstable` | V1, V2 and V4 hold and the jobs under way keep growing | OVERLOADED |
 //! | `steady` | the measured window is not stationary | UNSTEADY |
 //! | `V6` | the wall clock was set during the run | DEGRADED |
 //! | `V7` | too many operations failed | DEGRADED |
@@ -145,6 +146,7 @@ pub fn judge(figures: &Figures) -> Verdict {
         .any(|r| matches!(r.rule.as_str(), "V1" | "V2" | "V4"));
     if client_kept_up {
         reasons.extend(rules::backlog(figures));
+        reasons.extend(rules::unstable(figures));
     }
     reasons.sort_by_key(|r| std::cmp::Reverse(r.word));
     Verdict {

@@ -1,6 +1,6 @@
 //! The rules of statistics.md section 2, one function each: `None` when the rule is content.
 
-use super::{Completeness, Figure, Figures, Reason, Word};
+use super::{Backlog, Completeness, Figure, Figures, Reason, Word};
 use crate::stats::steady::{MIN_BINS, State};
 
 /// V1: least share of offered operations that must be sent, over the window and in any slice.
@@ -316,15 +316,7 @@ fn null_target(f: &Figures) -> Option<Reason> {
 }
 
 pub(super) fn backlog(f: &Figures) -> Option<Reason> {
-    let b = f.backlog.filter(|_| f.open_loop)?;
-    let grows = b.slope_per_s > 0.0
-        && b.p_value < BACKLOG_P
-        && b.end > BACKLOG_GROWTH * b.first_quarter
-        // Less than one operation more is no backlog.
-        && b.end - b.first_quarter >= 1.0;
-    if !grows {
-        return None;
-    }
+    let b = f.backlog.filter(|b| f.open_loop && grows(b))?;
     reason(
         "backlog",
         Word::Overloaded,
@@ -338,6 +330,37 @@ pub(super) fn backlog(f: &Figures) -> Option<Reason> {
             figure("in flight, first quarter", b.first_quarter, "ops"),
             figure("in flight, end", b.end, "ops"),
             figure("slope", b.slope_per_s, "ops/s"),
+        ],
+    )
+}
+
+/// Whether what is under way keeps growing.
+fn grows(b: &Backlog) -> bool {
+    b.slope_per_s > 0.0
+        && b.p_value < BACKLOG_P
+        && b.end > BACKLOG_GROWTH * b.first_quarter
+        // Less than one more is no backlog.
+        && b.end - b.first_quarter >= 1.0
+}
+
+pub(super) fn unstable(f: &Figures) -> Option<Reason> {
+    let b = f.jobs.filter(grows)?;
+    reason(
+        "unstable",
+        Word::Overloaded,
+        "the jobs under way do not keep growing",
+        format!(
+            "from {:.1} to {:.1} jobs under way, {:+.2} per minute (p = {:.2e})",
+            b.first_quarter,
+            b.end,
+            60.0 * b.slope_per_s,
+            b.p_value
+        ),
+        "Jobs arrive faster than they end: their makespans depend on the length of the run; lower the rate of jobs.",
+        vec![
+            figure("jobs, first quarter", b.first_quarter, "jobs"),
+            figure("jobs, end", b.end, "jobs"),
+            figure("slope", b.slope_per_s, "jobs/s"),
         ],
     )
 }

@@ -47,6 +47,7 @@ fn good() -> Figures {
             first_quarter: 3.0,
             end: 3.0,
         }),
+        jobs: None,
         steadiness: vec![("service p50".to_owned(), assessment(State::Steady))],
     }
 }
@@ -306,4 +307,22 @@ fn words_are_printed_and_stored_alike() {
     ] {
         assert_eq!(serde_json::to_value(word).unwrap(), word.name());
     }
+}
+
+#[test]
+fn jobs_that_pile_up_are_unstable() {
+    let growing = |f: &mut Figures| {
+        f.jobs = Some(Backlog {
+            slope_per_s: 0.1,
+            p_value: 1e-6,
+            first_quarter: 2.0,
+            end: 12.0,
+        });
+    };
+    finds("unstable", Word::Overloaded, growing);
+    let (rules, _) = after(|f| {
+        growing(f);
+        f.jobs.as_mut().unwrap().p_value = 0.5;
+    });
+    assert!(rules.is_empty(), "{rules:?}");
 }

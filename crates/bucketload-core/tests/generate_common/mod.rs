@@ -84,6 +84,7 @@ pub(crate) fn plan(keysets: Vec<KeysetPlan>, phases: Vec<PhasePlan>) -> Plan {
         compat: String::new(),
         seed: 2020,
         scale: 1.0,
+        size_scale: 1.0,
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,

@@ -29,8 +29,9 @@ impl S3Session {
     async fn fetch(&mut self, call: &Call<'_>, limit: usize) -> Result<Vec<u8>, OpError> {
         let mut body = Vec::new();
         let mut sink = Collect::new(&mut body, limit);
-        let prepared = self.prepare(call);
-        self.perform(prepared, &mut sink, &mut untimed()).await?;
+        let mut prepared = self.prepare(call);
+        self.perform(&mut prepared, &mut sink, &mut untimed())
+            .await?;
         if sink.overflow {
             return Err(too_long("answer"));
         }
@@ -132,8 +133,8 @@ impl Admin for S3Session {
             match self.delete_document(bucket, &document, probe).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => {
                     for key in keys {
-                        let prepared = self.prepare(&Call::new("DELETE", bucket, key));
-                        match self.perform(prepared, &mut Ignore, probe).await {
+                        let mut prepared = self.prepare(&Call::new("DELETE", bucket, key));
+                        match self.perform(&mut prepared, &mut Ignore, probe).await {
                             Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
                             _ => {}
                         }
@@ -156,8 +157,8 @@ impl Admin for S3Session {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let prepared = self.prepare(&Call::new("PUT", bucket, key).document(body));
-        self.perform(prepared, &mut Ignore, &mut untimed())
+        let mut prepared = self.prepare(&Call::new("PUT", bucket, key).document(body));
+        self.perform(&mut prepared, &mut Ignore, &mut untimed())
             .await
             .map(drop)
     }

@@ -7,16 +7,6 @@
 
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
-/// The two lowercase digits of every byte.
-const HEX_PAIRS: [[u8; 2]; 256] = {
-    let mut table = [[0; 2]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = [HEX_LOWER[byte >> 4], HEX_LOWER[byte & 15]];
-        byte += 1;
-    }
-    table
-};
 
 /// What may stand for itself: bit 0 in keys, bit 1 in queries.
 const PLAIN: [u8; 256] = {
@@ -48,11 +38,38 @@ pub(crate) fn push_query(out: &mut Vec<u8>, value: &str) {
 #[inline]
 fn push_encoded(out: &mut Vec<u8>, bytes: &[u8], mask: u8) {
     // Benchmark keys rarely need escaping: one scan, one copy.
-    let plain = bytes.iter().all(|&b| PLAIN[usize::from(b)] & mask != 0);
-    if plain {
+    if is_plain(bytes, mask) {
         out.extend_from_slice(bytes);
-        return;
+    } else {
+        push_escaped(out, bytes, mask);
     }
+}
+
+/// Whether nothing needs escaping; 16 bytes at a time where there are as many.
+#[inline]
+fn is_plain(bytes: &[u8], mask: u8) -> bool {
+    let Some(last) = bytes.last_chunk::<16>() else {
+        return bytes.iter().all(|&b| PLAIN[usize::from(b)] & mask != 0);
+    };
+    // A slash is plain in keys only; a zero byte never is.
+    let except = if mask & 1 != 0 { 0 } else { b'/' };
+    let plain = |chunk: &[u8; 16]| {
+        // Without an early end, so that the compiler can use vectors.
+        let mut bad = 0;
+        for &b in chunk {
+            let letter = (b | 0x20).wrapping_sub(b'a') < 26;
+            // From `-` on there are `-`, `.`, `/` and the digits.
+            let digit = b.wrapping_sub(b'-') < 13;
+            let plain = (letter | digit | (b == b'_') | (b == b'~')) & (b != except);
+            bad |= u8::from(!plain);
+        }
+        bad == 0
+    };
+    bytes.as_chunks().0.iter().all(plain) && plain(last)
+}
+
+#[cold]
+fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], mask: u8) {
     for &b in bytes {
         if PLAIN[usize::from(b)] & mask != 0 {
             out.push(b);
@@ -94,12 +111,19 @@ pub(crate) fn decode(text: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// 64 lowercase hexadecimal digits of a SHA-256 value.
+/// 64 lowercase hexadecimal digits of a SHA-256 value. Written so that the compiler can do it with
+/// vectors.
 #[inline]
 pub(crate) fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
-    let mut out = [0; 64];
-    for (pair, byte) in out.as_chunks_mut().0.iter_mut().zip(bytes) {
-        *pair = HEX_PAIRS[usize::from(*byte)];
+    let digit = |n: u8| n + b'0' + u8::from(n > 9) * (b'a' - b'0' - 10);
+    let (mut high, mut low, mut out) = ([0; 32], [0; 32], [0; 64]);
+    for i in 0..32 {
+        high[i] = digit(bytes[i] >> 4);
+        low[i] = digit(bytes[i] & 15);
+    }
+    for i in 0..32 {
+        out[2 * i] = high[i];
+        out[2 * i + 1] = low[i];
     }
     out
 }
@@ -158,6 +182,21 @@ mod tests {
     fn broken_escapes_survive() {
         assert_eq!(decode("a%2"), "a%2");
         assert_eq!(decode("%zz+%41"), "%zz A");
+    }
+
+    #[test]
+    fn every_byte_is_judged_alike_in_long_and_short_texts() {
+        for byte in 0..=255u8 {
+            for mask in [1, 2] {
+                let want = super::PLAIN[usize::from(byte)] & mask != 0;
+                for at in [0, 15, 16, 19] {
+                    let mut text = [b'x'; 20];
+                    text[at] = byte;
+                    assert_eq!(super::is_plain(&text, mask), want, "{byte} at {at}");
+                }
+                assert_eq!(super::is_plain(&[byte], mask), want);
+            }
+        }
     }
 
     proptest! {

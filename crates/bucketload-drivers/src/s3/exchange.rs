@@ -39,12 +39,12 @@ pub(crate) struct Refusal {
     pub(crate) location: String,
 }
 
-/// Sends a prepared request and receives its answer.
+/// Sends a prepared request, gives its head's memory back and receives the answer.
 ///
 /// The connection may be kept when the reply says `reusable`; after an error it must not be.
 pub(crate) async fn exchange(
     conn: &mut Conn,
-    prepared: &Prepared<'_>,
+    prepared: &mut Prepared<'_>,
     decoder: &mut ChunkedDecoder,
     sink: &mut dyn Sink,
     probe: &mut Probe,
@@ -53,18 +53,31 @@ pub(crate) async fn exchange(
     let to_head = prepared.to_head;
     probe.started();
     let sent = prepared.send(conn).await;
-    match sent {
-        Ok(SendEnd::Complete) => receive(conn, to_head, decoder, sink, probe)
-            .await
-            .map_err(|e| to_error(e, first)),
-        Ok(SendEnd::Answered { sent }) => {
-            let mut reply = receive(conn, to_head, decoder, &mut Ignore, probe)
-                .await
-                .map_err(|e| to_error(e, first))?;
+    prepared.release();
+    let complete = matches!(sent, Ok(SendEnd::Complete));
+    // When sending failed the server may have said why before it closed.
+    let mut ignore = Ignore;
+    let sink = if complete { sink } else { &mut ignore };
+    let answer = receive(conn, to_head, decoder, sink, probe).await;
+    if complete {
+        return answer.map_err(|e| to_error(e, first));
+    }
+    unsent(sent, answer, first)
+}
+
+/// What the answer to a request that did not leave completely means.
+#[cold]
+fn unsent(
+    sent: Result<SendEnd, WireError>,
+    answer: Result<Reply, WireError>,
+    first: bool,
+) -> Result<Reply, OpError> {
+    match (sent, answer) {
+        (_, Ok(mut reply)) if reply.refusal.is_some() => {
             reply.reusable = false;
-            if reply.refusal.is_some() {
-                return Ok(reply);
-            }
+            Ok(reply)
+        }
+        (Ok(SendEnd::Answered { sent }), Ok(reply)) => {
             let detail = format!(
                 "the server answered status {} after {sent} bytes of the body",
                 reply.status
@@ -75,17 +88,8 @@ pub(crate) async fn exchange(
                 detail,
             ))
         }
-        Err(error) => {
-            // The server may have said why before it closed.
-            let answer = receive(conn, to_head, decoder, &mut Ignore, probe).await;
-            match answer {
-                Ok(mut reply) if reply.refusal.is_some() => {
-                    reply.reusable = false;
-                    Ok(reply)
-                }
-                _ => Err(to_error(error, first)),
-            }
-        }
+        (Err(error), _) | (Ok(_), Err(error)) => Err(to_error(error, first)),
+        (Ok(SendEnd::Complete), answer) => answer.map_err(|e| to_error(e, first)),
     }
 }
 
@@ -126,15 +130,11 @@ fn head_and_small_body(
 ) -> Result<Step<Framing>, WireError> {
     let mut at = 0;
     loop {
-        let refused = bytes.get(at + 9).is_some_and(|&digit| digit >= b'3');
-        let parsed = http::parse_response(&bytes[at..], to_head, |name, value| {
-            take_field(reply, refused, name, value);
-            sink.field(name, value);
-        })?;
-        let Some(head) = parsed else {
+        let Some(head) = http::parse_response(&bytes[at..], to_head)? else {
             probe.first_byte();
             return Ok(Step::More(at));
         };
+        let fields = &bytes[at..at + head.len];
         at += head.len;
         if head.is_interim() {
             if at == bytes.len() {
@@ -144,8 +144,12 @@ fn head_and_small_body(
         }
         reply.status = head.status;
         reply.reusable = head.keep_alive;
+        reply.content_length = head.content_length;
+        reply.range_start = head.range_start;
         if head.status >= 300 {
-            reply.refusal.get_or_insert_default();
+            reply.refusal = Some(refusal(fields));
+        } else if sink.wants_fields() {
+            http::response_fields(fields, |name, value| sink.field(name, value));
         }
         let take = match head.body {
             Framing::Length(n) => (bytes.len() - at).min(usize::try_from(n).unwrap_or(usize::MAX)),
@@ -162,30 +166,19 @@ fn head_and_small_body(
     }
 }
 
-fn take_field(reply: &mut Reply, refused: bool, name: &str, value: &[u8]) {
-    match name.len() {
-        14 if name.eq_ignore_ascii_case("content-length") => {
-            reply.content_length = std::str::from_utf8(value)
-                .ok()
-                .and_then(|v| v.trim().parse().ok());
+/// What the head of a refusal tells.
+#[cold]
+fn refusal(head: &[u8]) -> Box<Refusal> {
+    let mut refusal = Box::<Refusal>::default();
+    http::response_fields(head, |name, value| {
+        let text = || String::from_utf8_lossy(value).into_owned();
+        if name.eq_ignore_ascii_case("x-amz-bucket-region") {
+            refusal.bucket_region = text();
+        } else if name.eq_ignore_ascii_case("location") {
+            refusal.location = text();
         }
-        13 if name.eq_ignore_ascii_case("content-range") => {
-            reply.range_start = std::str::from_utf8(value)
-                .ok()
-                .and_then(|v| v.trim().strip_prefix("bytes "))
-                .and_then(|v| v.split_once('-'))
-                .and_then(|(start, _)| start.parse().ok());
-        }
-        19 if refused && name.eq_ignore_ascii_case("x-amz-bucket-region") => {
-            let refusal = reply.refusal.get_or_insert_default();
-            refusal.bucket_region = String::from_utf8_lossy(value).into_owned();
-        }
-        8 if refused && name.eq_ignore_ascii_case("location") => {
-            let refusal = reply.refusal.get_or_insert_default();
-            refusal.location = String::from_utf8_lossy(value).into_owned();
-        }
-        _ => {}
-    }
+    });
+    refusal
 }
 
 #[inline]
@@ -283,6 +276,7 @@ async fn all_of(
 }
 
 /// The meaning of a failure of the connection; `first` tells that the request was its first.
+#[cold]
 fn to_error(error: WireError, first: bool) -> OpError {
     let kind = match &error {
         WireError::Http(_) | WireError::TooLarge { .. } | WireError::ShortBody { .. } => {

@@ -28,6 +28,7 @@ mod ops_bucket;
 mod ops_list;
 mod ops_multipart;
 mod ops_object;
+mod parked;
 mod pool;
 mod prepare;
 mod profile;

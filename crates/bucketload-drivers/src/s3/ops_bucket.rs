@@ -31,11 +31,11 @@ impl S3Session {
             xml::push_escaped(&mut document, region);
             document.extend_from_slice(b"</LocationConstraint></CreateBucketConfiguration>");
         }
-        let prepared = match document.is_empty() {
+        let mut prepared = match document.is_empty() {
             true => self.prepare(&Call::new("PUT", bucket, "")),
             false => self.prepare(&Call::new("PUT", bucket, "").document(&document)),
         };
-        self.perform(prepared, &mut Ignore, probe).await?;
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -44,8 +44,8 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let prepared = self.prepare(&Call::new("HEAD", bucket, ""));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("HEAD", bucket, ""));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -54,16 +54,16 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let prepared = self.prepare(&Call::new("DELETE", bucket, ""));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("DELETE", bucket, ""));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
     pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_BUCKETS);
-        let prepared = self.prepare(&Call::new("GET", "", ""));
-        self.perform(prepared, &mut sink, probe).await?;
+        let mut prepared = self.prepare(&Call::new("GET", "", ""));
+        self.perform(&mut prepared, &mut sink, probe).await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Bucket", "Name"]));

@@ -96,9 +96,9 @@ impl S3Session {
                 push_number(&mut query, "max-keys", op.count);
             }
             push_parameter(&mut query, "prefix", request.key);
-            let prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
+            let mut prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
             let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(prepared, &mut sink, probe).await?;
+            self.perform(&mut prepared, &mut sink, probe).await?;
             if sink.overflow {
                 return Err(too_long("page of the listing"));
             }
@@ -163,9 +163,9 @@ impl S3Session {
                 request.key,
                 &upload,
             );
-            let prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
+            let mut prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
             let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(prepared, &mut sink, probe).await?;
+            self.perform(&mut prepared, &mut sink, probe).await?;
             if sink.overflow {
                 return Err(too_long("page of uploads"));
             }
@@ -237,10 +237,10 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let call = Call::new("POST", bucket, "");
-        let prepared = self.prepare(&call.query(b"delete=").document(document));
+        let mut prepared = self.prepare(&call.query(b"delete=").document(document));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, 8 * MAX_DOCUMENT);
-        let reply = self.perform(prepared, &mut sink, probe).await?;
+        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)?;
         if body.is_empty() {
             return Ok(());

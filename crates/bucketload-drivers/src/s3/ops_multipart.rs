@@ -8,6 +8,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
 
+use super::canonical::Header;
 use super::checksum::Span;
 use super::config::ChecksumAlgorithm;
 use super::encode;
@@ -28,6 +29,10 @@ struct PartSink<'a> {
 }
 
 impl Sink for PartSink<'_> {
+    fn wants_fields(&self) -> bool {
+        true
+    }
+
     fn field(&mut self, name: &str, value: &[u8]) {
         if name.eq_ignore_ascii_case("etag") {
             self.etag.clear();
@@ -125,7 +130,7 @@ impl S3Session {
         begin_complete(&mut document);
         for (number, (hashes, chunks)) in (1..=count).zip(&hashes) {
             part_query(&mut query, number, &upload);
-            let prepared = {
+            let mut prepared = {
                 let content = Outgoing {
                     span: span_of(number),
                     hashes: *hashes,
@@ -135,7 +140,7 @@ impl S3Session {
                 self.prepare(&call.query(&query).content(content))
             };
             etag.clear();
-            self.perform(prepared, &mut PartSink { etag: &mut etag }, probe)
+            self.perform(&mut prepared, &mut PartSink { etag: &mut etag }, probe)
                 .await?;
             if etag.is_empty() {
                 return Err(missing("ETag of the part"));
@@ -188,16 +193,21 @@ impl S3Session {
                 range.push(b'-');
                 encode::push_decimal(&mut range, (offset + part).min(op.size) - 1);
             }
-            let prepared = {
-                let call = Call::new("PUT", request.bucket, request.key);
-                let call = call.query(&query).header("x-amz-copy-source", &source);
-                self.prepare(&match whole {
-                    true => call,
-                    false => call.header("x-amz-copy-source-range", &range),
-                })
-            };
+            let headers = [
+                Header {
+                    name: "x-amz-copy-source",
+                    value: &source,
+                },
+                Header {
+                    name: "x-amz-copy-source-range",
+                    value: &range,
+                },
+            ];
+            let headers = if whole { &headers[..1] } else { &headers };
+            let call = Call::new("PUT", request.bucket, request.key);
+            let mut prepared = self.prepare(&call.query(&query).headers(headers));
             let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-            let reply = self.perform(prepared, &mut sink, probe).await?;
+            let reply = self.perform(&mut prepared, &mut sink, probe).await?;
             self.check_late_error(reply.status, &body)?;
             etag.clear();
             xml::leaves(&body, |path, text| {
@@ -241,21 +251,27 @@ impl S3Session {
         upload: &mut Vec<u8>,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let prepared = {
-            let mut call = Call::new("POST", request.bucket, request.key).query(b"uploads=");
-            if let Some(algorithm) = checksum {
-                let name = algorithm.api_name().as_bytes();
-                call = call.header("x-amz-checksum-algorithm", name);
-                if algorithm == ChecksumAlgorithm::Crc64Nvme {
-                    // The only type that this algorithm has for multipart objects.
-                    call = call.header("x-amz-checksum-type", b"FULL_OBJECT");
-                }
-            }
-            self.prepare(&call)
+        let headers = [
+            Header {
+                name: "x-amz-checksum-algorithm",
+                value: checksum.map_or("", ChecksumAlgorithm::api_name).as_bytes(),
+            },
+            // The only type that CRC64NVME has for multipart objects.
+            Header {
+                name: "x-amz-checksum-type",
+                value: b"FULL_OBJECT",
+            },
+        ];
+        let headers = match checksum {
+            None => &[],
+            Some(ChecksumAlgorithm::Crc64Nvme) => &headers[..],
+            Some(_) => &headers[..1],
         };
+        let call = Call::new("POST", request.bucket, request.key);
+        let mut prepared = self.prepare(&call.query(b"uploads=").headers(headers));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.perform(prepared, &mut sink, probe).await?;
+        self.perform(&mut prepared, &mut sink, probe).await?;
         xml::leaves(&body, |path, text| {
             if matches!(path, [_, "UploadId"]) {
                 upload.clear();
@@ -280,10 +296,10 @@ impl S3Session {
         let mut query = Buffer::take();
         push_parameter(&mut query, "uploadId", as_text(upload));
         let call = Call::new("POST", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(&query).document(document));
+        let mut prepared = self.prepare(&call.query(&query).document(document));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.perform(prepared, &mut sink, probe).await?;
+        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)
     }
 
@@ -296,8 +312,8 @@ impl S3Session {
     ) -> Result<(), OpError> {
         let mut query = Buffer::take();
         push_parameter(&mut query, "uploadId", as_text(upload));
-        let prepared = self.prepare(&Call::new("DELETE", bucket, key).query(&query));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("DELETE", bucket, key).query(&query));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
+use super::canonical::Header;
 use super::checksum::Span;
 use super::encode;
 use super::pool::Buffer;
@@ -52,6 +53,12 @@ impl Sink for Shown<'_> {
     }
 }
 
+/// Makes a PUT conditional on there being no object.
+const IF_ABSENT: [Header<'static>; 1] = [Header {
+    name: "if-none-match",
+    value: b"*",
+}];
+
 /// A success without bytes or items.
 pub(crate) const DONE: Completion = Completion {
     bytes: 0,
@@ -76,7 +83,8 @@ impl S3Session {
             at: offset,
             wrong: None,
         });
-        let prepared = self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
+        let mut prepared =
+            self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
         let mut ignore = Ignore;
         let mut shown = request.watch.map(Shown);
         let sink: &mut dyn Sink = match (&mut shown, &mut verify) {
@@ -84,7 +92,7 @@ impl S3Session {
             (None, Some(verify)) => verify,
             (None, None) => &mut ignore,
         };
-        let reply = self.perform(prepared, sink, probe).await?;
+        let reply = self.perform(&mut prepared, sink, probe).await?;
         let corrupt = |detail: String| {
             Err(OpError::with_status(
                 ErrorKind::Corrupt,
@@ -158,8 +166,11 @@ impl S3Session {
             offset: 0,
             len: content.size(),
         };
-        let mut digests = Buffer::take();
-        let prepared = {
+        let mut digests = match self.shared.config().payload.is_chunked() {
+            true => Buffer::take(),
+            false => Buffer::NONE,
+        };
+        let mut prepared = {
             let content = Outgoing {
                 span,
                 hashes: Hashes::of(self.shared.config(), span, &mut digests),
@@ -167,11 +178,11 @@ impl S3Session {
             };
             let mut call = Call::new("PUT", request.bucket, request.key).content(content);
             if request.op.class == OpClass::PutIfAbsent {
-                call = call.header("if-none-match", b"*");
+                call = call.headers(&IF_ABSENT);
             }
             self.prepare(&call)
         };
-        self.perform(prepared, &mut Ignore, probe).await?;
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
@@ -183,8 +194,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
-        let reply = self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
+        let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
         let Some(size) = reply.content_length else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
@@ -203,8 +214,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 
@@ -215,11 +226,15 @@ impl S3Session {
     ) -> Result<Completion, OpError> {
         let mut source = Buffer::take();
         push_source(&mut source, request);
+        let headers = [Header {
+            name: "x-amz-copy-source",
+            value: &source,
+        }];
         let call = Call::new("PUT", request.bucket, request.key);
-        let prepared = self.prepare(&call.header("x-amz-copy-source", &source));
+        let mut prepared = self.prepare(&call.headers(&headers));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.perform(prepared, &mut sink, probe).await?;
+        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
         self.check_late_error(reply.status, &body)?;
         Ok(DONE)
     }
@@ -237,8 +252,8 @@ impl S3Session {
         encode::push_decimal(&mut document, u64::from(request.op.version));
         document.extend_from_slice(b"</Value></Tag></TagSet></Tagging>");
         let call = Call::new("PUT", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(b"tagging=").document(&document));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&call.query(b"tagging=").document(&document));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(Completion { items: 1, ..DONE })
     }
 
@@ -248,10 +263,10 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("GET", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(b"tagging="));
+        let mut prepared = self.prepare(&call.query(b"tagging="));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.perform(prepared, &mut sink, probe).await?;
+        self.perform(&mut prepared, &mut sink, probe).await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Tag", "Key"]));
@@ -266,8 +281,8 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("DELETE", request.bucket, request.key);
-        let prepared = self.prepare(&call.query(b"tagging="));
-        self.perform(prepared, &mut Ignore, probe).await?;
+        let mut prepared = self.prepare(&call.query(b"tagging="));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
 }

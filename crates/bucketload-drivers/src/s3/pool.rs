@@ -4,15 +4,25 @@
 //! nothing and an idle session owns nothing. There are never more than the largest number that
 //! was in use at once, and never more than [`KEPT_BYTES`].
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes kept per thread.
 const KEPT_BYTES: usize = 64 << 20;
 
+/// The buffers that are kept and how many bytes they have together.
+struct Free {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
 thread_local! {
-    static FREE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-    static FREE_BYTES: Cell<usize> = const { Cell::new(0) };
+    static FREE: RefCell<Free> = const {
+        RefCell::new(Free {
+            buffers: Vec::new(),
+            bytes: 0,
+        })
+    };
 }
 
 /// An empty buffer with the memory of an earlier one; goes back when dropped.
@@ -20,29 +30,34 @@ thread_local! {
 pub(crate) struct Buffer(Vec<u8>);
 
 impl Buffer {
+    /// A buffer without memory.
+    pub(crate) const NONE: Self = Self(Vec::new());
+
     /// Takes a buffer of the thread.
     pub(crate) fn take() -> Self {
-        let bytes = FREE.with_borrow_mut(Vec::pop);
-        match bytes {
-            Some(bytes) => {
-                FREE_BYTES.set(FREE_BYTES.get() - bytes.capacity());
-                Self(bytes)
-            }
-            None => Self(Vec::with_capacity(1024)),
-        }
+        let kept = FREE.with_borrow_mut(|free| {
+            let buffer = free.buffers.pop()?;
+            free.bytes -= buffer.capacity();
+            Some(buffer)
+        });
+        Self(kept.unwrap_or_else(|| Vec::with_capacity(1024)))
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        let capacity = self.0.capacity();
+        if capacity == 0 {
+            return;
+        }
         let mut bytes = std::mem::take(&mut self.0);
         bytes.clear();
-        let capacity = bytes.capacity();
         // A session may be dropped while the thread's locals are being destroyed.
-        let _ = FREE_BYTES.try_with(|total| {
-            if total.get() + capacity <= KEPT_BYTES {
-                total.set(total.get() + capacity);
-                let _ = FREE.try_with(|free| free.borrow_mut().push(bytes));
+        let _ = FREE.try_with(|free| {
+            let mut free = free.borrow_mut();
+            if free.bytes + capacity <= KEPT_BYTES {
+                free.bytes += capacity;
+                free.buffers.push(bytes);
             }
         });
     }

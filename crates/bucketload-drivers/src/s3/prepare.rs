@@ -7,14 +7,15 @@
 use bucketload_core::op::ByteRange;
 use bucketload_wire::{Conn, Error as WireError, SendEnd};
 
+use super::canonical::{self, Header};
 use super::checksum::{Base64, Span, content_md5};
 use super::chunked::{self, Layout, Piece, Pieces};
 use super::config::{PayloadMode, S3Config};
+use super::encode;
 use super::pool::Buffer;
 use super::sha256::sha256;
 use super::sign::EMPTY_SHA256;
 use super::template::{HeadWriter, Headers, Unsigned};
-use super::{canonical, encode};
 
 /// Bytes handed to one write.
 const SLICE: usize = 256 * 1024;
@@ -65,7 +66,7 @@ enum Body<'a> {
     Content(Outgoing<'a>),
 }
 
-/// A request. Large: make it, prepare it and let it go before anything is awaited.
+/// A request. Make it, prepare it and let it go before anything is awaited.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     method: &'static str,
@@ -73,7 +74,8 @@ pub(crate) struct Call<'a> {
     key: &'a str,
     /// In canonical form.
     query: &'a [u8],
-    headers: Headers<'a>,
+    /// Sorted by name.
+    headers: &'a [Header<'a>],
     range: Option<ByteRange>,
     body: Body<'a>,
 }
@@ -85,7 +87,7 @@ impl<'a> Call<'a> {
             bucket,
             key,
             query: b"",
-            headers: Headers::new(),
+            headers: &[],
             range: None,
             body: Body::None,
         }
@@ -96,8 +98,9 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(crate) fn header(mut self, name: &'static str, value: &'a [u8]) -> Self {
-        self.headers.push(name, value);
+    /// Signed fields besides those that follow from the body, sorted by name.
+    pub(crate) const fn headers(mut self, headers: &'a [Header<'a>]) -> Self {
+        self.headers = headers;
         self
     }
 
@@ -135,11 +138,18 @@ enum Sending<'a> {
     },
 }
 
+/// Adds a signed field to those of `call`.
+#[cold]
+fn add<'a>(own: &mut Option<Headers<'a>>, call: &Call<'a>, name: &'static str, value: &'a [u8]) {
+    own.get_or_insert_with(|| Headers::of(call.headers))
+        .push(name, value);
+}
+
 impl<'a> Prepared<'a> {
     /// Renders, signs and frames.
     pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &Call<'a>) -> Self {
         let anonymous = config.credentials.is_none();
-        let mut headers = call.headers;
+        let mut own = None;
         let digest;
         let mut digits = [0; 20];
         let mut layout = None;
@@ -150,7 +160,7 @@ impl<'a> Prepared<'a> {
             _ => EMPTY_SHA256,
         };
         let md5;
-        match call.body {
+        match &call.body {
             Body::None => {
                 if matches!(call.method, "PUT" | "POST") {
                     content_length = Some(0);
@@ -159,35 +169,33 @@ impl<'a> Prepared<'a> {
             Body::Document(bytes) => {
                 content_length = Some(bytes.len() as u64);
                 md5 = content_md5(bytes);
-                headers.push("content-md5", md5.as_bytes());
+                add(&mut own, call, "content-md5", md5.as_bytes());
                 if payload == EMPTY_SHA256 {
                     digest = encode::hex32(&sha256(bytes));
                     payload = &digest;
                 }
             }
-            Body::Content(Outgoing {
-                span, ref hashes, ..
-            }) => {
+            Body::Content(Outgoing { span, hashes, .. }) => {
                 if config.payload.is_chunked() {
                     payload = chunked::marker(config.payload);
                     let cut = Layout::new(config.payload, config.checksum, span.len);
                     content_length = Some(cut.wire_len());
                     layout = Some(cut);
-                    headers.push("content-encoding", b"aws-chunked");
+                    add(&mut own, call, "content-encoding", b"aws-chunked");
                     let decoded = encode::decimal(&mut digits, span.len);
-                    headers.push("x-amz-decoded-content-length", decoded);
+                    add(&mut own, call, "x-amz-decoded-content-length", decoded);
                 } else {
                     content_length = Some(span.len);
-                    if let Some(hex) = hashes.payload {
-                        digest = hex;
-                        payload = &digest;
+                    if let Some(hex) = &hashes.payload {
+                        payload = hex;
                     }
                 }
                 if let (Some(algorithm), Some(sum)) = (config.checksum, &hashes.sum) {
                     if config.payload.has_trailer() {
-                        headers.push("x-amz-trailer", algorithm.header().as_bytes());
+                        let name = algorithm.header().as_bytes();
+                        add(&mut own, call, "x-amz-trailer", name);
                     } else {
-                        headers.push(algorithm.header(), sum.as_bytes());
+                        add(&mut own, call, algorithm.header(), sum.as_bytes());
                     }
                 }
             }
@@ -198,7 +206,7 @@ impl<'a> Prepared<'a> {
             key: call.key,
             query: call.query,
             payload,
-            headers: headers.as_slice(),
+            headers: own.as_ref().map_or(call.headers, Headers::as_slice),
         };
         let unsigned = Unsigned {
             range: call.range,
@@ -206,7 +214,7 @@ impl<'a> Prepared<'a> {
         };
         let mut head = Buffer::take();
         let seed = writer.render(&mut head, &parts, unsigned);
-        let body = match (call.body, layout) {
+        let body = match (&call.body, layout) {
             (Body::None, _) => Sending::Bytes(b""),
             (Body::Document(bytes), _) => Sending::Bytes(bytes),
             (Body::Content(outgoing), None) => Sending::Content(outgoing.span),
@@ -226,6 +234,14 @@ impl<'a> Prepared<'a> {
             head,
             body,
             to_head: call.method == "HEAD",
+        }
+    }
+
+    /// Gives the memory back that only sending needs.
+    pub(crate) fn release(&mut self) {
+        self.head = Buffer::NONE;
+        if let Sending::Chunks { frames, .. } = &mut self.body {
+            *frames = Buffer::NONE;
         }
     }
 

@@ -2,22 +2,19 @@
 //! fails half-way or is abandoned.
 //!
 //! **Kept-alive connections that the server closes while they are idle.** Before each request the
-//! session asks the runtime whether the connection has become readable, which between two answers
-//! can only mean its end (or bytes nobody asked for). That costs no system call on a sound
+//! session asks whether the runtime has heard from the connection, which between two answers can only
+//! mean its end (or bytes nobody asked for). That costs no system call on a sound
 //! connection. A connection found closed is replaced, and the time that takes is recorded as a
 //! connection, before the timed start. If the close crosses the request on the way, the operation
 //! fails with `Reset`: the server may have acted on the request, and repeating it would hide a
 //! second request in one operation's time. A retry policy of the workload may repeat it visibly.
 
-use std::future::poll_fn;
 use std::net::IpAddr;
 use std::ops::Range;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 
 use bucketload_core::driver::{Completion, Session};
-use bucketload_core::error::OpError;
+use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::http::ChunkedDecoder;
@@ -27,6 +24,7 @@ use super::connect;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
 use super::exchange::{self, Refusal, Reply};
+use super::parked::park;
 use super::prepare::{Call, Hashes, Prepared};
 use super::sink::Sink;
 
@@ -67,12 +65,7 @@ impl S3Session {
     /// Makes sure that there is a connection that the server has not closed.
     pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
         if let Some(conn) = &mut self.conn {
-            let idle = poll_fn(|cx| {
-                let readable = pin!(conn.readable());
-                Poll::Ready(readable.poll(cx).is_pending())
-            })
-            .await;
-            if idle {
+            if conn.is_silent() {
                 return Ok(());
             }
             self.conn = None;
@@ -92,24 +85,18 @@ impl S3Session {
     /// Performs one request. The answer is a success (status below 300).
     pub(crate) async fn perform(
         &mut self,
-        prepared: Prepared<'_>,
+        prepared: &mut Prepared<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         self.connect(probe).await?;
-        // The connection belongs to this future until the answer is complete: an abandoned
-        // operation closes it, and the next one opens another.
-        let Some(mut conn) = self.conn.take() else {
-            return Err(OpError::new(
-                bucketload_core::error::ErrorKind::Connect,
-                "the connection is gone",
-            ));
+        let mut lease = Lease::new(&mut self.conn);
+        let Some(conn) = lease.conn.as_mut() else {
+            return Err(gone());
         };
-        let decoder = &mut self.decoder;
-        let reply = exchange::exchange(&mut conn, &prepared, decoder, sink, probe).await?;
-        if reply.reusable {
-            self.conn = Some(conn);
-        }
+        let reply = exchange::exchange(conn, prepared, &mut self.decoder, sink, probe).await?;
+        lease.sound = reply.reusable;
+        drop(lease);
         match &reply.refusal {
             None => Ok(reply),
             Some(refusal) => Err(self.refused(reply.status, refusal)),
@@ -151,6 +138,33 @@ impl S3Session {
     }
 }
 
+/// The connection belongs to a request until its answer is complete: an abandoned operation closes
+/// it, and the next one opens another.
+struct Lease<'a> {
+    conn: &'a mut Option<Conn>,
+    /// Whether the connection can be used again.
+    sound: bool,
+}
+
+impl<'a> Lease<'a> {
+    const fn new(conn: &'a mut Option<Conn>) -> Self {
+        Self { conn, sound: false }
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if !self.sound {
+            *self.conn = None;
+        }
+    }
+}
+
+#[cold]
+fn gone() -> OpError {
+    OpError::new(ErrorKind::Connect, "the connection is gone")
+}
+
 impl Session for S3Session {
     async fn execute(
         &mut self,
@@ -163,21 +177,22 @@ impl Session for S3Session {
             OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
-            OpClass::DeleteMany => self.delete_many(request, probe).await,
-            OpClass::Copy => self.copy(request, probe).await,
-            OpClass::List => self.list(request, true, probe).await,
-            OpClass::ListV1 => self.list(request, false, probe).await,
-            OpClass::MultipartPut => self.multipart_put(request, probe).await,
-            OpClass::MultipartCopy => self.multipart_copy(request, probe).await,
-            OpClass::MultipartAbort => self.multipart_abort(request, probe).await,
-            OpClass::ListUploads => self.list_uploads(request, probe).await,
-            OpClass::PutTagging => self.put_tagging(request, probe).await,
-            OpClass::GetTagging => self.get_tagging(request, probe).await,
-            OpClass::DeleteTagging => self.delete_tagging(request, probe).await,
-            OpClass::MakeBucket => self.make_bucket(request.bucket, probe).await,
-            OpClass::HeadBucket => self.head_one_bucket(request.bucket, probe).await,
-            OpClass::DeleteBucket => self.remove_bucket(request.bucket, probe).await,
-            OpClass::ListBuckets => self.list_buckets(probe).await,
+            // The others are several requests, or one with a document to be built or read.
+            OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
+            OpClass::Copy => park(self.copy(request, probe)).await,
+            OpClass::List => park(self.list(request, true, probe)).await,
+            OpClass::ListV1 => park(self.list(request, false, probe)).await,
+            OpClass::MultipartPut => park(self.multipart_put(request, probe)).await,
+            OpClass::MultipartCopy => park(self.multipart_copy(request, probe)).await,
+            OpClass::MultipartAbort => park(self.multipart_abort(request, probe)).await,
+            OpClass::ListUploads => park(self.list_uploads(request, probe)).await,
+            OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
+            OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
+            OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
+            OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
+            OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
+            OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
+            OpClass::ListBuckets => park(self.list_buckets(probe)).await,
         }
     }
 }

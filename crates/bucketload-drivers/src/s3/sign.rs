@@ -7,6 +7,9 @@
 //! per second   string-to-sign up to the scope: its whole blocks absorbed into the inner state
 //! per request  canonical request (4 blocks), rest of the string-to-sign (2), outer hash (1)
 //! ```
+//!
+//! The first block of the canonical request holds the method and the beginning of the path, which
+//! the objects of a run have in common: the state after it is kept for each method ([`Opening`]).
 
 use std::fmt;
 use std::ops::Range;
@@ -48,6 +51,31 @@ pub(crate) struct Signer {
     /// headers' names in it; it ends with the payload it is for. Empty when not yet known.
     tail: Vec<u8>,
     tail_names: Range<usize>,
+    openings: [Opening; OPENINGS],
+}
+
+/// Openings kept: see [`Opening::slot`].
+const OPENINGS: usize = 8;
+
+/// The first block of the last canonical request of a method, and the state after it.
+#[derive(Clone, Copy)]
+struct Opening {
+    block: [u8; 64],
+    state: Midstate,
+}
+
+impl Opening {
+    /// No canonical request begins with a zero byte.
+    const NONE: Self = Self {
+        block: [0; 64],
+        state: Midstate::NEW,
+    };
+
+    /// Where the opening that begins with `letter` is kept: DELETE, GET, HEAD and PUT (which POST
+    /// shares) have a place each.
+    const fn slot(letter: u8) -> usize {
+        (letter ^ (letter >> 3)) as usize % OPENINGS
+    }
 }
 
 impl fmt::Debug for Signer {
@@ -72,6 +100,7 @@ impl Signer {
             canonical: Vec::with_capacity(1024),
             tail: Vec::with_capacity(512),
             tail_names: 0..0,
+            openings: [Opening::NONE; OPENINGS],
         }
     }
 
@@ -160,11 +189,29 @@ impl Signer {
             canonical::end(&mut self.canonical, frame, parts)
         };
         let ranges = Ranges { path, names };
-        let digest = sha256(&self.canonical);
+        let digest = self.digest();
         self.rest.truncate(self.rest_len);
         self.rest.extend_from_slice(&encode::hex32(&digest));
         let signature = encode::hex32(&self.key.mac_from(self.prefix, &self.rest));
         (signature, ranges)
+    }
+
+    /// SHA-256 of the canonical request.
+    #[inline]
+    fn digest(&mut self) -> [u8; 32] {
+        let Some((first, rest)) = self.canonical.split_first_chunk::<64>() else {
+            return sha256(&self.canonical);
+        };
+        let known = &mut self.openings[Opening::slot(first[0])];
+        if known.block != *first {
+            let mut state = Midstate::NEW;
+            state.absorb(first);
+            *known = Opening {
+                block: *first,
+                state,
+            };
+        }
+        known.state.finish(rest)
     }
 
     /// The canonical request of the last signature.

@@ -193,6 +193,14 @@ fn a_signature_costs_at_most_eight_blocks() {
         signer.sign(frame, &typical(method));
         let blocks = BLOCKS.get() - before;
         assert!((6..=8).contains(&blocks), "{method}: {blocks}");
+        // The next object differs behind the first block.
+        let before = BLOCKS.get();
+        let next = Parts {
+            key: "run-0123456789abcdef/r/00/0000000000005678",
+            ..typical(method)
+        };
+        signer.sign(frame, &next);
+        assert_eq!(BLOCKS.get() - before, blocks - 1, "{method}");
     }
     // A new second costs one more, within the same day.
     let before = BLOCKS.get();
@@ -319,7 +327,13 @@ proptest! {
         for (i, second) in seconds.iter().flat_map(|s| [s; 4]).enumerate() {
             signer.at(*second);
             let (payload, plain) = (payloads[i % 2], i % 3 == 0);
+            // Methods and keys take turns too, for the states that openings share.
+            let method = ["GET", "PUT", "POST"][i / 2 % 3];
+            let tail = ["", "x"][i / 4 % 2];
+            let (key, path) = (format!("{key}{tail}"), format!("{path}{tail}"));
             let parts = Parts {
+                method,
+                key: &key,
                 payload: payload.as_bytes(),
                 headers: if plain { &[] } else { &headers },
                 ..parts
@@ -327,7 +341,7 @@ proptest! {
             let extra = if plain { &[] } else { extra.as_slice() };
             let (signature, ranges) = signer.sign(frame, &parts);
             let want = straightforward(
-                *second, ("AKID", &secret, token.as_deref()), &region, &full_host, "GET", &path,
+                *second, ("AKID", &secret, token.as_deref()), &region, &full_host, method, &path,
                 &pairs, payload, extra,
             );
             prop_assert_eq!(text(&signature), want);

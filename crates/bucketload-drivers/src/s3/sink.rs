@@ -2,7 +2,12 @@
 
 /// Takes a successful answer.
 pub(crate) trait Sink {
-    /// A header field of the answer; also called for answers that turn out to be errors.
+    /// Whether the header fields are looked at. Costs another pass over the head.
+    fn wants_fields(&self) -> bool {
+        false
+    }
+
+    /// A header field of the answer.
     fn field(&mut self, _name: &str, _value: &[u8]) {}
 
     /// Whether the body's bytes are looked at. Otherwise they are dropped in the kernel where

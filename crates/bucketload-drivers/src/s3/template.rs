@@ -2,9 +2,12 @@
 //! copies it and adds method, path, signature and its own header fields.
 //!
 //! ```text
-//! GET /bucket/key HTTP/1.1\r\nHost: ‖ h:9000 … Credential=ID/scope, SignedHeaders= ‖ names,
+//! GET /bucket/key ‖  HTTP/1.1\r\nHost: ‖ h:9000 … Credential=ID/scope, SignedHeaders= ‖ names,
 //! Signature= ‖ signature ‖ x-amz-content-sha256: … ‖ own fields
 //! ```
+//!
+//! A plain request (no signed fields of its own, no bucket in the host) finds everything between
+//! path and signature, and between signature and own fields, in one piece ([`Plain`]).
 
 use std::fmt;
 
@@ -18,6 +21,10 @@ use super::sign::{Signature, Signer};
 
 /// No request has more signed header fields of its own.
 const MAX_HEADERS: usize = 8;
+/// From the end of the path to the host.
+const HOST: &[u8] = b" HTTP/1.1\r\nHost: ";
+/// From the names of the signed fields to the signature.
+const SIGNATURE: &[u8] = b", Signature=";
 const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
 
 /// Signed header fields of one request, kept sorted by name.
@@ -28,16 +35,22 @@ pub(crate) struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    pub(crate) const fn new() -> Self {
-        Self {
+    /// The fields of `list`, which is sorted.
+    ///
+    /// # Panics
+    /// When there are more than any operation needs.
+    pub(crate) fn of(list: &[Header<'a>]) -> Self {
+        let mut headers = Self {
             list: [const {
                 Header {
                     name: "",
                     value: b"",
                 }
             }; MAX_HEADERS],
-            len: 0,
-        }
+            len: list.len(),
+        };
+        headers.list[..list.len()].copy_from_slice(list);
+        headers
     }
 
     /// Adds a field.
@@ -75,10 +88,22 @@ pub(crate) struct HeadWriter {
     /// From the authority to the place of the signed headers' names (or, for anonymous requests,
     /// of the first own field).
     middle: Vec<u8>,
+    plain: Plain,
     /// Path of an anonymous request.
     scratch: Vec<u8>,
     /// Seconds since 1970.
     clock: fn() -> u64,
+}
+
+/// What signed plain requests with one value of `x-amz-content-sha256` share within a second.
+#[derive(Default)]
+struct Plain {
+    /// The value; empty while the rest is not rendered.
+    payload: Vec<u8>,
+    /// From the end of the path to the signature.
+    before: Vec<u8>,
+    /// From the signature to the unsigned fields.
+    after: Vec<u8>,
 }
 
 impl fmt::Debug for HeadWriter {
@@ -101,6 +126,7 @@ impl HeadWriter {
             virtual_host: config.addressing == Addressing::Virtual,
             signer,
             middle: Vec::with_capacity(512),
+            plain: Plain::default(),
             scratch: Vec::new(),
             clock,
         };
@@ -109,6 +135,7 @@ impl HeadWriter {
     }
 
     fn render_middle(&mut self) {
+        self.plain.payload.clear();
         let out = &mut self.middle;
         out.clear();
         for part in [&self.authority, "\r\nUser-Agent: ", USER_AGENT, "\r\n"] {
@@ -148,44 +175,45 @@ impl HeadWriter {
             timestamp: b"",
             token: "",
         };
-        let signed = self.signer.as_mut().map(|signer| {
-            let (signature, ranges) = signer.sign(frame, parts);
-            let canonical = signer.canonical();
-            let path = &canonical[ranges.path];
-            (signature, path, &canonical[ranges.names])
-        });
-        let path = match &signed {
-            Some((_, path, _)) => path,
+        out.extend_from_slice(parts.method.as_bytes());
+        out.push(b' ');
+        let signature = match &mut self.signer {
             None => {
                 self.scratch.clear();
                 canonical::push_path(&mut self.scratch, frame, parts);
-                self.scratch.as_slice()
+                push_target(out, &self.scratch, parts.query);
+                self.push_host(out, parts);
+                out.extend_from_slice(&self.middle);
+                push_own(out, parts);
+                None
+            }
+            Some(signer) => {
+                let (signature, ranges) = signer.sign(frame, parts);
+                let canonical = signer.canonical();
+                push_target(out, &canonical[ranges.path], parts.query);
+                if parts.headers.is_empty() && !(self.virtual_host && !parts.bucket.is_empty()) {
+                    if self.plain.payload != parts.payload {
+                        let names = &canonical[ranges.names];
+                        self.plain.render(&self.middle, names, parts);
+                    }
+                    out.extend_from_slice(&self.plain.before);
+                    out.extend_from_slice(&signature);
+                    out.extend_from_slice(&self.plain.after);
+                } else {
+                    let names = ranges.names;
+                    self.push_host(out, parts);
+                    out.extend_from_slice(&self.middle);
+                    if let Some(signer) = &self.signer {
+                        out.extend_from_slice(&signer.canonical()[names]);
+                    }
+                    out.extend_from_slice(SIGNATURE);
+                    out.extend_from_slice(&signature);
+                    out.extend_from_slice(b"\r\n");
+                    push_own(out, parts);
+                }
+                Some(signature)
             }
         };
-        out.extend_from_slice(parts.method.as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(path);
-        if !parts.query.is_empty() {
-            out.push(b'?');
-            out.extend_from_slice(parts.query);
-        }
-        out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-        if self.virtual_host && !parts.bucket.is_empty() {
-            canonical::push_host_bucket(out, parts.bucket);
-        }
-        out.extend_from_slice(&self.middle);
-        if let Some((signature, _, names)) = &signed {
-            out.extend_from_slice(names);
-            out.extend_from_slice(b", Signature=");
-            out.extend_from_slice(signature);
-            out.extend_from_slice(b"\r\n");
-        }
-        if !parts.payload.is_empty() {
-            push_field(out, "x-amz-content-sha256", parts.payload);
-        }
-        for header in parts.headers {
-            push_field(out, header.name, header.value);
-        }
         if let Some(range) = unsigned.range {
             out.extend_from_slice(b"Range: bytes=");
             encode::push_decimal(out, range.offset);
@@ -199,12 +227,55 @@ impl HeadWriter {
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");
-        signed.map(|(signature, _, _)| signature)
+        signature
+    }
+
+    /// Appends what stands between the path and the authority.
+    fn push_host(&self, out: &mut Vec<u8>, parts: &Parts<'_>) {
+        out.extend_from_slice(HOST);
+        if self.virtual_host && !parts.bucket.is_empty() {
+            canonical::push_host_bucket(out, parts.bucket);
+        }
     }
 
     /// The signer, in the state of the last head.
     pub(crate) fn signer(&self) -> Option<&Signer> {
         self.signer.as_ref()
+    }
+}
+
+impl Plain {
+    #[cold]
+    fn render(&mut self, middle: &[u8], names: &[u8], parts: &Parts<'_>) {
+        self.payload.clear();
+        self.payload.extend_from_slice(parts.payload);
+        self.before.clear();
+        for part in [HOST, middle, names, SIGNATURE] {
+            self.before.extend_from_slice(part);
+        }
+        self.after.clear();
+        self.after.extend_from_slice(b"\r\n");
+        push_own(&mut self.after, parts);
+    }
+}
+
+/// Appends the request target.
+#[inline]
+fn push_target(out: &mut Vec<u8>, path: &[u8], query: &[u8]) {
+    out.extend_from_slice(path);
+    if !query.is_empty() {
+        out.push(b'?');
+        out.extend_from_slice(query);
+    }
+}
+
+/// Appends the request's own signed fields.
+fn push_own(out: &mut Vec<u8>, parts: &Parts<'_>) {
+    if !parts.payload.is_empty() {
+        push_field(out, "x-amz-content-sha256", parts.payload);
+    }
+    for header in parts.headers {
+        push_field(out, header.name, header.value);
     }
 }
 

@@ -25,9 +25,10 @@ pub(crate) struct Counts {
     pub(crate) completed_squares: [u64; 2],
     /// Largest reading of the age of the oldest outstanding arrival, nanoseconds.
     pub(crate) backlog_ns: u64,
-    /// Sum of the readings of operations in flight and of sessions.
+    /// Sum of the readings of operations in flight, of sessions and of jobs.
     pub(crate) in_flight: u64,
     pub(crate) sessions: u64,
+    pub(crate) jobs: u64,
     /// Machine CPU time, busy and total, nanoseconds; 0 where the former reading is unknown.
     pub(crate) busy_ns: u64,
     pub(crate) total_ns: u64,
@@ -59,6 +60,7 @@ impl Counts {
             backlog_ns: now.backlog_ns,
             in_flight: now.in_flight,
             sessions: now.sessions,
+            jobs: now.jobs,
             busy_ns: cpu(now.machine_busy_ns, |g| g.machine_busy_ns),
             total_ns: cpu(now.machine_total_ns, |g| g.machine_total_ns),
             late_p99_ns,
@@ -68,6 +70,11 @@ impl Counts {
     /// `count` per second of the bin.
     pub(crate) fn per_s(&self, count: u64) -> f64 {
         count as f64 * 1e9 / self.len_ns.max(1) as f64
+    }
+
+    /// Mean reading of jobs under way.
+    pub(crate) fn mean_jobs(&self) -> f64 {
+        self.jobs as f64 / self.intervals.max(1) as f64
     }
 
     /// Mean reading of operations in flight.
@@ -100,6 +107,7 @@ impl Bin for Counts {
         self.backlog_ns = self.backlog_ns.max(next.backlog_ns);
         self.in_flight += next.in_flight;
         self.sessions += next.sessions;
+        self.jobs += next.jobs;
         self.busy_ns += next.busy_ns;
         self.total_ns += next.total_ns;
         self.late_p99_ns = self.late_p99_ns.max(next.late_p99_ns);

@@ -1,7 +1,8 @@
 //! The head of a result: the manifest and the plan in words.
 
 use bucketload_core::payload::PayloadKind;
-use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, WorkPlan};
+use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, ReplayTiming, WorkPlan};
+use bucketload_core::resolve::describe_jobs;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -22,7 +23,9 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         popularity: Vec::new(),
         seed: m.seed,
         scale: m.plan.scale,
+        size_scale: m.plan.size_scale,
         scale_note: m.scale_note.clone(),
+        facts: m.facts.clone(),
         data_note: m.data_note.clone(),
         payload: payload(&m.plan.payload),
         verify: m.plan.verify,
@@ -35,6 +38,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
         started_unix_ns: m.started_unix_ns,
         ended_unix_ns: m.ended_unix_ns,
         workload_source: m.workload_source.clone(),
+        trace: m.trace.clone(),
     }
 }
 
@@ -87,8 +91,48 @@ pub(crate) fn load(work: &WorkPlan) -> String {
             "open loop, {}, at most {max_in_flight} in flight",
             arrivals(arrival)
         ),
+        ModelPlan::Jobs(jobs) => format!(
+            "{}, at most {} in flight",
+            describe_jobs(jobs),
+            jobs.max_in_flight
+        ),
+        ModelPlan::Replay(replay) => format!(
+            "replay of trace {}, {}, at most {} in flight{}",
+            replay.trace,
+            timing(&replay.timing),
+            replay.max_in_flight,
+            match replay.per_key {
+                true => ", requests wait for the latest change of their key",
+                false => "",
+            }
+        ),
     };
     format!("{}: {how}", work.name)
+}
+
+fn timing(timing: &ReplayTiming) -> String {
+    let limit = |rate: f64, unit: &str| match rate > 0.0 {
+        true => format!(", at most {rate} {unit}/s"),
+        false => String::new(),
+    };
+    match *timing {
+        ReplayTiming::Original { speed: 1.0 } => "at its own times".to_owned(),
+        ReplayTiming::Original { speed } => format!("{speed} times as fast as recorded"),
+        ReplayTiming::Rate {
+            ops_per_s,
+            recorded_ops_per_s,
+        } => format!("at {ops_per_s}/s on average (recorded: {recorded_ops_per_s}/s)"),
+        ReplayTiming::Capped {
+            speed,
+            ops_per_s,
+            bytes_per_s,
+        } => format!(
+            "{speed} times as fast as recorded{}{}",
+            limit(ops_per_s, "requests"),
+            limit(bytes_per_s, "bytes")
+        ),
+        ReplayTiming::Asap => "as fast as the store answers (closed loop)".to_owned(),
+    }
 }
 
 fn ms(ns: u64) -> f64 {

@@ -76,7 +76,12 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         ended_in_phase: totals.ok + totals.failed + totals.cancelled,
         retries: e.tally.cells.iter().map(|c| c.retries).sum(),
         capped: e.tally.capped,
-        max_in_flight: e.plan.works.iter().map(|w| cap(&w.model)).sum(),
+        max_in_flight: e
+            .plan
+            .works
+            .iter()
+            .map(|w| u64::from(w.model.open_cap().unwrap_or(0)))
+            .sum(),
         ok_per_s: e.ok_per_s,
         late_p99_ns: e.tally.late.quantile_ns(0.99),
         service_p50_ns: service.quantile_ns(0.5),
@@ -89,7 +94,10 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         cpu_ns_per_op: e.client.cpu_us_per_op.map(|us| us * 1e3),
         calibration: e.calibration,
         wall_step_ns: e.scan.wall_step_ns,
-        backlog: open_loop.then(|| backlog(e.bins)).flatten(),
+        backlog: open_loop
+            .then(|| growth(e.bins, Counts::mean_in_flight))
+            .flatten(),
+        jobs: jobs_growth(e.plan, e.bins),
         steadiness: e
             .steadiness
             .iter()
@@ -98,11 +106,14 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
     })
 }
 
-fn cap(model: &ModelPlan) -> u64 {
-    match model {
-        ModelPlan::Open { max_in_flight, .. } => u64::from(*max_in_flight),
-        ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => 0,
-    }
+/// Growth of the jobs under way, where jobs arrive whatever the store does.
+pub(crate) fn jobs_growth(plan: &PhasePlan, bins: &[Counts]) -> Option<Backlog> {
+    let open = |model: &ModelPlan| matches!(model, ModelPlan::Jobs(jobs) if jobs.is_open());
+    plan.works
+        .iter()
+        .any(|work| open(&work.model))
+        .then(|| growth(bins, Counts::mean_jobs))
+        .flatten()
 }
 
 /// How well the schedule was kept.
@@ -160,12 +171,12 @@ impl Sent {
     }
 }
 
-/// Growth of the operations in flight over the window.
-fn backlog(bins: &[Counts]) -> Option<Backlog> {
+/// Growth of a reading over the window.
+fn growth(bins: &[Counts], reading: fn(&Counts) -> f64) -> Option<Backlog> {
     if bins.len() < BACKLOG_BINS {
         return None;
     }
-    let readings: Vec<f64> = bins.iter().map(Counts::mean_in_flight).collect();
+    let readings: Vec<f64> = bins.iter().map(reading).collect();
     let (batch, means) = uncorrelated_means(&readings, (readings.len() / MIN_BATCHES).max(1));
     let line = fit_line(&means)?;
     let batch_s = batch as f64 * bins[0].len_ns as f64 / 1e9;
@@ -251,7 +262,7 @@ fn incomplete(condition: &str, measured: String, advice: &str) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sent, backlog};
+    use super::{Sent, growth};
     use crate::analyze::bins::Counts;
 
     fn bins(offered: &[u64], issued: &[u64]) -> Vec<Counts> {
@@ -298,9 +309,12 @@ mod tests {
 
     #[test]
     fn a_growing_backlog_has_a_slope() {
-        let b = backlog(&bins(&[1; 60], &[1; 60])).unwrap();
+        let b = growth(&bins(&[1; 60], &[1; 60]), Counts::mean_in_flight).unwrap();
         assert!((b.slope_per_s - 5.0).abs() < 1e-9 && b.p_value < 1e-6);
         assert!(b.end > 2.0 * b.first_quarter);
-        assert_eq!(backlog(&bins(&[1; 7], &[1; 7])), None);
+        assert_eq!(
+            growth(&bins(&[1; 7], &[1; 7]), Counts::mean_in_flight),
+            None
+        );
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
+mod model;
 mod realised;
 mod scan;
 mod throughput;
@@ -31,7 +32,7 @@ use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 use bucketload_core::stats::batch::{Estimate, estimate};
-use bucketload_core::tally::Cell;
+use bucketload_core::tally::{Cell, Tally};
 
 use self::bins::Counts;
 use self::gather::{ClassGather, PhaseGather};
@@ -53,6 +54,16 @@ const SERIES_POINTS: usize = 2000;
 /// When the directory is no run directory or a file cannot be read. Torn and damaged parts are no
 /// error: they are listed in [`RunResult::damage`].
 pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
+    examine(dir).map(|(result, _)| result)
+}
+
+/// As [`analyze()`], with everything that was recorded from the start of each phase's window to the
+/// end of its drain, by the phase's index in the plan: for percentiles and objectives that a result does
+/// not contain.
+///
+/// # Errors
+/// As [`analyze()`].
+pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsError> {
     let run = RunDir::open(dir)?;
     let manifest = run.manifest();
     let (events, mut damage) = run.events()?;
@@ -97,7 +108,7 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     let missing: Vec<String> = missing(manifest, &phases);
     let mut run = header::header(manifest);
     run.popularity = accounting::popularity(&phases);
-    Ok(RunResult {
+    let result = RunResult {
         schema: SCHEMA,
         run,
         verdict: judge::overall(&phases, &missing, &damage, manifest.status),
@@ -108,7 +119,11 @@ pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
         oracle,
         rounds: RoundsResult::new(&told.rounds),
         damage,
-    })
+    };
+    let tallies = gathered
+        .into_iter()
+        .map(|(index, phase)| (index, phase.tally));
+    Ok((result, tallies.collect()))
 }
 
 /// Measuring phases of the plan that left no intervals.
@@ -288,6 +303,8 @@ fn phase(
         throughput: throughput::describe(bins, open_loop),
         steadiness: found.steadiness,
         client,
+        jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
+        replay: model::replay(plan, scan, tally),
         backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
         streams: told
             .streams
@@ -429,6 +446,7 @@ fn series(scan: &PhaseScan) -> Series {
         series
             .sessions
             .push(bin.sessions as f64 / bin.intervals.max(1) as f64);
+        series.jobs.push(bin.mean_jobs());
         series.machine_busy.push(if bin.total_ns == 0 {
             0.0
         } else {

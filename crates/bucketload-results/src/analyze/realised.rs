@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::objects::Ranking;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::op::{Op, OpClass};
-use bucketload_core::plan::{KeyLaw, MixEntry, Plan};
+use bucketload_core::plan::{KeyLaw, MixEntry, ModelPlan, Plan};
 use bucketload_core::stats::ks;
 
 use super::accounting::key_law;
@@ -27,6 +28,13 @@ struct Drawn {
 /// Compares the first `offered` operations (at most [`MAX_SAMPLE`]) of a work with their laws.
 /// Empty when the plan cannot be generated from, which a run would have refused.
 pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
+    if let ModelPlan::Replay(_) = &plan.phases[phase].works[work].model {
+        // Its operations come from the trace.
+        return Vec::new();
+    }
+    if let ModelPlan::Jobs(_) = &plan.phases[phase].works[work].model {
+        return jobs(plan, phase, work, offered);
+    }
     let Ok(generator) = OpGen::new(plan, phase, work) else {
         return Vec::new();
     };
@@ -69,6 +77,59 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
                 sizes: sizes(plan, entry, drawn.sizes),
                 popularity: popularity(plan, entry, &generator, i as u16, &drawn.keys),
             }
+        })
+        .collect()
+}
+
+/// Compares the operations of the first jobs, about `offered` of them, with their laws.
+fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
+    let Ok(generator) = JobGen::new(plan, phase as u16, work as u16) else {
+        return Vec::new();
+    };
+    let work_plan = &plan.phases[phase].works[work];
+    let mut drawn: Vec<Drawn> = work_plan.mix.iter().map(|_| Drawn::default()).collect();
+    let mut sample = 0;
+    let mut job = 0;
+    while sample < offered.min(MAX_SAMPLE) {
+        for stage in 0..generator.stages() {
+            for position in 0..generator.ops_in(job, stage) {
+                let op = generator.op(job, stage, position);
+                let into = &mut drawn[usize::from(op.entry)];
+                into.n += 1;
+                into.sizes.extend(size_of(&op));
+                sample += 1;
+            }
+        }
+        job += 1;
+    }
+    let reads_and_writes = |entry: &MixEntry| entry.class.reads_body() || entry.class.writes_body();
+    let of = |entry: &&MixEntry| reads_and_writes(entry);
+    let total: f64 = work_plan.mix.iter().filter(of).map(|e| e.weight).sum();
+    drawn
+        .into_iter()
+        .zip(&work_plan.mix)
+        .enumerate()
+        // Deletions follow from the writes.
+        .filter(|(_, (_, entry))| reads_and_writes(entry))
+        .map(|(i, (drawn, entry))| Realised {
+            work: work as u16,
+            work_name: work_plan.name.clone(),
+            entry: i as u16,
+            class: entry.class,
+            n: drawn.n,
+            sample,
+            share_theory: entry.weight / total,
+            share: drawn.n as f64 / sample.max(1) as f64,
+            // Above the limit of single PUTs the law is cut in two, and has no figures of its own.
+            sizes: match work_plan
+                .mix
+                .iter()
+                .any(|e| e.class == OpClass::MultipartPut)
+            {
+                true if entry.class.writes_body() => None,
+                _ => sizes(plan, entry, drawn.sizes),
+            },
+            popularity: None,
         })
         .collect()
 }

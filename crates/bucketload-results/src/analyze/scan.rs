@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
-use bucketload_core::tally::Gauges;
+use bucketload_core::tally::{Gauges, JobCounts, ReplayCounts};
 
 use super::bins::{Counts, Median};
 use super::fold::Fold;
@@ -41,6 +41,9 @@ pub(crate) struct PhaseScan {
     /// Largest change of wall clock minus monotonic clock between two intervals, nanoseconds.
     pub(crate) wall_step_ns: u64,
     pub(crate) rss_max_bytes: u64,
+    /// Jobs, and what a replay did beside its requests, over the whole phase.
+    pub(crate) jobs: JobCounts,
+    pub(crate) replay: ReplayCounts,
 }
 
 /// Ends the last interval of a phase with the last operation. Intervals have a fixed length, so
@@ -91,7 +94,11 @@ pub(crate) fn scan(
             before,
             wall_step_ns: 0,
             rss_max_bytes: 0,
+            jobs: JobCounts::default(),
+            replay: ReplayCounts::default(),
         });
+        phase.jobs.merge(&line.jobs);
+        phase.replay.merge(&line.replay);
         phase.end_ns = phase.end_ns.max(line.end_ns);
         phase.rss_max_bytes = phase.rss_max_bytes.max(line.gauges.rss_bytes);
         if let Some((_, gauges)) = last {

@@ -1,6 +1,6 @@
 //! Which part of a phase is measured.
 
-use bucketload_core::plan::{ModelPlan, PhaseKind, PhasePlan};
+use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::stats::steady::{Correlation, State, assess};
 
@@ -20,7 +20,7 @@ pub(crate) struct Marks {
 pub(crate) fn is_open(plan: &PhasePlan) -> bool {
     plan.works
         .iter()
-        .any(|work| matches!(work.model, ModelPlan::Open { .. }))
+        .any(|work| work.model.open_cap().is_some())
 }
 
 /// When offering ended.

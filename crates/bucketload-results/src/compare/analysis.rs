@@ -1,12 +1,13 @@
 //! From one value per run to words: intervals, correction for many quantities, verdict.
 
 use bucketload_core::stats::decide::{Decision, decide, overall};
+use bucketload_core::stats::dist::t_quantile;
 use bucketload_core::stats::holm::holm;
 use bucketload_core::stats::moments::Moments;
 use bucketload_core::stats::ranks::mann_whitney;
 use bucketload_core::stats::ratio::{Interval, log_welch, paired, paired_difference, welch};
 
-use super::{Compared, Effect, Sample};
+use super::{Compared, Effect, Options, Sample};
 
 /// Confidence of every interval.
 pub const LEVEL: f64 = 0.95;
@@ -67,6 +68,25 @@ pub(super) fn interval(sample: &Sample, pairs: bool) -> Option<Interval> {
     }
 }
 
+/// Runs per side with which the half-width of the interval of a ratio would be the margin, if they
+/// vary as those that were made do. `None` when they do not vary, or more than 1000 were needed.
+pub(super) fn runs_needed(q: &Compared, options: &Options) -> Option<u64> {
+    let interval = q.interval.filter(|i| i.df.is_finite() && i.low > 0.0)?;
+    let runs = q.sample.a.len().min(q.sample.b.len()) as f64;
+    let tail = 0.5 + LEVEL / 2.0;
+    let error = (interval.high / interval.low).ln() / 2.0 / t_quantile(tail, interval.df);
+    let wanted = options.margin.ln_1p();
+    (2..=1000u64).find(|&n| {
+        let n = n as f64;
+        let df = if options.paired {
+            n - 1.0
+        } else {
+            2.0 * (n - 1.0)
+        };
+        t_quantile(tail, df) * error * (runs / n).sqrt() <= wanted
+    })
+}
+
 fn compared(sample: Sample, interval: Option<Interval>, adjusted_p: f64, margin: f64) -> Compared {
     let effect = sample.quantity.effect;
     let (neutral, margin) = match effect {
@@ -104,5 +124,42 @@ fn centre(x: &[f64], effect: Effect) -> f64 {
         Moments::of(&logs).mean.exp()
     } else {
         Moments::of(x).mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::stats::decide::Better;
+
+    use super::{judge, runs_needed};
+    use crate::compare::{Effect, Options, Quantity, Sample, Unit};
+
+    #[test]
+    fn more_variation_needs_more_runs() {
+        let needed = |spread: f64| {
+            let sample = Sample {
+                quantity: Quantity {
+                    id: "x".into(),
+                    name: "x".into(),
+                    unit: Unit::OpsPerS,
+                    better: Better::Higher,
+                    effect: Effect::Ratio,
+                    primary: true,
+                    gate: true,
+                },
+                a: vec![100.0, 100.0 * (1.0 + spread), 100.0 / (1.0 + spread)],
+                b: vec![101.0, 101.0 * (1.0 + spread), 101.0 / (1.0 + spread)],
+            };
+            let (_, quantities) = judge(vec![sample], false, 0.05);
+            runs_needed(&quantities[0], &Options::default())
+        };
+        // sd 0.1 per side: t · 0.1 · sqrt(2/n) = ln 1.05 at n = 34.
+        assert!(
+            (30..=38).contains(&needed(0.1).unwrap()),
+            "{:?}",
+            needed(0.1)
+        );
+        assert!(needed(0.2) > needed(0.1) && needed(0.01) < Some(5));
+        assert_eq!(needed(0.0), None);
     }
 }

@@ -6,8 +6,9 @@ use super::diff::{Difference, differences};
 use super::{Options, Run};
 use crate::rundir::Manifest;
 
-/// Fields that no permission covers: results of different scale are not comparable.
-const NEVER: [&str; 1] = ["scale"];
+/// Fields that no permission covers: results of different scale are not comparable, and those that
+/// reproduce another benchmark's procedure stand in no table with others.
+const NEVER: [&str; 2] = ["scale", "compat"];
 /// Fields beside the plan's: `workload` does not permit them to differ.
 const NOT_OF_THE_PLAN: [&str; 2] = ["driver", "client"];
 /// Most differences that a message lists.
@@ -69,7 +70,8 @@ fn describe(sides: &str, fields: &[Difference], forbidden: bool) -> String {
         text.push_str(&format!("\n  and {} more", fields.len() - MOST));
     }
     text.push_str(if forbidden {
-        "\nResults of different scale are not comparable; give both the same --scale or --objects"
+        "\nResults of different scale (or of another benchmark's procedure) are not comparable; give both \
+         the same profile and --scale"
     } else {
         "\n--allow-different FIELD permits one that you want to compare; --allow-different workload \
          permits all of the workload's"

@@ -247,6 +247,18 @@ pub fn compare(a: &[Run], b: &[Run], options: &Options) -> Result<Comparison, Re
             b.len()
         ));
     }
+    if decision == Decision::Inconclusive {
+        let needed = quantities.iter().filter(|q| q.sample.quantity.primary);
+        if let Some(runs) = needed
+            .filter_map(|q| analysis::runs_needed(q, options))
+            .max()
+        {
+            notes.push(format!(
+                "with the variation seen here, about {runs} runs per side would tell a difference of {}",
+                crate::units::percent(options.margin)
+            ));
+        }
+    }
     Ok(Comparison {
         schema: SCHEMA,
         decision,

@@ -115,10 +115,12 @@ fn cells(result: &RunResult, phase: &PhaseResult, class: &ClassResult) -> Vec<St
         .collect();
     cells.push(errors.join(" "));
     let run = &result.run;
-    let popularity = run
+    let popularity: Vec<String> = run
         .popularity
         .iter()
-        .find(|p| (&p.phase, &p.work, p.class) == (&phase.name, &class.work_name, class.class));
+        .filter(|p| p.phase == phase.name)
+        .map(crate::result::PopularityId::line)
+        .collect();
     // Cells without commas need no quotes, which simple readers do not know.
     let plain = |text: String| text.replace(',', ";");
     let backlog = |of: fn(&crate::result::Backlog) -> f64| {
@@ -134,7 +136,7 @@ fn cells(result: &RunResult, phase: &PhaseResult, class: &ClassResult) -> Vec<St
         run.seed.to_string(),
         run.scale.to_string(),
         plain(run.payload.clone()),
-        popularity.map_or_else(String::new, |p| plain(p.line())),
+        plain(popularity.join(" | ")),
         backlog(|b| b.max_s),
         backlog(|b| b.mean_s),
     ]);

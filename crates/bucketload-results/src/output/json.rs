@@ -86,6 +86,7 @@ fn phase_lines(out: &mut String, phase: &PhaseResult) {
             "in_flight": s.in_flight[i],
             "backlog_s": s.backlog_s[i],
             "sessions": s.sessions[i],
+            "jobs": s.jobs[i],
             "machine_busy": s.machine_busy[i],
             "late_p99_ms": s.late_p99_ms[i],
         });

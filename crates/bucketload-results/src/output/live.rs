@@ -4,7 +4,7 @@
 //! writes the text and, on a terminal, moves the cursor. Memory is bounded.
 
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::Event;
 use bucketload_core::tally::{Interval, Tally};
 
@@ -71,10 +71,10 @@ impl LiveView {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let goal = |p: &bucketload_core::plan::PhasePlan| {
-            let caps = p.works.iter().filter_map(|w| match w.model {
-                ModelPlan::Open { max_in_flight, .. } => Some(u64::from(max_in_flight)),
-                ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => None,
-            });
+            let caps = p
+                .works
+                .iter()
+                .filter_map(|w| w.model.open_cap().map(u64::from));
             let cap = caps.clone().sum();
             PhaseGoal {
                 name: p.name.clone(),

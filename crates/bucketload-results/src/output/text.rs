@@ -98,10 +98,23 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
             ""
         }
     )?;
+    if run.size_scale != 1.0 {
+        writeln!(
+            out,
+            "  sizes times {} of what the workload states: comparable only with the same factor",
+            units::factor(run.size_scale)
+        )?;
+    }
     if run.scale_note.is_empty() {
         writeln!(out, "  scale {}", run.scale)?;
     } else {
         writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
+    }
+    for (name, text) in run.trace.iter().flat_map(|trace| &trace.facts) {
+        writeln!(out, "  {name}: {text}")?;
+    }
+    for (name, value) in &run.facts {
+        writeln!(out, "  {name}: {value}")?;
     }
     if !run.data_note.is_empty() {
         writeln!(out, "  data: {}", run.data_note)?;
@@ -201,7 +214,9 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
     throughput(phase, colour, out);
     writeln!(out)?;
     latencies(phase, colour, out);
+    makespans(phase, colour, out);
     errors(out, phase)?;
+    model(out, phase)?;
     super::accounting::write(out, phase, colour)?;
     client(out, phase)
 }
@@ -307,11 +322,17 @@ fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
             }
         }
     }
+    let none = Latency::default();
+    let replay = phase.replay.as_ref();
+    let blocked = replay.map_or(&none, |r| &r.blocked);
+    let shaped = replay.map_or(&none, |r| &r.shaped);
     let mut lag = "client".to_owned();
     for (what, latency) in [
         ("lag", &phase.lag),
         ("late + build", &phase.late),
         ("wait", &phase.dispatch),
+        ("key order", blocked),
+        ("shaping", shaped),
     ] {
         if latency.n > 0 {
             table.row(latency_row(
@@ -326,6 +347,73 @@ fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
     if rough {
         out.push_str("  (~ fewer than 100 values lie beyond it; - fewer than 10)\n");
     }
+}
+
+/// Makespans of stages and jobs.
+fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
+    let Some(jobs) = &phase.jobs else { return };
+    let head = [
+        "makespan", "n", "failed", "mean", "p50", "p90", "p95", "p99", "p99.9", "max",
+    ];
+    let mut table = Table::new(1, head);
+    let mut rough = false;
+    for span in &jobs.spans {
+        let figures = latency_row(String::new(), "", &span.makespan, &mut rough);
+        let mut row: Vec<Text> = vec![span.name.clone().into()];
+        let mut figures = figures.into_iter().skip(2);
+        row.extend(figures.next());
+        row.push(units::count(span.failed).into());
+        row.extend(figures);
+        table.row(row);
+    }
+    out.push('\n');
+    table.render(colour, out);
+}
+
+/// What jobs and replays did beside their operations.
+fn model(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
+    if let Some(jobs) = &phase.jobs {
+        let c = &jobs.counts;
+        let most = phase.series.jobs.iter().copied().fold(0.0, f64::max);
+        writeln!(
+            out,
+            "  jobs: {} begun, {} ended, {} had to wait for others; at most {most:.1} under way{}",
+            units::count(c.begun),
+            units::count(c.ended),
+            units::count(c.delayed),
+            if jobs.unstable {
+                ", and growing: UNSTABLE"
+            } else {
+                ""
+            }
+        )?;
+    }
+    if let Some(replay) = &phase.replay {
+        let c = &replay.counts;
+        let parts = [
+            (c.shed, "shed as too late"),
+            (c.absent, "objects absent against the trace"),
+            (c.absent_as_recorded, "absent as recorded"),
+            (c.unexpected, "found against the trace"),
+            (c.skipped_absent, "skipped as absent"),
+            (c.skipped_other, "records without a request"),
+            (c.blocked, "waited for their key"),
+            (c.shaped, "delayed by the rate limit"),
+        ];
+        let told: Vec<String> = parts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{} {what}", units::count(*n)))
+            .collect();
+        let none = "nothing shed, skipped or absent".to_owned();
+        let told = if told.is_empty() {
+            none
+        } else {
+            told.join(", ")
+        };
+        writeln!(out, "  replay: {told}")?;
+    }
+    Ok(())
 }
 
 pub(super) fn latency_row(

@@ -62,6 +62,25 @@ pub(super) fn failures(result: &RunResult) -> Option<Section> {
     })
 }
 
+/// The trace of a replay and what was made of it; nothing for other runs.
+pub(super) fn trace(result: &RunResult) -> Option<Section> {
+    let trace = result.run.trace.as_ref()?;
+    let rows = trace
+        .facts
+        .iter()
+        .map(|(name, text)| vec![name.clone(), text.clone()]);
+    Some(Section {
+        title: "Trace".to_owned(),
+        intro: "What was recorded, what of it is replayed, and where sizes come from.".to_owned(),
+        tables: vec![Table {
+            rows: rows.collect(),
+            text: true,
+            ..Table::default()
+        }],
+        ..Section::default()
+    })
+}
+
 /// Machine, client, target and the workload's source.
 pub(super) fn environment(result: &RunResult) -> Section {
     let (run, host) = (&result.run, &result.run.host);
@@ -74,6 +93,7 @@ pub(super) fn environment(result: &RunResult) -> Section {
         ("endpoints".into(), run.driver.endpoints.join(", ")),
     ];
     rows.extend(run.driver.settings.iter().cloned());
+    rows.extend(run.facts.iter().cloned());
     rows.extend([
         ("load threads".to_owned(), run.client.threads.to_string()),
         ("payload".into(), run.payload.clone()),

@@ -11,6 +11,7 @@ mod comparison;
 mod environment;
 mod latency;
 mod load;
+mod model;
 mod oracle;
 mod overlay;
 pub mod page;
@@ -40,6 +41,7 @@ fn page(result: &RunResult) -> Page {
         page.sections.extend(phase_sections(phase));
     }
     page.sections.extend(oracle::sections(result));
+    page.sections.extend(environment::trace(result));
     page.sections.extend(environment::other_phases(result));
     page.sections.extend(environment::failures(result));
     page.sections.push(environment::environment(result));
@@ -52,6 +54,7 @@ fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
         latency::section(phase),
         load::section(phase),
     ];
+    sections.extend(model::sections(phase));
     sections.extend(accounting::section(phase));
     if let Some(throughput) = &phase.throughput {
         sections.push(load::distribution(throughput));

@@ -174,8 +174,8 @@ pub(super) fn shifts(c: &Comparison) -> Section {
         });
         for (name, y) in [
             ("no change", 0.0),
-            ("margin", c.margin),
-            ("margin", -c.margin),
+            ("margin, slower", c.margin),
+            ("margin, faster", -c.margin),
         ] {
             chart.series.push(Series {
                 name: name.to_owned(),

@@ -37,7 +37,7 @@ pub(super) fn head(result: &RunResult) -> Page {
     Page {
         title: format!("{name} on {}", run.target),
         subtitle: format!(
-            "Run {}, started {}, Bucketload {}. {}Scenario {}, schedule {}, seed {}, payload {}, scale {}.{}{}",
+            "Run {}, started {}, Bucketload {}. {}Scenario {}, schedule {}, seed {}, payload {}, scale {}{}.{}{}",
             run.run_id,
             run.started,
             run.version,
@@ -51,6 +51,11 @@ pub(super) fn head(result: &RunResult) -> Page {
             run.seed,
             run.payload,
             units::number(run.scale),
+            if run.size_scale == 1.0 {
+                String::new()
+            } else {
+                format!(", sizes times {}", units::factor(run.size_scale))
+            },
             if run.scale_note.is_empty() { "" } else { " " },
             [run.scale_note.as_str(), run.data_note.as_str()]
                 .join(" ")

@@ -10,6 +10,7 @@
 
 pub mod accounting;
 pub mod latency;
+pub mod model;
 pub mod oracle;
 pub mod phase;
 pub mod realised;
@@ -23,12 +24,13 @@ use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::rundir::host::HostFacts;
-use crate::rundir::{ClientFacts, Damage, Status};
+use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
 pub use oracle::OracleResult;
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use latency::{Cdf, Latency, Percentile};
+pub use model::{JobsResult, ReplayResult, SpanResult};
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PhaseResult, Rates, SteadySeries, Totals, Window,
 };
@@ -105,8 +107,14 @@ pub struct RunHeader {
     pub seed: u64,
     /// Factor applied to object counts.
     pub scale: f64,
+    /// Factor applied to all sizes; results with different factors are not comparable.
+    #[serde(default = "one")]
+    pub size_scale: f64,
     /// Why the data set has its size; empty when it is as the workload states.
     pub scale_note: String,
+    /// What the user stated of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
     /// Whose objects were read, for runs on those of an earlier one; else empty.
     #[serde(default)]
     pub data_note: String,
@@ -132,6 +140,14 @@ pub struct RunHeader {
     pub ended_unix_ns: u64,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
+}
+
+/// The factor of results from before there was one.
+const fn one() -> f64 {
+    1.0
 }
 
 /// One failed operation in full.

@@ -10,8 +10,8 @@ use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backlog, Bandwidth, Cdf, Gate, HeatMap, Latency, LatencyOverTime, Realised, Series, SizeClass,
-    Streams, ThroughputDistribution,
+    Backlog, Bandwidth, Cdf, Gate, HeatMap, JobsResult, Latency, LatencyOverTime, Realised,
+    ReplayResult, Series, SizeClass, Streams, ThroughputDistribution,
 };
 
 /// One phase.
@@ -78,6 +78,12 @@ pub struct PhaseResult {
     pub gates: Vec<Gate>,
     /// Whether to believe the phase; `None` for phases that do not measure.
     pub verdict: Option<Verdict>,
+    /// Jobs, for works that are made of them.
+    #[serde(default)]
+    pub jobs: Option<JobsResult>,
+    /// What a replay did beside performing requests, for replays.
+    #[serde(default)]
+    pub replay: Option<ReplayResult>,
     /// The workload's laws as realised; empty for phases that do not measure.
     pub realised: Vec<Realised>,
 }

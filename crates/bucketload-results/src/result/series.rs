@@ -30,6 +30,9 @@ pub struct Series {
     pub backlog_s: Vec<f64>,
     /// Open sessions, mean of the readings.
     pub sessions: Vec<f64>,
+    /// Jobs that had arrived and not ended, mean of the readings; all 0 for models without jobs.
+    #[serde(default)]
+    pub jobs: Vec<f64>,
     /// Busy share of all cores of the machine; 0 where not measured.
     pub machine_busy: Vec<f64>,
     /// 99th percentile of timer lateness plus build time, milliseconds (largest of the point's

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
-use bucketload_core::tally::{Cell, Gauges, Interval, SizeCell, Tally};
+use bucketload_core::tally::{Cell, Gauges, Interval, JobCounts, ReplayCounts, SizeCell, Tally};
 use serde::{Deserialize, Serialize};
 
 /// Exact figures of a histogram, whose buckets stand in the histogram log.
@@ -39,9 +39,12 @@ pub(crate) enum Metric {
     Lag,
     Late,
     Dispatch,
+    Blocked,
+    Shaped,
     ConnectTcp,
     ConnectTls,
     ConnectDns,
+    Makespan,
 }
 
 impl Metric {
@@ -55,10 +58,12 @@ impl Metric {
     /// Metrics of a size cell.
     pub(crate) const OF_SIZE: [Self; 2] = [Self::Response, Self::Service];
     /// Metrics of a whole tally.
-    pub(crate) const OF_TALLY: [Self; 6] = [
+    pub(crate) const OF_TALLY: [Self; 8] = [
         Self::Lag,
         Self::Late,
         Self::Dispatch,
+        Self::Blocked,
+        Self::Shaped,
         Self::ConnectTcp,
         Self::ConnectTls,
         Self::ConnectDns,
@@ -73,6 +78,9 @@ impl Metric {
             Self::Lag => "lag",
             Self::Late => "late",
             Self::Dispatch => "dispatch",
+            Self::Blocked => "blocked",
+            Self::Shaped => "shaped",
+            Self::Makespan => "makespan",
             Self::ConnectTcp => "connect-tcp",
             Self::ConnectTls => "connect-tls",
             Self::ConnectDns => "connect-dns",
@@ -83,6 +91,7 @@ impl Metric {
         Self::OF_CELL
             .into_iter()
             .chain(Self::OF_TALLY)
+            .chain([Self::Makespan])
             .find(|metric| metric.name() == name)
     }
 
@@ -109,6 +118,8 @@ impl Metric {
             Self::Lag => &mut tally.lag,
             Self::Late => &mut tally.late,
             Self::Dispatch => &mut tally.dispatch,
+            Self::Blocked => &mut tally.blocked,
+            Self::Shaped => &mut tally.shaped,
             Self::ConnectTcp => &mut tally.connect_tcp,
             Self::ConnectTls => &mut tally.connect_tls,
             Self::ConnectDns => &mut tally.connect_dns,
@@ -151,6 +162,8 @@ impl Metric {
             Self::Lag => &tally.lag,
             Self::Late => &tally.late,
             Self::Dispatch => &tally.dispatch,
+            Self::Blocked => &tally.blocked,
+            Self::Shaped => &tally.shaped,
             Self::ConnectTcp => &tally.connect_tcp,
             Self::ConnectTls => &tally.connect_tls,
             Self::ConnectDns => &tally.connect_dns,
@@ -173,6 +186,21 @@ pub(crate) struct CellLine {
     pub(crate) bytes: u64,
     #[serde(default)]
     pub(crate) exact: BTreeMap<Metric, Exact>,
+}
+
+/// Makespans of a part of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpanLine {
+    pub(crate) work: u16,
+    pub(crate) part: u16,
+    #[serde(default)]
+    pub(crate) failed: u64,
+    pub(crate) exact: Exact,
+}
+
+/// Whether counts are all 0: then they are not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Sums of squares of the counts at a hundredth and a tenth of the interval.
@@ -209,6 +237,12 @@ pub(crate) struct IntervalLine {
     pub(crate) connects: u64,
     pub(crate) capped: u64,
     pub(crate) cells: Vec<CellLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) spans: Vec<SpanLine>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) jobs: JobCounts,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) replay: ReplayCounts,
     pub(crate) exact: BTreeMap<Metric, Exact>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fine: Option<FineLine>,
@@ -233,6 +267,20 @@ impl IntervalLine {
             connects: tally.connects,
             capped: tally.capped,
             cells: tally.cells.iter().map(cell_line).collect(),
+            spans: tally
+                .spans
+                .iter()
+                .filter_map(|span| {
+                    Some(SpanLine {
+                        work: span.work,
+                        part: span.part,
+                        failed: span.failed,
+                        exact: Exact::of(&span.makespan)?,
+                    })
+                })
+                .collect(),
+            jobs: tally.jobs,
+            replay: tally.replay,
             exact: Metric::OF_TALLY
                 .into_iter()
                 .filter_map(|m| Some((m, Exact::of(m.of_tally(tally))?)))
@@ -302,6 +350,11 @@ impl IntervalLine {
         tally.issued = self.issued;
         tally.connects = self.connects;
         tally.capped = self.capped;
+        tally.jobs = self.jobs;
+        tally.replay = self.replay;
+        for line in &self.spans {
+            tally.span_mut(line.work, line.part).failed = line.failed;
+        }
         for line in &self.cells {
             let cell = tally.cell_mut(line.work, line.class);
             cell.ok = line.ok;

@@ -57,6 +57,15 @@ impl From<&Verdict> for VerdictSummary {
     }
 }
 
+/// The trace that a replay reads, for readers and for programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceInput {
+    /// What it is and what was made of it: name and text of each fact.
+    pub facts: Vec<(String, String)>,
+    /// The summary of its preparation.
+    pub summary: serde_json::Value,
+}
+
 /// Everything about a run that is not measured. Never holds secrets: [`Manifest::redact`] is
 /// applied before anything is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +96,9 @@ pub struct Manifest {
     pub seed: u64,
     /// Why the data set has its size, for readers; empty when it is as the workload states.
     pub scale_note: String,
+    /// What only the user knows of the target, as name and value: durability, deployment, version.
+    #[serde(default)]
+    pub facts: Vec<(String, String)>,
     /// Whose objects were read, for runs on those of an earlier one; else empty.
     #[serde(default)]
     pub data_note: String,
@@ -102,6 +114,9 @@ pub struct Manifest {
     pub command_line: Vec<String>,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
+    /// The trace, for a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceInput>,
     /// The resolved plan.
     pub plan: Plan,
 }
@@ -124,6 +139,7 @@ impl Manifest {
             schedule_hash: schedule_hash(&plan).unwrap_or_default(),
             seed: plan.seed,
             scale_note: String::new(),
+            facts: Vec::new(),
             data_note: String::new(),
             target: String::new(),
             driver: DriverFacts::default(),
@@ -135,6 +151,7 @@ impl Manifest {
             host: HostFacts::default(),
             command_line: Vec::new(),
             workload_source: String::new(),
+            trace: None,
             plan,
         }
     }
@@ -148,7 +165,7 @@ impl Manifest {
         for endpoint in &mut self.driver.endpoints {
             *endpoint = redact::text(endpoint);
         }
-        for (name, value) in &mut self.driver.settings {
+        for (name, value) in self.driver.settings.iter_mut().chain(&mut self.facts) {
             *value = if redact::is_secret_name(name) {
                 redact::MASK.to_owned()
             } else {

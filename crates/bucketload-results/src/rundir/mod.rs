@@ -6,8 +6,8 @@
 //! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
 //! oracle.jsonl     findings of the consistency oracle with their evidence; only where it judged
 //! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated); tags
-//!                   join phase, work, class and metric by `/`; `-` and `all` for figures of the
-//!                   whole phase
+//!                   join phase, work, class (or `part-N` of jobs) and metric by `/`; `-` and
+//!                   `all` for figures of the whole phase
 //! ```
 //!
 //! The histograms of an interval are written before its line, and the line says where they stand:
@@ -30,7 +30,7 @@ mod sink;
 pub(crate) use line::{IntervalLine, Metric};
 pub(crate) use read::empty_interval;
 
-pub use manifest::{ClientFacts, Manifest, Status, VerdictSummary};
+pub use manifest::{ClientFacts, Manifest, Status, TraceInput, VerdictSummary};
 pub use read::{Damage, RunDir};
 pub use sink::{RunDirSink, RunEnd, write_verdict};
 

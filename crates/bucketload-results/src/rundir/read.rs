@@ -209,6 +209,7 @@ impl IntervalReader {
             let tally = &mut interval.tally;
             let histogram = match target {
                 Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
+                Owner::Span(work, part) => &mut tally.span_mut(work, part).makespan,
                 Owner::Size(work, class, from, to) => {
                     metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
                 }
@@ -224,6 +225,10 @@ impl IntervalReader {
             for (&metric, exact) in cell.exact.iter().filter(|(m, _)| wanted(**m)) {
                 self.damage.histograms += complete(metric.of_cell_mut(target), exact);
             }
+        }
+        for span in line.spans.iter().filter(|_| wanted(Metric::Makespan)) {
+            let target = &mut tally.span_mut(span.work, span.part).makespan;
+            self.damage.histograms += complete(target, &span.exact);
         }
         for size in &line.sizes {
             let target = tally.size_cell_mut(size.work, size.class, size.from, size.to);
@@ -284,6 +289,8 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
 enum Owner {
     /// A work and class.
     Cell(u16, OpClass),
+    /// A part of a work's jobs.
+    Span(u16, u16),
     /// A work, class and range of sizes.
     Size(u16, OpClass, u64, u64),
     /// The whole tally.
@@ -298,6 +305,10 @@ fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
     let metric = Metric::from_name(parts.next()?)?;
     let (owner, metrics): (_, &[Metric]) = match (work, class.split_once('@')) {
         ("-", _) => (Owner::Tally, &Metric::OF_TALLY),
+        (work, None) if class.starts_with("part-") => {
+            let part = class.strip_prefix("part-")?.parse().ok()?;
+            (Owner::Span(work.parse().ok()?, part), &[Metric::Makespan])
+        }
         (work, None) => (
             Owner::Cell(work.parse().ok()?, OpClass::from_name(class)?),
             &Metric::OF_CELL,

@@ -159,6 +159,16 @@ impl RunDirSink {
                 );
             }
         }
+        for span in &interval.tally.spans {
+            let name = Metric::Makespan.name();
+            self.encoder.line(
+                &mut self.buffer,
+                format_args!("{phase}/{}/part-{}/{name}", span.work, span.part),
+                start,
+                end,
+                &span.makespan,
+            );
+        }
         for cell in interval.tally.sizes.iter().filter(|cell| cell.ok > 0) {
             for metric in Metric::OF_SIZE {
                 // The class is followed by the range of sizes, which no other owner has.

@@ -82,6 +82,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
         compat: String::new(),
         seed: 7,
         scale: 1.0,
+        size_scale: 1.0,
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 30 * SECOND,

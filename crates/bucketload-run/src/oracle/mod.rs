@@ -79,7 +79,7 @@ impl Oracle {
         options: &RunOptions,
         arena: Arc<Arena>,
     ) -> Result<Self, LawError> {
-        let prefix = &options.prefix;
+        let prefix = options.names_prefix();
         let names = plan.keysets.iter().map(|set| KeyNames::new(prefix, set));
         let mut phases = plan.phases.iter().enumerate();
         let claims = phases.any(|(i, p)| p.kind == PhaseKind::Init && options.includes(i));

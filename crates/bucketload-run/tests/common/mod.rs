@@ -83,6 +83,8 @@ pub struct Inner {
     script: Script,
     pub state: Mutex<State>,
     pub log: bool,
+    /// Whether operations on absent objects fail.
+    pub strict: bool,
     calls: AtomicU64,
     opened: AtomicU32,
     /// Sessions beyond this number cannot be opened.
@@ -105,6 +107,7 @@ impl Scripted {
             script: Box::new(script),
             state: Mutex::new(state),
             log: false,
+            strict: false,
             calls: AtomicU64::new(0),
             opened: AtomicU32::new(0),
             openable: u32::MAX,
@@ -121,6 +124,10 @@ impl Scripted {
 
     pub fn logged(self) -> Self {
         self.with(|inner| inner.log = true)
+    }
+
+    pub fn strict(self) -> Self {
+        self.with(|inner| inner.strict = true)
     }
 
     pub fn openable(self, sessions: u32) -> Self {
@@ -174,7 +181,11 @@ impl Driver for Scripted {
                 OpClass::Put,
                 OpClass::Head,
                 OpClass::Delete,
+                OpClass::DeleteMany,
+                OpClass::RangeGet,
                 OpClass::List,
+                OpClass::Copy,
+                OpClass::MultipartPut,
             ],
             verify: false,
             connections: true,
@@ -274,6 +285,28 @@ impl Session for ScriptedSession {
             let mut state = inner.state.lock().unwrap();
             let bucket = state.buckets.get_mut(request.bucket).unwrap();
             bucket.insert(call.key, Vec::new());
+        } else if request.op.class == OpClass::Delete {
+            let mut state = inner.state.lock().unwrap();
+            let bucket = state.buckets.get_mut(request.bucket).unwrap();
+            bucket.remove(&call.key);
+        } else if request.op.class == OpClass::DeleteMany {
+            let mut state = inner.state.lock().unwrap();
+            let bucket = state.buckets.get_mut(request.bucket).unwrap();
+            let mut key = String::new();
+            for i in 0..request.op.count {
+                request.keys.unwrap().render(i, &mut key);
+                bucket.remove(&key);
+            }
+        } else if inner.strict && request.op.class != OpClass::List {
+            let state = inner.state.lock().unwrap();
+            let key = match request.op.class {
+                OpClass::Copy => request.source,
+                _ => &call.key,
+            };
+            if !state.buckets[request.bucket].contains_key(key) {
+                probe.first_byte_and_done();
+                return Err(absent());
+            }
         }
         probe.first_byte_and_done();
         let body = request.op.class.writes_body() || request.op.class.reads_body();
@@ -382,7 +415,8 @@ impl RunSink for Kept {
     fn interval(&mut self, interval: &Interval) {
         let tally = &interval.tally;
         self.offered += tally.offered;
-        self.ended += tally.ended();
+        // What is shed was offered and is not performed.
+        self.ended += tally.ended() + tally.replay.shed;
         assert_eq!(
             self.offered,
             self.ended + interval.gauges.in_flight,
@@ -532,6 +566,7 @@ pub fn plan(phases: Vec<PhasePlan>) -> Plan {
         compat: String::new(),
         seed: 42,
         scale: 1.0,
+        size_scale: 1.0,
         payload: PayloadKind::Zeros,
         verify: false,
         timeout_ns: ms(5_000),

@@ -1,6 +1,7 @@
 //! What a server is told at its start.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bucketload_wire::tls::ServerOptions;
@@ -37,6 +38,9 @@ pub struct ServerConfig {
     pub max_connections: usize,
     /// Fault rules, all of which apply to each request.
     pub faults: Vec<FaultRule>,
+    /// File to create and write a line to for every answer that a rule of the kinds delay, queue or
+    /// stall has held back: `operation,ready_ns,due_ns,released_ns,key`, in nanoseconds since the start.
+    pub fault_log: Option<PathBuf>,
     /// Whether `GET /-/bucketload/stats` answers, without a signature, with one line of JSON:
     /// [`ServerStats`](super::ServerStats).
     pub stats_page: bool,
@@ -57,6 +61,7 @@ impl ServerConfig {
             idle_timeout: Duration::from_secs(60),
             max_connections: 16_384,
             faults: Vec::new(),
+            fault_log: None,
             stats_page: false,
         }
     }

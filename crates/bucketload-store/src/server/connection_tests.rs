@@ -29,6 +29,7 @@ fn thread(stats_page: bool) -> Thread {
     config.stats_page = stats_page;
     let shared = Shared {
         faults: Faults::new(&[]),
+        fault_log: None,
         history: History::default(),
         tls: None,
         counters: Box::new([Counters::default()]),

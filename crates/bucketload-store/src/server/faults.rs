@@ -6,7 +6,8 @@
 //! | kind | parameters of its own | effect |
 //! |---|---|---|
 //! | `delay` | `ms=10`, `time=250us` or `dist=...` | holds the answer back that long |
-//! | `stall` | `at=10s`, `for=1s` | holds back every answer that would leave in the window; time counts from the first request that the rule matches |
+//! | `queue` | `rate=400/s`, `service=exp` or `service=const` | one server for all matching requests, first come, first served: M/M/1 or M/D/1 under Poisson arrivals |
+//! | `stall` | `at=10s`, `for=1s`, `period=20s` | holds back every answer that would leave in the window, again after each `period`; time counts from the first request that the rule matches |
 //! | `slow` | `rate=1MiB/s` | limits each object body, sent or received, to that rate |
 //! | `status` | `status=503` | answers with that status (4xx or 5xx) and does nothing else |
 //! | `reset` | | resets the connection instead of doing anything |
@@ -20,7 +21,9 @@
 //! | `stale-list` | `lag=500ms` | lists what there was `lag` ago: without younger objects, with those deleted since |
 //!
 //! `status=503` may stand for `status,status=503`. Distributions: `const(5ms)`,
-//! `uniform(min=1ms,max=9ms)`, `exp(mean=5ms)`, `lognormal(mean=5ms,cv=1)`.
+//! `uniform(min=1ms,max=9ms)`, `exp(mean=5ms)`, `lognormal(mean=5ms,cv=1)`,
+//! `bimodal(low=2ms,high=50ms,share=0.1,cv=0.1)`: log-normal around `low`, or with probability
+//! `share` around `high`, constants without `cv`.
 //!
 //! `stale`, `lost`, `torn` and `resurrect` count what they did, not what they tried: an injection is a
 //! wrong answer (`stale`) or a wrong state of one object (the others). They match a request only where
@@ -31,6 +34,11 @@
 //! see [`Operation`]), `prefix=KEY-PREFIX` and `contains=TEXT` (of the key); those with a trigger also `after=N` (the first N
 //! matching requests are spared). `seed=N` varies the random choices.
 //!
+//! The queue is exact in virtual time: request i leaves at max(its arrival, departure of i-1) + S_i,
+//! and that instant is what its answer waits for, so that a late timer delays one answer and not those
+//! behind it. What was really done is written down, answer by answer, where the configuration names a
+//! [fault log](crate::server::ServerConfig::fault_log).
+//!
 //! Choices are pure functions of the seed and of the request's number among those that match, so
 //! that counts are exact and runs repeat.
 
@@ -40,12 +48,16 @@ use super::router::Operation;
 
 mod active;
 mod changes;
+mod law;
+mod log;
 mod parse;
 mod revenants;
 mod stale;
 mod units;
 
 pub(crate) use active::{Faults, OnBody};
+use law::Distribution;
+pub(crate) use log::FaultLog;
 pub use parse::FaultError;
 pub(crate) use stale::{History, Name};
 
@@ -70,18 +82,35 @@ pub struct FaultRule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Delay(Distribution),
-    Stall { at: Duration, length: Duration },
-    Slow { bytes_per_s: u64 },
+    Queue {
+        service: Distribution,
+    },
+    Stall {
+        at: Duration,
+        length: Duration,
+        period: Option<Duration>,
+    },
+    Slow {
+        bytes_per_s: u64,
+    },
     Status(u16),
     Reset,
-    Full { bytes: u64 },
+    Full {
+        bytes: u64,
+    },
     Truncate,
     Corrupt,
-    Stale { age: Duration },
+    Stale {
+        age: Duration,
+    },
     Lost,
     Torn,
-    Resurrect { age: Duration },
-    StaleList { lag: Duration },
+    Resurrect {
+        age: Duration,
+    },
+    StaleList {
+        lag: Duration,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,15 +118,6 @@ enum Trigger {
     Always,
     Every(u64),
     Probability(f64),
-}
-
-/// Laws of delays; means and bounds in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Distribution {
-    Constant(f64),
-    Uniform { min: f64, max: f64 },
-    Exponential { mean: f64 },
-    Lognormal { mean: f64, cv: f64 },
 }
 
 impl std::str::FromStr for FaultRule {
@@ -133,25 +153,5 @@ impl FaultRule {
 
     fn matches(&self, operation: Operation, key: &str) -> bool {
         (self.operations.is_empty() || self.operations.contains(&operation)) && self.concerns(key)
-    }
-}
-
-impl Distribution {
-    /// Draws a duration; `uniform(stream)` gives independent numbers in [0, 1).
-    fn sample(self, uniform: impl Fn(u64) -> f64) -> Duration {
-        let seconds = match self {
-            Self::Constant(seconds) => seconds,
-            Self::Uniform { min, max } => min + (max - min) * uniform(1),
-            Self::Exponential { mean } => -mean * (1.0 - uniform(1)).ln(),
-            Self::Lognormal { mean, cv } => {
-                // mean and cv fix the parameters: sigma^2 = ln(1 + cv^2), mu = ln(mean) - sigma^2/2.
-                let variance = (1.0 + cv * cv).ln();
-                let normal = (-2.0 * (1.0 - uniform(1)).ln()).sqrt()
-                    * (std::f64::consts::TAU * uniform(2)).cos();
-                (mean.ln() - variance / 2.0 + variance.sqrt() * normal).exp()
-            }
-        };
-        // A day is longer than any client waits; it bounds the tails.
-        Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
     }
 }

@@ -93,7 +93,7 @@ pub use router::Operation;
 pub use stats::ServerStats;
 
 use crate::Store;
-use faults::{Faults, History};
+use faults::{FaultLog, Faults, History};
 use stats::Counters;
 use thread::Shared;
 
@@ -114,6 +114,14 @@ pub enum StartError {
     /// A thread cannot be started.
     #[error("cannot start a serving thread: {0}")]
     Thread(#[source] io::Error),
+    /// The fault log cannot be created.
+    #[error("fault log {path}: {source}; name a file that does not exist yet")]
+    FaultLog {
+        /// The file asked for.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// A field of the configuration has a value that makes no sense; the text names it.
     #[error("{0}")]
     Config(&'static str),
@@ -161,6 +169,7 @@ impl Server {
         let bound = ports[0].addr();
         let shared = Arc::new(Shared {
             faults: Faults::new(&config.faults),
+            fault_log: fault_log(&config)?,
             history: History::default(),
             tls,
             counters: (0..config.threads).map(|_| Counters::default()).collect(),
@@ -185,6 +194,16 @@ impl Server {
         }
         Ok(handle)
     }
+}
+
+fn fault_log(config: &ServerConfig) -> Result<Option<FaultLog>, StartError> {
+    let create = |path: &std::path::PathBuf| {
+        FaultLog::create(path).map_err(|source| StartError::FaultLog {
+            path: path.display().to_string(),
+            source,
+        })
+    };
+    config.fault_log.as_ref().map(create).transpose()
 }
 
 /// A running server. Dropping it stops it.

@@ -22,19 +22,24 @@ thread_local! {
     static BUFFERS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Holds an answer back as long as the fault rules say.
+/// Holds an answer back as long as the fault rules say, and writes down when it really went.
 pub(crate) async fn hold(thread: &Thread, slot: &Slot, operation: Operation, key: &str) {
     let Some(delays) = &thread.delays else { return };
     let faults = &thread.shared.faults;
-    let delay = faults.delay(operation, key);
+    let ready = Instant::now();
+    let mut due = faults.held_until(operation, key, ready);
     Thread::hold(slot);
-    if !delay.is_zero() {
-        delays.until(Instant::now() + delay).await;
-    }
+    delays.until(due).await;
     while let Some(until) = faults.stalled_until(operation, key, Instant::now()) {
+        due = until;
         delays.until(until).await;
     }
     thread.allow(slot);
+    if let Some(log) = &thread.shared.fault_log
+        && due > ready
+    {
+        log.held(operation, key, [ready, due, Instant::now()]);
+    }
 }
 
 /// Sends the head in `work` and the object's bytes. Whether the answer was cut short on purpose.

@@ -26,7 +26,7 @@ use super::clock;
 use super::config::ServerConfig;
 use super::connection;
 use super::delay::Delays;
-use super::faults::{Faults, History};
+use super::faults::{FaultLog, Faults, History};
 use super::respond::{Extract, Head};
 use super::sigv4::Verifier;
 use super::stats::{self, Counters, ServerStats};
@@ -45,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) config: ServerConfig,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) faults: Faults,
+    pub(crate) fault_log: Option<FaultLog>,
     pub(crate) history: History,
     pub(crate) tls: Option<ServerTls>,
     pub(crate) counters: Box<[Counters]>,

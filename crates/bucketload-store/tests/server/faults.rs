@@ -34,6 +34,52 @@ fn delays_hold_answers_back() {
 }
 
 #[test]
+fn the_log_tells_what_was_really_done() {
+    let path = std::env::temp_dir().join(format!("bucketload-fault-log-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let mut faulty = config();
+    faulty.fault_log = Some(path.clone());
+    faulty.faults = vec![
+        "queue,rate=1000/s,service=const,op=get".parse().unwrap(),
+        "delay,ms=2,op=get,every=2".parse().unwrap(),
+    ];
+    let (server, mut c) = start_with(faulty.clone());
+    c.put("/bucket/k", "v");
+    let mut slowest = Duration::ZERO;
+    for _ in 0..4 {
+        let start = Instant::now();
+        c.get("/bucket/k").is(200);
+        slowest = slowest.max(start.elapsed());
+    }
+    drop(server);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').collect())
+        .collect();
+    assert_eq!(rows.len(), 4, "{text}");
+    for (i, row) in rows.iter().enumerate() {
+        let ns = |at: usize| row[at].parse::<u64>().unwrap();
+        assert_eq!(row[0], "get");
+        let wanted = if i % 2 == 1 { 3_000_000 } else { 1_000_000 };
+        assert_eq!(ns(2) - ns(1), wanted);
+        assert!(ns(3) >= ns(2), "nothing leaves early: {text}");
+        assert!(u128::from(ns(3) - ns(1)) < slowest.as_nanos(), "{text}");
+    }
+    // A log is never written over.
+    let store = bucketload_store::NullStore::new(&bucketload_store::NullOptions::default());
+    let again = bucketload_store::server::Server::start(faulty, std::sync::Arc::new(store));
+    std::fs::remove_file(&path).unwrap();
+    assert!(
+        again
+            .unwrap_err()
+            .to_string()
+            .contains("does not exist yet")
+    );
+}
+
+#[test]
 fn statuses_replace_answers() {
     let (server, mut c) = with(&[
         "status=503,every=3,op=get",

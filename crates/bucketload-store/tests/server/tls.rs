@@ -10,7 +10,7 @@ use crate::signer::Signer;
 async fn exchange(conn: &mut Conn, bytes: &[u8]) -> Result<(u16, Vec<u8>), Error> {
     conn.send(bytes, b"").await?;
     conn.recv_with(|bytes| {
-        let Some(head) = http::parse_response(bytes, false, |_, _| {})? else {
+        let Some(head) = http::parse_response(bytes, false)? else {
             return Ok(Step::More(0));
         };
         let end = head.len + head.body.length().unwrap_or(0) as usize;

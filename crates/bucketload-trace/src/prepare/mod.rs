@@ -16,14 +16,14 @@ mod options;
 mod sketch;
 mod summary;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use bucketload_core::trace::TraceOp;
 
 pub use options::{Ambiguous, PrepareOptions, RangePlacement, Sample, SampleBy, Ticks, Untimed};
 pub use sketch::SizeSketch;
-pub use summary::{FileFacts, RateSeries, SizeSources, Summary};
+pub use summary::{FileFacts, RateSeries, RecordedLatency, SizeSources, Summary};
 
 use crate::canonical::{Canonical, Writer};
 use crate::error::TraceError;
@@ -105,11 +105,18 @@ pub fn prepare(
     let mut writer = Writer::create(out)?;
     let mut rec = Rec::default();
     let mut origin = None;
+    let mut durations: BTreeMap<u8, SizeSketch> = BTreeMap::new();
     while timed.next(&mut rec)? {
         let origin = *origin.get_or_insert(rec.base.ts_ns);
         rec.base.ts_ns = (rec.base.ts_ns - origin).max(summary.span_ns);
         summary.span_ns = rec.base.ts_ns;
         count(&mut summary, &rec);
+        if rec.base.dur_ns >= 0 {
+            durations
+                .entry(rec.base.op as u8)
+                .or_default()
+                .add(rec.base.dur_ns as u64);
+        }
         writer.push(&rec)?;
     }
     if summary.records == 0 {
@@ -117,6 +124,13 @@ pub fn prepare(
     }
     summary.first_ts_ns = origin.unwrap_or(first_ts);
     summary.top10_replayed = top as f64 / summary.requests as f64;
+    summary.recorded_latency = durations
+        .iter()
+        .filter_map(|(op, sketch)| {
+            let op = TraceOp::from_number(*op)?;
+            Some((op.name().to_owned(), latency(sketch)))
+        })
+        .collect();
     writer.begin_preload()?;
     let mut reader = spill.read(&preload)?;
     while reader.next(&mut rec)? {
@@ -124,6 +138,14 @@ pub fn prepare(
     }
     writer.finish(&summary)?;
     Canonical::open(out)
+}
+
+fn latency(sketch: &SizeSketch) -> RecordedLatency {
+    RecordedLatency {
+        n: sketch.total(),
+        p50_ns: sketch.quantile(0.5).unwrap_or(0),
+        p99_ns: sketch.quantile(0.99).unwrap_or(0),
+    }
 }
 
 /// Counts a record that will be replayed.

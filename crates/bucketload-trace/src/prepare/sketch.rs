@@ -1,16 +1,21 @@
 //! What is remembered of a whole trace in constant memory: the law of its sizes and its most
 //! frequent keys.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::hash::first64;
 
 /// Steps per octave: sizes are known to 1 %.
 const STEPS: u32 = 64;
 
-/// Sizes counted by logarithmic steps.
+/// Different sizes up to which they are counted exactly.
+const EXACT: usize = 512;
+
+/// Sizes counted by logarithmic steps, and exactly as long as there are few different ones.
 #[derive(Clone, Debug)]
 pub struct SizeSketch {
+    /// Counts by size; `None` when there are too many.
+    exact: Option<BTreeMap<u64, u64>>,
     zeros: u64,
     counts: Vec<u64>,
     total: u64,
@@ -20,6 +25,7 @@ pub struct SizeSketch {
 impl Default for SizeSketch {
     fn default() -> Self {
         Self {
+            exact: Some(BTreeMap::new()),
             zeros: 0,
             counts: vec![0; (STEPS * 64) as usize],
             total: 0,
@@ -31,13 +37,24 @@ impl Default for SizeSketch {
 impl SizeSketch {
     /// Counts a size, bytes.
     pub fn add(&mut self, size: u64) {
-        self.total += 1;
-        self.sum += size as f64;
+        self.add_times(size, 1);
+    }
+
+    /// Counts a size `times`.
+    pub fn add_times(&mut self, size: u64, times: u64) {
+        self.total += times;
+        self.sum += size as f64 * times as f64;
+        if let Some(exact) = &mut self.exact {
+            *exact.entry(size).or_insert(0) += times;
+            if exact.len() > EXACT {
+                self.exact = None;
+            }
+        }
         if size == 0 {
-            self.zeros += 1;
+            self.zeros += times;
         } else {
             let step = ((size as f64).log2() * f64::from(STEPS)) as usize;
-            self.counts[step.min((STEPS * 64) as usize - 1)] += 1;
+            self.counts[step.min((STEPS * 64) as usize - 1)] += times;
         }
     }
 
@@ -60,6 +77,14 @@ impl SizeSketch {
             return None;
         }
         let rank = (u * self.total as f64) as u64;
+        if let Some(exact) = &self.exact {
+            let mut below = 0;
+            let found = exact.iter().find(|(_, count)| {
+                below += **count;
+                rank < below
+            });
+            return found.or(exact.last_key_value()).map(|(&size, _)| size);
+        }
         if rank < self.zeros {
             return Some(0);
         }
@@ -72,6 +97,63 @@ impl SizeSketch {
         }
         let last = self.counts.iter().rposition(|&count| count > 0);
         Some(last.map_or(0, Self::middle))
+    }
+
+    /// The different sizes with their counts, if they are few.
+    pub(crate) fn exact(&self) -> Option<&BTreeMap<u64, u64>> {
+        self.exact.as_ref()
+    }
+
+    /// Mean and standard deviation of the logarithms; `None` when there are zeros or no sizes.
+    pub(crate) fn log_moments(&self) -> Option<(f64, f64)> {
+        if self.zeros > 0 || self.total == 0 {
+            return None;
+        }
+        let steps = || {
+            self.counts
+                .iter()
+                .enumerate()
+                .filter(|(_, count)| **count > 0)
+        };
+        let log = |step: usize| (step as f64 + 0.5) / f64::from(STEPS) * std::f64::consts::LN_2;
+        let n = self.total as f64;
+        let mean = steps()
+            .map(|(step, &count)| log(step) * count as f64)
+            .sum::<f64>()
+            / n;
+        let square = |step| (log(step) - mean) * (log(step) - mean);
+        let variance = steps()
+            .map(|(step, &count)| square(step) * count as f64)
+            .sum::<f64>()
+            / n;
+        Some((mean, variance.sqrt()))
+    }
+
+    /// Largest difference to the distribution function `cdf`, at the upper ends of the steps.
+    pub(crate) fn distance(&self, cdf: impl Fn(u64) -> f64) -> f64 {
+        let n = self.total.max(1) as f64;
+        if let Some(exact) = &self.exact {
+            let (mut below, mut most) = (0.0f64, 0.0f64);
+            for (&size, &count) in exact {
+                let before = size.checked_sub(1).map_or(0.0, &cdf);
+                most = most.max((below / n - before).abs());
+                below += count as f64;
+                most = most.max((below / n - cdf(size)).abs());
+            }
+            return most;
+        }
+        let mut below = self.zeros as f64;
+        let mut most = (below / n - cdf(0)).abs();
+        for (step, &count) in self.counts.iter().enumerate() {
+            if count > 0 {
+                let start = (step as f64 / f64::from(STEPS)).exp2().ceil().max(1.0) as u64;
+                most = most.max((below / n - cdf(start - 1)).abs());
+                below += count as f64;
+                let end = ((step as f64 + 1.0) / f64::from(STEPS)).exp2().ceil() as u64;
+                most = most.max((below / n - cdf(end.max(start + 1) - 1)).abs());
+            }
+        }
+        most
     }
 
     /// The whole number nearest to the geometric middle of a step. Below 64 bytes steps are

@@ -48,6 +48,17 @@ impl SizeSources {
     }
 }
 
+/// Recorded times in the server of one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedLatency {
+    /// Records with a time.
+    pub n: u64,
+    /// Median, nanoseconds, within 1 %.
+    pub p50_ns: u64,
+    /// 99th percentile, nanoseconds, within 1 %.
+    pub p99_ns: u64,
+}
+
 /// What a canonical trace is and where it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -97,6 +108,9 @@ pub struct Summary {
     pub top10_kept: f64,
     /// Names of the buckets by their number.
     pub buckets: Vec<String>,
+    /// Recorded time in the server, by operation, where the log has it: other hardware, so for
+    /// information only.
+    pub recorded_latency: BTreeMap<String, RecordedLatency>,
     /// Records per interval of the recorded time.
     pub rate: RateSeries,
     /// Whether names were replaced by hashes.

@@ -2,8 +2,11 @@
 //! of it it has consumed.
 
 use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use super::Conn;
+use super::tls::TlsLayer;
 use crate::error::Error;
 use crate::scratch::{SMALL, Spill};
 
@@ -64,6 +67,24 @@ impl Conn {
             Some(value) => Ok(value),
             None => Err(Error::Broken.into()),
         }
+    }
+
+    /// Whether nothing has arrived since the last message: between two answers anything but silence
+    /// means the connection's end, or bytes nobody asked for. No system call on a silent connection.
+    #[inline]
+    pub fn is_silent(&mut self) -> bool {
+        if !self.spill.is_empty() {
+            return false;
+        }
+        let held = |layer: &TlsLayer| layer.held() > 0 || layer.peer_closed();
+        let held = self.tls.as_deref().is_some_and(held);
+        (!held && !self.sock.has_news()) || self.stays_silent()
+    }
+
+    #[cold]
+    fn stays_silent(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        pin!(self.readable()).poll(&mut context).is_pending()
     }
 
     /// Waits until something can be received: a byte, or the end of the stream. Takes nothing and

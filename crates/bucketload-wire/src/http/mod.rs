@@ -2,8 +2,8 @@
 //! or, on success, allocates.
 //!
 //! [`parse_response`] (clients) and [`parse_request`] (servers) read a head and derive how the body
-//! is delimited; [`ChunkedDecoder`] undoes chunked transfer coding, also in the form of the
-//! `aws-chunked` content coding.
+//! is delimited; the few clients that want other fields ask [`response_fields`]. [`ChunkedDecoder`]
+//! undoes chunked transfer coding, also in the form of the `aws-chunked` content coding.
 //!
 //! A client that sent `Expect: 100-continue` waits for [`crate::Conn::readable`] for as long as it
 //! likes; if something has arrived it parses a head, and sends the body when that is interim
@@ -11,12 +11,15 @@
 //! `expect_continue` sends [`CONTINUE`] before it receives the body, or a final answer instead.
 
 mod chunked;
+mod known;
 mod request;
 mod response;
+mod scan;
+mod wide;
 
 pub use chunked::{ChunkedDecoder, Event};
 pub use request::{Headers, Request, parse_request};
-pub use response::{ResponseHead, parse_response};
+pub use response::{ResponseHead, parse_response, response_fields};
 
 /// Most header fields in one head.
 pub const MAX_HEADERS: usize = 128;
@@ -79,42 +82,38 @@ impl From<httparse::Error> for HttpError {
 }
 
 /// What the header fields say about the body and the connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Framing {
     length: Option<u64>,
     chunked: bool,
     close: bool,
     keep_alive: bool,
-    expect_continue: bool,
 }
 
 impl Framing {
     /// Takes one header field into account.
     #[inline]
-    fn field(&mut self, name: &str, value: &[u8]) -> Result<(), HttpError> {
+    fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), HttpError> {
         match name.len() {
-            14 if name.eq_ignore_ascii_case("content-length") => {
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
                 let length = decimal(value).ok_or(HttpError::ContentLength)?;
                 if self.length.is_some_and(|earlier| earlier != length) {
                     return Err(HttpError::ContentLength);
                 }
                 self.length = Some(length);
             }
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                     return Err(HttpError::TransferEncoding);
                 }
                 self.chunked = true;
             }
-            10 if name.eq_ignore_ascii_case("connection") => {
+            10 if name.eq_ignore_ascii_case(b"connection") => {
                 for token in value.split(|&b| b == b',') {
                     let token = token.trim_ascii();
                     self.close |= token.eq_ignore_ascii_case(b"close");
                     self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                 }
-            }
-            6 if name.eq_ignore_ascii_case("expect") => {
-                self.expect_continue = value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
             }
             _ => {}
         }

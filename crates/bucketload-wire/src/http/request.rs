@@ -73,8 +73,15 @@ pub fn parse_request<R>(
         return Ok(None);
     };
     let mut framing = Framing::default();
+    let mut expect_continue = false;
     for field in request.headers.iter() {
-        framing.field(field.name, field.value)?;
+        framing.field(field.name.as_bytes(), field.value)?;
+        if field.name.eq_ignore_ascii_case("expect") {
+            expect_continue = field
+                .value
+                .trim_ascii()
+                .eq_ignore_ascii_case(b"100-continue");
+        }
     }
     let body = match (framing.chunked, framing.length) {
         (true, Some(_)) => return Err(HttpError::ContentLength),
@@ -92,7 +99,7 @@ pub fn parse_request<R>(
         body,
         len,
         keep_alive: framing.keeps_alive(request.version.unwrap_or(0)),
-        expect_continue: framing.expect_continue,
+        expect_continue,
     })))
 }
 

@@ -2,6 +2,8 @@
 
 use std::mem::MaybeUninit;
 
+use super::known;
+use super::scan::{self, Scanned, scan};
 use super::{Body, Framing, HttpError, MAX_HEADERS};
 
 /// The head of an answer.
@@ -13,6 +15,10 @@ pub struct ResponseHead {
     pub len: usize,
     /// How the body is delimited.
     pub body: Body,
+    /// Value of `Content-Length`, also where there is no body (answers to HEAD).
+    pub content_length: Option<u64>,
+    /// First byte position of a `Content-Range` in bytes.
+    pub range_start: Option<u64>,
     /// Whether the connection may be used again after the body.
     pub keep_alive: bool,
 }
@@ -25,38 +31,24 @@ impl ResponseHead {
     }
 }
 
-/// Parses the head of an answer at the start of `bytes` and shows every header field (name as
-/// sent, in whatever case, and value) to `visit`. `Ok(None)`: the head is not complete yet.
+/// Parses the head of an answer at the start of `bytes`. `Ok(None)`: the head is not complete yet.
 /// `to_head` says that the request's method was HEAD: the answer has no body then, whatever its
-/// `Content-Length` says (which `visit` sees).
-///
-/// `visit` is called only when the head is complete, so it never sees a field twice.
+/// `Content-Length` says.
 ///
 /// # Errors
 /// The violation of HTTP. The framing follows RFC 9112 section 6.3.
-pub fn parse_response<'b>(
-    bytes: &'b [u8],
-    to_head: bool,
-    mut visit: impl FnMut(&'b str, &'b [u8]),
-) -> Result<Option<ResponseHead>, HttpError> {
-    let mut fields = [const { MaybeUninit::<httparse::Header<'b>>::uninit() }; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut []);
-    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-        &mut response,
-        bytes,
-        &mut fields,
-    )?;
-    let httparse::Status::Complete(len) = parsed else {
-        return Ok(None);
+#[inline]
+pub fn parse_response(bytes: &[u8], to_head: bool) -> Result<Option<ResponseHead>, HttpError> {
+    let parsed = match known::recall(bytes) {
+        Some(said) => said.into(),
+        None => match unknown(bytes)? {
+            Some(parsed) => parsed,
+            None => return Ok(None),
+        },
     };
-    let mut framing = Framing::default();
-    for field in response.headers.iter() {
-        framing.field(field.name, field.value)?;
-        visit(field.name, field.value);
-    }
-    // Both are present once a head is complete.
-    let status = response.code.unwrap_or(0);
-    let minor_version = response.version.unwrap_or(0);
+    let Parsed {
+        status, framing, ..
+    } = parsed;
     let body = if to_head || matches!(status, 100..=199 | 204 | 304) {
         Body::Empty
     } else if framing.chunked {
@@ -70,9 +62,86 @@ pub fn parse_response<'b>(
     };
     Ok(Some(ResponseHead {
         status,
-        len,
+        len: parsed.len,
         body,
-        keep_alive: framing.keeps_alive(minor_version) && body != Body::UntilClose,
+        content_length: framing.length,
+        range_start: parsed.range_start,
+        keep_alive: framing.keeps_alive(parsed.minor_version) && body != Body::UntilClose,
+    }))
+}
+
+/// Shows every header field (name as sent, in whatever case, and value) of the complete head at the
+/// start of `bytes` to `visit`; nothing when it cannot be parsed.
+pub fn response_fields<'b>(bytes: &'b [u8], visit: impl FnMut(&'b str, &'b [u8])) {
+    let _ = general(bytes, visit);
+}
+
+/// What a head says, before the rules of framing are applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parsed {
+    pub(super) status: u16,
+    pub(super) minor_version: u8,
+    pub(super) len: usize,
+    pub(super) framing: Framing,
+    pub(super) range_start: Option<u64>,
+}
+
+impl From<Scanned> for Parsed {
+    #[inline]
+    fn from(scanned: Scanned) -> Self {
+        Self {
+            status: scanned.status,
+            minor_version: 1,
+            len: scanned.len,
+            framing: scanned.framing,
+            range_start: scanned.range_start,
+        }
+    }
+}
+
+/// Parses a head that looks like none of the last.
+fn unknown(bytes: &[u8]) -> Result<Option<Parsed>, HttpError> {
+    match scan(bytes) {
+        Some(scanned) => {
+            known::learn(bytes, &scanned);
+            Ok(Some(scanned.into()))
+        }
+        None => general(bytes, |_, _| {}),
+    }
+}
+
+/// Parses any head that HTTP allows, also incomplete ones, and shows its fields once it is complete.
+#[cold]
+pub(super) fn general<'b>(
+    bytes: &'b [u8],
+    mut visit: impl FnMut(&'b str, &'b [u8]),
+) -> Result<Option<Parsed>, HttpError> {
+    let mut fields = [const { MaybeUninit::<httparse::Header<'b>>::uninit() }; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        bytes,
+        &mut fields,
+    )?;
+    let httparse::Status::Complete(len) = parsed else {
+        return Ok(None);
+    };
+    let mut framing = Framing::default();
+    let mut range_start = None;
+    for field in response.headers.iter() {
+        framing.field(field.name.as_bytes(), field.value)?;
+        if field.name.eq_ignore_ascii_case("content-range") {
+            range_start = scan::range_start(field.value);
+        }
+        visit(field.name, field.value);
+    }
+    Ok(Some(Parsed {
+        // Both are present once a head is complete.
+        status: response.code.unwrap_or(0),
+        minor_version: response.version.unwrap_or(0),
+        len,
+        framing,
+        range_start,
     }))
 }
 
@@ -80,10 +149,10 @@ pub fn parse_response<'b>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Body, HttpError, parse_response};
+    use super::{Body, HttpError, parse_response, response_fields};
 
     fn body_of(head: &str, to_head: bool) -> Result<Body, HttpError> {
-        let head = parse_response(head.as_bytes(), to_head, |_, _| {})?;
+        let head = parse_response(head.as_bytes(), to_head)?;
         Ok(head.expect("complete").body)
     }
 
@@ -127,7 +196,7 @@ mod tests {
     fn keep_alive_follows_version_and_connection() {
         let keeps = |head: &str| {
             let head = format!("{head}\r\n\r\n");
-            let head = parse_response(head.as_bytes(), false, |_, _| {});
+            let head = parse_response(head.as_bytes(), false);
             head.unwrap().unwrap().keep_alive
         };
         let length = "Content-Length: 1";
@@ -144,30 +213,31 @@ mod tests {
 
     #[test]
     fn fields_are_shown_once_the_head_is_complete() {
-        let head = b"HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nx-amz-request-id: 1\r\n\r\nrest";
+        let head = b"HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nContent-Range: bytes 7-9/12\r\n\
+            Content-Length: 3\r\n\r\nrest";
         for cut in 0..head.len() - 4 {
             let mut seen = 0;
-            let partial = parse_response(&head[..cut], false, |_, _| seen += 1);
+            response_fields(&head[..cut], |_, _| seen += 1);
+            let partial = parse_response(&head[..cut], false);
             assert_eq!((partial, seen), (Ok(None), 0), "cut at {cut}");
         }
         let mut seen = Vec::new();
-        let parsed = parse_response(head, false, |name, value| seen.push((name, value)));
-        let parsed = parsed.unwrap().unwrap();
+        response_fields(head, |name, value| seen.push((name, value)));
+        let parsed = parse_response(head, true).unwrap().unwrap();
         assert_eq!((parsed.status, parsed.len), (404, head.len() - 4));
-        assert_eq!(
-            seen,
-            [
-                ("ETag", b"\"a\"".as_slice()),
-                ("x-amz-request-id", b"1".as_slice())
-            ]
-        );
+        assert_eq!(parsed.body, Body::Empty);
+        assert_eq!(parsed.content_length, Some(3));
+        assert_eq!(parsed.range_start, Some(7));
+        let names: Vec<_> = seen.iter().map(|field| field.0).collect();
+        assert_eq!(names, ["ETag", "Content-Range", "Content-Length"]);
+        assert_eq!(seen[0].1, b"\"a\"");
     }
 
     #[test]
     fn too_many_fields_are_refused() {
         let head = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(129));
         assert_eq!(
-            parse_response(head.as_bytes(), false, |_, _| {}),
+            parse_response(head.as_bytes(), false),
             Err(HttpError::TooManyHeaders)
         );
     }
@@ -175,10 +245,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_input_panics(bytes in prop::collection::vec(any::<u8>(), 0..300), to_head: bool) {
-            let _ = parse_response(&bytes, to_head, |_, _| {});
+            let _ = parse_response(&bytes, to_head);
             let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
             head.extend_from_slice(&bytes);
-            let _ = parse_response(&head, to_head, |_, _| {});
+            let _ = parse_response(&head, to_head);
         }
     }
 }

@@ -10,6 +10,7 @@
 //! run directories are kept.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bucketload_core::driver::Driver as _;
 use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
@@ -22,7 +23,7 @@ use clap::Parser as _;
 use super::order::{self, SideName};
 use super::{Campaign, CampaignSpec, Trial};
 use crate::cli::GlobalArgs;
-use crate::cli::compare::{CompareArgs, SideArgs};
+use crate::cli::compare::{CompareArgs, Order, SideArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::values::words;
 use crate::commands::compare::Kind;
@@ -101,9 +102,11 @@ pub(crate) fn execute(
         )),
     };
     setup::refuse_used(&dir, "--out")?;
-    let seed = match args.live.order_seed {
-        Some(seed) => seed,
-        None => u64::from_str_radix(&random_hex(4).map_err(Failure::aborted)?, 16).unwrap_or(0),
+    let made = Making {
+        runs: args.live.runs.unwrap_or(5),
+        order: args.live.order.unwrap_or_default(),
+        pause: args.live.pause.unwrap_or(Duration::from_secs(2)),
+        seed: seed(args)?,
     };
     let stop = StopHandle::new();
     let [a, b] = sides;
@@ -112,8 +115,7 @@ pub(crate) fn execute(
     let manifests = [a.outlook()?, b.outlook()?];
     let differences = comparable(&manifests[0], &manifests[1], options)
         .map_err(|e| Failure::usage(e.to_string()))?;
-    let runs = args.live.runs;
-    let schedule = order::describe(args.live.order, seed, 0..runs);
+    let schedule = order::describe(made.order, made.seed, 0..made.runs);
     let say = |text: &str| {
         if !global.quiet {
             eprintln!("bucketload: {text}");
@@ -134,11 +136,11 @@ pub(crate) fn execute(
     }
     say(&format!("order of the runs: {schedule}"));
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
-    let measured = measure(&mut a, &mut b, args, options, seed, &say);
+    let measured = measure(&mut a, &mut b, &made, options, &say);
     let places = format!("{} and {}", a.dir().display(), b.dir().display());
     // A may have made the bucket that both work in: it goes last.
     let closed = b.close().and(a.close());
-    let Some(Measured { a, b, made }) = interrupted(measured)? else {
+    let Some(Measured { a, b, pairs }) = interrupted(measured)? else {
         say(&format!("interrupted; the runs are kept in {places}"));
         return Ok(Outcome::Interrupted);
     };
@@ -146,7 +148,7 @@ pub(crate) fn execute(
     Ok(Outcome::Measured(Pairs {
         a,
         b,
-        schedule: order::describe(args.live.order, seed, made),
+        schedule: order::describe(made.order, made.seed, pairs),
         dir,
     }))
 }
@@ -222,40 +224,64 @@ fn campaign(
     })
 }
 
+/// How the runs are made.
+struct Making {
+    /// Pairs.
+    runs: u32,
+    order: Order,
+    /// Before each run.
+    pause: Duration,
+    /// Of the random order.
+    seed: u64,
+}
+
+/// The seed of the random order: as given, else a random one.
+fn seed(args: &CompareArgs) -> Result<u64, Failure> {
+    match args.live.order_seed {
+        Some(_) if args.live.order != Some(Order::Random) => Err(Failure::usage(
+            "--order-seed is for --order random; ABBA has no seed",
+        )),
+        Some(seed) => Ok(seed),
+        None => {
+            let random = random_hex(4).map_err(Failure::aborted)?;
+            Ok(u64::from_str_radix(&random, 16).unwrap_or(0))
+        }
+    }
+}
+
 /// Usable pairs.
 #[derive(Default)]
 struct Measured {
     a: Vec<Run>,
     b: Vec<Run>,
     /// Numbers of the pairs, from 0.
-    made: Vec<u32>,
+    pairs: Vec<u32>,
 }
 
 /// Measures as many usable pairs as were asked for.
 fn measure(
     a: &mut Campaign,
     b: &mut Campaign,
-    args: &CompareArgs,
+    made: &Making,
     options: &Options,
-    seed: u64,
     say: &dyn Fn(&str),
 ) -> Result<Measured, Failure> {
     a.prepare(&[])?;
     b.prepare(&[])?;
-    let wanted = args.live.runs as usize;
+    let wanted = made.runs as usize;
     let mut measured = Measured::default();
-    for pair in 0..2 * args.live.runs {
+    for pair in 0..2 * made.runs {
         if measured.a.len() == wanted {
             break;
         }
         let mut found = [None, None];
-        for side in order::of_pair(args.live.order, seed, pair) {
+        for side in order::of_pair(made.order, made.seed, pair) {
             let campaign = match side {
                 SideName::A => &mut *a,
                 SideName::B => &mut *b,
             };
             campaign.prepare(&[])?;
-            campaign.pause(args.live.pause);
+            campaign.pause(made.pause);
             let name = format!("pair-{:02}", pair + 1);
             say(&format!(
                 "pair {} of {wanted}: {side:?}",
@@ -270,7 +296,7 @@ fn measure(
         if let [Some(a), Some(b)] = found {
             measured.a.push(a);
             measured.b.push(b);
-            measured.made.push(pair);
+            measured.pairs.push(pair);
         }
     }
     if measured.a.len() < wanted {

@@ -66,6 +66,8 @@ pub(crate) struct Campaign {
     data: Option<DataSet>,
     trials: u32,
     calibrations: Vec<(String, Calibration)>,
+    /// Whether each trial has an arrival schedule of its own.
+    independent: bool,
     /// Whether the prefix is marked as the campaign's own and was not cleaned up yet.
     claimed: bool,
 }
@@ -104,6 +106,7 @@ impl Campaign {
             data: None,
             trials: 0,
             calibrations: Vec::new(),
+            independent: false,
             claimed: false,
             spec,
         };
@@ -119,6 +122,18 @@ impl Campaign {
     /// The directory of the trials' run directories.
     pub(crate) fn dir(&self) -> &Path {
         &self.spec.dir
+    }
+
+    /// Gives every trial an arrival schedule of its own, so that trials with the same settings differ
+    /// by chance as the arrivals of real users do. Without it they have the same schedule (common
+    /// random numbers).
+    pub(crate) fn independent_schedules(&mut self) {
+        self.independent = true;
+    }
+
+    /// The target in words.
+    pub(crate) fn describe(&self) -> String {
+        self.spec.connection.describe()
     }
 
     /// The plan of a trial with these settings.
@@ -161,7 +176,12 @@ impl Campaign {
         let options = self.options(indices(plan, PhaseKind::Run).collect(), generation);
         let run_id = format!("{}.{}", self.id, self.trials);
         let spec = &self.spec;
-        let manifest = setup::manifest(&run_id, &resolved, &spec.file, &spec.connection, &options)?;
+        let mut manifest =
+            setup::manifest(&run_id, &resolved, &spec.file, &spec.connection, &options)?;
+        if options.schedule != 0 && !manifest.schedule_hash.is_empty() {
+            // The fingerprint is that of the plan's own schedule.
+            manifest.schedule_hash += &format!(".{}", options.schedule);
+        }
         let ceiling = self.ceiling(plan);
         let schedule = schedule(plan);
         if let Some(data) = &mut self.data {
@@ -214,6 +234,7 @@ impl Campaign {
         RunOptions {
             phases: Some(phases),
             generation,
+            schedule: if self.independent { generation } else { 0 },
             ..setup::options(&self.spec.load, &self.id, &self.spec.connection)
         }
     }

@@ -94,7 +94,7 @@ pub(crate) struct ComparisonArgs {
 }
 
 /// How runs are made for the comparison.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Options for runs that are made here")]
 pub(crate) struct LiveArgs {
     /// The workload, when A and B are targets
@@ -109,21 +109,21 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) b_with: Option<String>,
 
-    /// Runs per side
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub(crate) runs: u32,
+    /// Runs per side; unless given 5
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) runs: Option<u32>,
 
-    /// Order of the runs
-    #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
-    pub(crate) order: Order,
+    /// Order of the runs; unless given abba
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) order: Option<Order>,
 
     /// Seed of the random order; unless given a random one, which is printed
     #[arg(long, value_name = "N")]
     pub(crate) order_seed: Option<u64>,
 
-    /// Pause before each run, for the stores to recover
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
-    pub(crate) pause: Duration,
+    /// Pause before each run, for the stores to recover; unless given 2s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) pause: Option<Duration>,
 
     /// Directory of the run directories; unless given bucketload-runs/compare-WORKLOAD-TIME
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -188,11 +188,9 @@ pub(crate) struct SideArgs {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use clap::Parser;
 
-    use super::{CompareArgs, FailOn, Margin, Order, SideArgs};
+    use super::{CompareArgs, FailOn, LiveArgs, Margin, SideArgs};
     use crate::cli::values::words;
     use crate::cli::{Cli, Command};
 
@@ -219,8 +217,7 @@ mod tests {
             (comparison.margin, comparison.fail_on),
             (Margin(0.05), FailOn::Slower)
         );
-        assert_eq!((args.live.runs, args.live.order), (5, Order::Abba));
-        assert_eq!(args.live.pause, Duration::from_secs(2));
+        assert_eq!(args.live, LiveArgs::default());
         let lists = parse("bucketload compare --a x y --b z --margin 3%").unwrap();
         assert_eq!(
             (lists.comparison.a_runs.len(), lists.comparison.b_runs.len()),

@@ -24,7 +24,7 @@ pub(crate) struct ShowArgs {
 
 /// Print the result of a run directory again and write its report anew
 ///
-/// Works on the directory of an interrupted or killed run, too.
+/// Works on the directory of an interrupted or killed run, too, and on those of `capacity` and `sweep`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Run directory

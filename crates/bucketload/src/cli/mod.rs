@@ -6,7 +6,10 @@
 //! ```text
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
+//!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
+//!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
+//!                  ├─ capacity, sweep  several runs on one data set
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -15,24 +18,33 @@
 //! Values that belong to a workload stay text here: the resolver reads them, so that a mistake is
 //! explained the same way in a file and on the command line.
 
+pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod manage;
+pub(crate) mod model;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod sweep;
 pub(crate) mod target;
+pub(crate) mod trace;
 pub(crate) mod values;
 pub(crate) mod workload;
 
 use clap::{Args, Parser, Subcommand};
 
+use capacity::CapacityArgs;
 use compare::CompareArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
 };
+use model::ModelArgs;
+use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
+use sweep::SweepArgs;
 
 /// Exit codes, for help texts.
 const EXIT_CODES: &str = "\
@@ -129,7 +141,11 @@ impl ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Replay(Box<ReplayArgs>),
+    Model(Box<ModelArgs>),
     Compare(Box<CompareArgs>),
+    Capacity(Box<CapacityArgs>),
+    Sweep(Box<SweepArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

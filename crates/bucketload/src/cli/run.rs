@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetArgs;
-use super::values::{CoreList, duration, listen_address};
+use super::values::{CoreList, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ pub(crate) struct DataArgs {
 }
 
 /// How the load is made, and what the run may do to the target.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct LoadArgs {
     /// Print what would happen and do nothing
@@ -114,6 +114,11 @@ pub(crate) struct OutputArgs {
     /// Run directory; unless given bucketload-runs/WORKLOAD-TIME
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+
+    /// What the result should say about the target, such as durability=3-copies or deployment=a; may
+    /// be repeated
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
+    pub(crate) facts: Vec<(String, String)>,
 
     /// Serve live metrics for Prometheus at this address; PORT alone means loopback
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]

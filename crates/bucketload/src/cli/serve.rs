@@ -13,7 +13,7 @@ Examples:
   bucketload serve --store posix:/srv/objects --fsync --listen 0.0.0.0:9000
   bucketload serve --store null --fault delay,dist=lognormal(mean=5ms,cv=1) --fault status=503,prob=0.01
 
-Fault rules are KIND,NAME=VALUE,...; kinds are delay, stall, slow, status, reset, full, truncate,
+Fault rules are KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full, truncate,
 corrupt, stale, lost, torn, resurrect and stale-list; every=N, prob=P, op=NAME, prefix=KEY,
 contains=TEXT and count=N say when they strike.
 
@@ -47,6 +47,11 @@ pub(crate) struct ServeArgs {
     /// Make something go wrong on purpose (may be repeated)
     #[arg(long, value_name = "RULE")]
     pub(crate) fault: Vec<String>,
+
+    /// File to create with a line per answer that a fault held back: operation, ready_ns, due_ns,
+    /// released_ns, key
+    #[arg(long, value_name = "FILE", requires = "fault", value_hint = ValueHint::FilePath)]
+    pub(crate) fault_log: Option<PathBuf>,
 
     /// Memory store: most bytes of objects; further uploads are refused
     #[arg(long, value_name = "SIZE", value_parser = size)]

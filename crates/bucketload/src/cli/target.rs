@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
     /// s3://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)

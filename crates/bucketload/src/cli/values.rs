@@ -10,6 +10,18 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
 }
 
+/// Reads a fact such as `durability=3-copies`.
+pub(crate) fn fact(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(format!(
+            "`{text}` is not a fact; write NAME=VALUE such as durability=3-copies"
+        )),
+    }
+}
+
 /// Reads a duration such as `30s` or `72h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let ns = units::parse_duration(text).map_err(|invalid| invalid.to_string())?;
@@ -112,7 +124,20 @@ impl CoreList {
 
 #[cfg(test)]
 mod tests {
-    use super::{CoreList, listen_address, size};
+    use super::{CoreList, fact, listen_address, size};
+
+    #[test]
+    fn facts_have_a_name_and_a_value() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(fact("a=b=c"), Ok(pair("a", "b=c")));
+        assert_eq!(
+            fact(" durability = 3 copies"),
+            Ok(pair("durability", "3 copies"))
+        );
+        for text in ["", "a", "a=", "=b", " = "] {
+            assert!(fact(text).unwrap_err().contains("NAME=VALUE"), "{text}");
+        }
+    }
 
     #[test]
     fn addresses_are_on_loopback_unless_told() {

@@ -5,7 +5,7 @@ use bucketload_core::spec::SpecError;
 use clap::Args;
 
 /// Settings that replace fields of the workload. They are written as in a workload file.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Workload options (replace what the workload says)")]
 pub(crate) struct WorkloadArgs {
     /// Variant of the workload; `bucketload show` lists them

@@ -8,7 +8,10 @@ use bucketload_results::{output, report};
 
 use crate::campaign::interleave::{self, Outcome};
 use crate::cli::GlobalArgs;
-use crate::cli::compare::{CompareArgs, CompareFormat, ComparisonArgs, FailOn};
+use crate::cli::compare::{CompareArgs, CompareFormat, ComparisonArgs, FailOn, LiveArgs};
+use crate::cli::run::LoadArgs;
+use crate::cli::target::TargetArgs;
+use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::exit::{Exit, Failure};
 use crate::target::Target;
@@ -154,10 +157,22 @@ fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
 
 /// The runs of two sets of directories.
 fn recorded(args: &CompareArgs) -> Result<(Vec<Run>, Vec<Run>), Failure> {
-    if args.load.dry_run {
-        return Err(Failure::usage(
-            "--dry-run: runs that exist already are only read; there is nothing to make",
-        ));
+    let flags = [
+        (
+            "--runs, --pause, --out and the like",
+            args.live != LiveArgs::default(),
+        ),
+        ("target options", args.target != TargetArgs::default()),
+        (
+            "workload options",
+            args.workload_args != WorkloadArgs::default(),
+        ),
+        ("run options", args.load != LoadArgs::default()),
+    ];
+    if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!(
+            "{flag} mean nothing here: runs that exist already are only read"
+        )));
     }
     let side = |given: &Option<String>, listed: &[PathBuf]| {
         let given = given.iter().map(PathBuf::from);

@@ -1,10 +1,17 @@
 //! The commands of the program, one module each.
 
+pub(crate) mod capacity;
 pub(crate) mod cleanup;
 pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod docs;
+pub(crate) mod model;
+mod over;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+mod study;
+pub(crate) mod sweep;
+pub(crate) mod trace;
 pub(crate) mod workloads;

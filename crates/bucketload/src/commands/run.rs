@@ -102,6 +102,7 @@ fn job(
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, connection);
     let mut manifest = setup::manifest(&run_id, &resolved, file, connection, &options)?;
+    manifest.facts.clone_from(&args.output.facts);
     if let Some(old) = old {
         options.data = Some(old.data);
         manifest.data_note = old.note;

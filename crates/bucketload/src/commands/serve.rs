@@ -28,6 +28,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     config.region.clone_from(&args.region);
     config.domain.clone_from(&args.domain);
     config.stats_page = args.stats_page;
+    config.fault_log.clone_from(&args.fault_log);
     for rule in &args.fault {
         let parsed = rule
             .parse()

@@ -7,9 +7,12 @@ use serde::Serialize;
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
 use crate::generate::fingerprint::schedule_hash;
+use crate::generate::jobs::JobGen;
 use crate::generate::ops::OpGen;
 use crate::op::OpClass;
-use crate::plan::{Limits, ModelPlan, PhaseKind, Plan, WorkPlan};
+use crate::plan::{
+    JobStart, JobsPlan, Limits, ModelPlan, PhaseKind, Plan, ReplayTiming, StagePace, WorkPlan,
+};
 
 /// Expected extent of a plan, by phase and in total.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,6 +82,22 @@ pub struct Outlook {
     pub bytes_written: Option<f64>,
     /// Seconds of offering operations.
     pub seconds: Option<f64>,
+}
+
+/// Arrivals and how many operations each brings.
+struct Offer {
+    schedule: Schedule,
+    per_arrival: f64,
+}
+
+impl Offer {
+    fn expected_between(&self, from_ns: u64, to_ns: u64) -> f64 {
+        self.per_arrival * self.schedule.expected_between(from_ns, to_ns)
+    }
+
+    fn mean_rate(&self, duration_ns: u64) -> f64 {
+        self.per_arrival * self.schedule.mean_rate(duration_ns)
+    }
 }
 
 /// Bytes per operation of a work, and how often which class occurs.
@@ -157,15 +176,27 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
     let limits = phase.limits;
     let mut parts = Vec::new();
     for (work, work_plan) in phase.works.iter().enumerate() {
-        let rates = rates(&OpGen::new(plan, index, work)?, work_plan);
-        let schedule = match &work_plan.model {
-            ModelPlan::Open { arrival, .. } => Some(Schedule::new(
-                plan.seed,
-                index as u16,
-                work as u16,
-                arrival,
-            )?),
-            ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => None,
+        let (phase_id, work_id) = (index as u16, work as u16);
+        let rates = match &work_plan.model {
+            ModelPlan::Jobs(jobs) => {
+                job_rates(&JobGen::new(plan, phase_id, work_id)?, jobs, work_plan)
+            }
+            _ => rates(&OpGen::new(plan, index, work)?, work_plan),
+        };
+        let arrival = match &work_plan.model {
+            ModelPlan::Open { arrival, .. } => Some((arrival, 1.0)),
+            ModelPlan::Jobs(jobs) => match &jobs.start {
+                JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
+                JobStart::Closed { .. } => None,
+            },
+            ModelPlan::Closed { .. } | ModelPlan::Replay(_) | ModelPlan::Rounds(_) => None,
+        };
+        let schedule = match arrival {
+            Some((arrival, per_arrival)) => Some(Offer {
+                schedule: Schedule::new(plan.seed, phase_id, work_id, arrival)?,
+                per_arrival,
+            }),
+            None => None,
         };
         parts.push((work_plan, rates, schedule));
     }
@@ -208,7 +239,7 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
 
 /// How long the phase offers operations: its time limit, or less where the limits of operations or
 /// bytes are expected to be reached earlier. `None` where that depends on the store.
-fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Schedule>)]) -> Option<f64> {
+fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Offer>)]) -> Option<f64> {
     let time = (limits.duration_ns > 0).then_some(limits.duration_ns as f64 / 1e9);
     if limits.ops == 0 && limits.bytes == 0 {
         return time;
@@ -284,6 +315,46 @@ fn rates(ops: &OpGen, work: &WorkPlan) -> Rates {
     rates
 }
 
+/// Rates of a work made of jobs.
+fn job_rates(ops: &JobGen, jobs: &JobsPlan, work: &WorkPlan) -> Rates {
+    let (written, read) = ops.mean_bytes(jobs);
+    let per_job: f64 = work.mix.iter().map(|entry| entry.weight).sum();
+    let mut mix: Vec<(OpClass, f64)> = Vec::new();
+    for entry in &work.mix {
+        let share = entry.weight / per_job;
+        match mix.iter_mut().find(|(class, _)| *class == entry.class) {
+            Some((_, sum)) => *sum += share,
+            None => mix.push((entry.class, share)),
+        }
+    }
+    mix.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Rates {
+        read: read / per_job,
+        written: written / per_job,
+        mix,
+    }
+}
+
+/// Jobs in words, for outlooks and reports.
+#[must_use]
+pub fn describe_jobs(jobs: &JobsPlan) -> String {
+    let start = match &jobs.start {
+        JobStart::Open { arrival } => {
+            let law = crate::spec::law::ArrivalSpec {
+                law: arrival.clone(),
+            };
+            format!("partly open, jobs arrive by {law}")
+        }
+        JobStart::Closed { jobs } => format!("closed loop, {jobs} jobs at a time"),
+    };
+    let pace = match jobs.pace {
+        StagePace::Poisson { rate } => format!("Poisson {rate}/s within a stage"),
+        StagePace::Burst => "a stage's operations all at once".to_owned(),
+        StagePace::Sequential => "a stage's operations one after the other".to_owned(),
+    };
+    format!("{start}, {} stages each, {pace}", jobs.stages.len())
+}
+
 fn model(work: &WorkPlan) -> String {
     match &work.model {
         ModelPlan::Rounds(rounds) => format!(
@@ -307,5 +378,10 @@ fn model(work: &WorkPlan) -> String {
             };
             format!("open loop, {law}, at most {max_in_flight} in flight")
         }
+        ModelPlan::Jobs(jobs) => describe_jobs(jobs),
+        ModelPlan::Replay(replay) => match replay.timing {
+            ReplayTiming::Asap => "replay of a trace, as fast as possible".to_owned(),
+            _ => "replay of a trace".to_owned(),
+        },
     }
 }

@@ -1,9 +1,11 @@
 //! The text form of fault rules.
 
+use super::law::Distribution;
 use super::units::{
-    Outcome, bytes, decimal, duration, number, positive, probability, rate, status,
+    Outcome, Service, bytes, decimal, duration, number, per_second, positive, probability, rate,
+    service, status,
 };
-use super::{Distribution, FaultRule, Kind, Trigger};
+use super::{FaultRule, Kind, Trigger};
 use crate::server::router::Operation;
 
 /// A fault rule that cannot be understood: the rule, the field, and what would be right.
@@ -150,15 +152,22 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
                 _ => return Err("give one of dist=, ms= and time=".into()),
             }
         }
+        "queue" => {
+            let mean = 1.0 / fields.need("rate", per_second)?;
+            let service = match fields.take("service", service)? {
+                Some(Service::Constant) => Distribution::Constant(mean),
+                Some(Service::Exponential) | None => Distribution::Exponential { mean },
+            };
+            (Kind::Queue { service }, "rate, service, ")
+        }
         "stall" => {
             let at = fields.need("at", duration)?;
-            (
-                Kind::Stall {
-                    at,
-                    length: fields.need("for", duration)?,
-                },
-                "at, for, ",
-            )
+            let length = fields.need("for", duration)?;
+            let period = fields.take("period", duration)?;
+            if period.is_some_and(|period| period <= length) {
+                return Err("period= must be longer than for=".into());
+            }
+            (Kind::Stall { at, length, period }, "at, for, period, ")
         }
         "slow" => (
             Kind::Slow {
@@ -192,7 +201,7 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
         }
         other => {
             return Err(format!(
-                "unknown kind '{other}'; the kinds are delay, stall, slow, status, reset, full, truncate, corrupt, stale, lost, torn, resurrect, stale-list"
+                "unknown kind '{other}'; the kinds are delay, queue, stall, slow, status, reset, full, truncate, corrupt, stale, lost, torn, resurrect, stale-list"
             ));
         }
     })
@@ -271,7 +280,26 @@ fn distribution(text: &str) -> Outcome<Distribution> {
                 "mean, cv",
             )
         }
-        _ => return Err("unknown distribution; known: const, uniform, exp, lognormal".into()),
+        "bimodal" => {
+            let (low, high) = (fields.need("low", seconds)?, fields.need("high", seconds)?);
+            if low <= 0.0 || low >= high {
+                return Err("low must be above zero and below high".into());
+            }
+            (
+                Distribution::Bimodal {
+                    low,
+                    high,
+                    share: fields.need("share", probability)?,
+                    cv: fields.take("cv", decimal)?.unwrap_or(0.0),
+                },
+                "low, high, share, cv",
+            )
+        }
+        _ => {
+            return Err(
+                "unknown distribution; known: const, uniform, exp, lognormal, bimodal".into(),
+            );
+        }
     };
     fields.finish(allowed)?;
     Ok(distribution)
@@ -306,8 +334,36 @@ mod tests {
             kind_of("stall,at=10s,for=500ms"),
             Kind::Stall {
                 at: Duration::from_secs(10),
-                length: Duration::from_millis(500)
+                length: Duration::from_millis(500),
+                period: None
             }
+        );
+        assert_eq!(
+            kind_of("stall,at=1s,for=1s,period=10s"),
+            Kind::Stall {
+                at: Duration::from_secs(1),
+                length: Duration::from_secs(1),
+                period: Some(Duration::from_secs(10))
+            }
+        );
+        for text in ["queue,rate=400/s", "queue,rate=400,service=exp"] {
+            let service = Distribution::Exponential { mean: 0.0025 };
+            assert_eq!(kind_of(text), Kind::Queue { service });
+        }
+        assert_eq!(
+            kind_of("queue,rate=400/s,service=const,op=get"),
+            Kind::Queue {
+                service: Distribution::Constant(0.0025)
+            }
+        );
+        assert_eq!(
+            kind_of("delay,dist=bimodal(low=2ms,high=50ms,share=0.1)"),
+            Kind::Delay(Distribution::Bimodal {
+                low: 0.002,
+                high: 0.05,
+                share: 0.1,
+                cv: 0.0
+            })
         );
         assert_eq!(
             kind_of("slow,rate=1.5MiB/s"),
@@ -363,6 +419,15 @@ mod tests {
                 "reset,rate=1MiB/s",
                 "rate= has no meaning here; allowed: op, prefix, contains, seed, count, every",
             ),
+            ("queue", "rate= is missing"),
+            ("queue,rate=0/s", "must be above zero"),
+            ("queue,rate=5/h", "expected requests per second"),
+            ("queue,rate=5/s,service=gamma", "exp or const"),
+            ("stall,at=1s,for=2s,period=2s", "period= must be longer"),
+            (
+                "delay,dist=bimodal(low=9ms,high=5ms,share=0.1)",
+                "low must be above zero and below high",
+            ),
             ("stall,at=1s", "for= is missing"),
             ("stall,at=1s,for=1s,every=2", "every= has no meaning here"),
             ("corrupt,op=put", "concerns get only"),
@@ -385,7 +450,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_safe(text in "(delay|stall|full|slow|,|=|\\(|\\)|ms|at|for|rate|dist|after|exp|mean|[0-9.]{1,25}|s|MiB/s|\\PC){0,20}") {
+        fn any_text_is_safe(text in "(delay|queue|stall|full|slow|,|=|\\(|\\)|ms|at|for|rate|dist|after|exp|mean|service|const|period|bimodal|[0-9.]{1,25}|s|MiB/s|\\PC){0,20}") {
             let _ = rule(&text);
         }
     }

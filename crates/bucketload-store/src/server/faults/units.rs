@@ -42,6 +42,32 @@ pub(super) fn probability(text: &str) -> Outcome<f64> {
     })
 }
 
+/// Law of the service times of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Service {
+    Exponential,
+    Constant,
+}
+
+/// Reads a law of service times.
+pub(super) fn service(text: &str) -> Outcome<Service> {
+    match text {
+        "exp" => Ok(Service::Exponential),
+        "const" => Ok(Service::Constant),
+        _ => Err("expected exp or const".into()),
+    }
+}
+
+/// Reads requests per second.
+pub(super) fn per_second(text: &str) -> Outcome<f64> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    match decimal(number) {
+        Ok(rate) if rate > 0.0 => Ok(rate),
+        Ok(_) => Err("must be above zero".into()),
+        Err(_) => Err("expected requests per second, such as 400/s".into()),
+    }
+}
+
 /// Reads an HTTP status that reports an error.
 pub(super) fn status(text: &str) -> Outcome<u16> {
     match text.parse() {

@@ -1,0 +1,541 @@
+//! The search for the highest rate that keeps the objectives, as a state machine.
+//!
+//! ```text
+//! baseline ─> doubling ─ first failure ─> bisection ─ hi/lo ≤ 1.05 ─> confirmation ─> final reference
+//!    3 references │                            │                       │   ^
+//!                 └── client limit ────────────┴───────────────────────┤   └─ widened, repeated
+//!                                                                      └─> not confirmed
+//! after a trial: references at a low rate until the median has recovered
+//! ```
+//!
+//! - *Doubling* starts at the lowest rate. If that one fails, it is repeated as in the confirmation
+//!   before the objectives are called out of reach.
+//! - A trial that the *client* limited says nothing about the store: it is repeated twice, then the
+//!   search ends with the highest rate that passed and the client's limit as the reason.
+//! - *Confirmation* runs `confirm` trials at either end in random order. An end counts when four
+//!   fifths of them agree; otherwise it moves outwards by one step (the precision, doubled with each
+//!   further move of that end, so that a bisection led astray is made good) and is tried again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::generate::rng::mix64;
+
+/// References whose median is the baseline.
+const BASELINES: usize = 3;
+/// Largest median, as a multiple of the baseline, that counts as recovered.
+const RECOVERED: f64 = 1.10;
+/// References in a row after which the search goes on although the store has not recovered.
+const MOST_REFERENCES: u32 = 5;
+/// Times that a trial limited by the client is repeated.
+const CLIENT_REPEATS: u32 = 2;
+/// Moves of one end before the search gives up.
+const MOST_MOVES: u32 = 6;
+
+/// How to search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Lowest rate that is tried, operations per second.
+    pub start_rate: f64,
+    /// Highest rate that is tried; `None` for no limit.
+    pub max_rate: Option<f64>,
+    /// Largest ratio of the ends of the bracket, above 1.
+    pub precision: f64,
+    /// Trials at either end of the bracket; 0 for none.
+    pub confirm: u32,
+    /// Rate of the references, operations per second.
+    pub reference_rate: f64,
+    /// When references are run between trials.
+    pub recovery: Recovery,
+    /// Varies the order of the confirmation.
+    pub seed: u64,
+}
+
+/// When the search waits for the store to recover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// After every trial.
+    Always,
+    /// After trials that failed: one that passed has left no backlog.
+    AfterFailure,
+}
+
+/// What a trial is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Reference before the search.
+    Baseline,
+    /// Looking for a rate that fails.
+    Doubling,
+    /// Narrowing the bracket.
+    Bisection,
+    /// Confirming the lower end.
+    ConfirmLow,
+    /// Confirming the upper end.
+    ConfirmHigh,
+    /// Reference between trials.
+    Recovery,
+    /// Reference after the search.
+    Final,
+}
+
+impl Purpose {
+    /// Whether the trial is a reference at the low rate and no part of the search.
+    #[must_use]
+    pub const fn is_reference(self) -> bool {
+        matches!(self, Self::Baseline | Self::Recovery | Self::Final)
+    }
+
+    /// A word for tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Doubling => "doubling",
+            Self::Bisection => "bisection",
+            Self::ConfirmLow => "confirm low",
+            Self::ConfirmHigh => "confirm high",
+            Self::Recovery => "recovery",
+            Self::Final => "final",
+        }
+    }
+}
+
+/// A trial to run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Position in the search, from 0.
+    pub number: u32,
+    /// Offered load, operations per second.
+    pub rate: f64,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// What a trial found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// The objectives were kept.
+    Pass,
+    /// The store did not keep them.
+    Fail,
+    /// The client limited the trial.
+    Client,
+}
+
+/// What a trial found, with the median response time that recovery is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finding {
+    /// The outcome.
+    pub word: Word,
+    /// Median response time, nanoseconds.
+    pub p50_ns: f64,
+}
+
+/// One end of the bracket with the trials it rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Operations per second.
+    pub rate: f64,
+    /// Trials at this rate that count (those of the confirmation, if there was one).
+    pub trials: u32,
+    /// Of these, trials that passed.
+    pub passes: u32,
+}
+
+impl Side {
+    const fn at(rate: f64) -> Self {
+        Self {
+            rate,
+            trials: 0,
+            passes: 0,
+        }
+    }
+
+    fn count(&mut self, pass: bool) {
+        self.trials += 1;
+        self.passes += u32::from(pass);
+    }
+
+    /// Trials that failed.
+    #[must_use]
+    pub const fn fails(&self) -> u32 {
+        self.trials - self.passes
+    }
+}
+
+/// What ended the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The store: the bracket holds its capacity.
+    Store,
+    /// The client: the store keeps the objectives at the lower end and was not seen to fail.
+    Client,
+    /// The highest rate allowed still passed.
+    MaxRate,
+    /// The lowest rate failed.
+    NotMet,
+    /// The ends could not be confirmed: trials at the same rate contradict each other over a
+    /// range wider than the search may cover.
+    Unconfirmed,
+}
+
+/// How the search ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What ended it.
+    pub limit: Limit,
+    /// Highest rate that keeps the objectives; `None` when none does.
+    pub low: Option<Side>,
+    /// Lowest rate that does not; `None` when none was found.
+    pub high: Option<Side>,
+    /// Median response time of the references before the search, nanoseconds.
+    pub baseline_p50_ns: f64,
+    /// Median response time of the reference after it, nanoseconds.
+    pub final_p50_ns: f64,
+    /// Numbers of the trials after which the store did not recover within five references: what
+    /// follows them may be contaminated.
+    pub unrecovered: Vec<u32>,
+    /// How often an end was moved outwards.
+    pub moves: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stage {
+    Baseline,
+    /// At `rate`; the lowest rate is repeated until `again` is decided.
+    Doubling {
+        rate: f64,
+        again: Option<Side>,
+    },
+    Bisection,
+    /// Ends still to be tried, in order; `true` for the upper one.
+    Confirmation(Vec<bool>),
+    Final,
+    Done,
+}
+
+/// The search.
+#[derive(Clone, Debug)]
+pub struct Search {
+    settings: Settings,
+    stage: Stage,
+    number: u32,
+    current: Option<Trial>,
+    low: Option<Side>,
+    high: Option<Side>,
+    limit: Limit,
+    baselines: Vec<f64>,
+    final_p50_ns: f64,
+    /// References run since the last trial, while recovering.
+    recovering: Option<u32>,
+    last_trial: u32,
+    unrecovered: Vec<u32>,
+    client_repeats: u32,
+    moves_low: u32,
+    moves_high: u32,
+}
+
+impl Search {
+    /// A search that has not begun.
+    ///
+    /// # Panics
+    /// If rates are not positive, the highest is below the lowest, or the precision is not above 1.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        assert!(settings.start_rate > 0.0 && settings.reference_rate > 0.0);
+        assert!(
+            settings
+                .max_rate
+                .is_none_or(|max| max >= settings.start_rate)
+        );
+        assert!(settings.precision > 1.0);
+        Self {
+            settings,
+            stage: Stage::Baseline,
+            number: 0,
+            current: None,
+            low: None,
+            high: None,
+            limit: Limit::Store,
+            baselines: Vec::new(),
+            final_p50_ns: f64::NAN,
+            recovering: None,
+            last_trial: 0,
+            unrecovered: Vec::new(),
+            client_repeats: 0,
+            moves_low: 0,
+            moves_high: 0,
+        }
+    }
+
+    /// The trial to run now; the same one until it is recorded. `None` when the search is over.
+    #[must_use]
+    pub fn ask(&mut self) -> Option<Trial> {
+        let reference = self.settings.reference_rate;
+        let (rate, purpose) = match &self.stage {
+            Stage::Done => return None,
+            _ if self.recovering.is_some() => (reference, Purpose::Recovery),
+            Stage::Baseline => (reference, Purpose::Baseline),
+            Stage::Doubling { rate, .. } => (*rate, Purpose::Doubling),
+            Stage::Bisection => {
+                let (low, high) = self.ends();
+                ((low * high).sqrt(), Purpose::Bisection)
+            }
+            Stage::Confirmation(order) => {
+                let (low, high) = self.ends();
+                match order.last() {
+                    Some(true) => (high, Purpose::ConfirmHigh),
+                    _ => (low, Purpose::ConfirmLow),
+                }
+            }
+            Stage::Final => (reference, Purpose::Final),
+        };
+        let trial = Trial {
+            number: self.number,
+            rate,
+            purpose,
+        };
+        self.current = Some(trial);
+        Some(trial)
+    }
+
+    /// Takes the finding of the trial that [`Search::ask`] gave.
+    ///
+    /// # Panics
+    /// If no trial is under way.
+    pub fn record(&mut self, finding: Finding) {
+        let trial = self.current.take().expect("a trial that was asked for");
+        self.number += 1;
+        match trial.purpose {
+            Purpose::Baseline => {
+                self.baselines.push(finding.p50_ns);
+                if self.baselines.len() == BASELINES {
+                    self.stage = Stage::Doubling {
+                        rate: self.settings.start_rate,
+                        again: None,
+                    };
+                }
+            }
+            Purpose::Recovery => self.recovered(finding.p50_ns),
+            Purpose::Final => {
+                self.final_p50_ns = finding.p50_ns;
+                self.stage = Stage::Done;
+            }
+            _ => self.searched(trial, finding.word),
+        }
+    }
+
+    /// How the search ended; `None` while it goes on.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        (self.stage == Stage::Done).then(|| Outcome {
+            limit: self.limit,
+            low: self.low,
+            high: self.high,
+            baseline_p50_ns: self.baseline(),
+            final_p50_ns: self.final_p50_ns,
+            unrecovered: self.unrecovered.clone(),
+            moves: self.moves_low + self.moves_high,
+        })
+    }
+
+    fn baseline(&self) -> f64 {
+        let mut sorted = self.baselines.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    fn ends(&self) -> (f64, f64) {
+        let rate = |side: Option<Side>| side.map_or(f64::NAN, |side| side.rate);
+        (rate(self.low), rate(self.high))
+    }
+
+    /// Trials that must agree.
+    fn quorum(&self) -> u32 {
+        (self.settings.confirm * 4).div_ceil(5)
+    }
+
+    fn recovered(&mut self, p50_ns: f64) {
+        let references = self.recovering.unwrap_or(0) + 1;
+        // A baseline or a median that is no number cannot be waited for.
+        let still_slow = p50_ns > RECOVERED * self.baseline();
+        self.recovering = match (still_slow, references) {
+            (true, n) if n >= MOST_REFERENCES => {
+                self.unrecovered.push(self.last_trial);
+                None
+            }
+            (true, n) => Some(n),
+            (false, _) => None,
+        };
+    }
+
+    fn searched(&mut self, trial: Trial, word: Word) {
+        self.last_trial = trial.number;
+        if word == Word::Client {
+            self.client_repeats += 1;
+            if self.client_repeats > CLIENT_REPEATS {
+                // What failed before, if anything, is beyond what the client can show.
+                self.limit = Limit::Client;
+                self.high = None;
+                self.stage = Stage::Final;
+            }
+        } else {
+            self.client_repeats = 0;
+            let pass = word == Word::Pass;
+            match std::mem::replace(&mut self.stage, Stage::Final) {
+                Stage::Doubling { rate, again } => self.doubled(rate, again, pass),
+                Stage::Bisection => self.halved(trial.rate, pass),
+                Stage::Confirmation(order) => self.confirmed(order, pass),
+                other => self.stage = other,
+            }
+        }
+        let wait = self.settings.recovery == Recovery::Always || word != Word::Pass;
+        // The final reference looks at the store by itself.
+        self.recovering = (wait && self.stage != Stage::Final).then_some(0);
+    }
+
+    fn doubled(&mut self, rate: f64, again: Option<Side>, pass: bool) {
+        let max = self.settings.max_rate.unwrap_or(f64::INFINITY);
+        let mut tried = again.unwrap_or(Side::at(rate));
+        tried.count(pass);
+        let lowest = self.low.is_none();
+        // One failure at the lowest rate may be chance.
+        if lowest && (again.is_some() || !pass) {
+            if tried.fails() >= self.quorum().max(1) {
+                self.limit = Limit::NotMet;
+                self.high = Some(tried);
+                return;
+            }
+            if tried.passes <= self.settings.confirm - self.quorum() {
+                self.stage = Stage::Doubling {
+                    rate,
+                    again: Some(tried),
+                };
+                return;
+            }
+        } else if !pass {
+            self.high = Some(tried);
+            self.narrow();
+            return;
+        }
+        self.low = Some(tried);
+        if rate >= max {
+            self.limit = Limit::MaxRate;
+            if self.settings.confirm > 0 {
+                self.low = Some(Side::at(rate));
+                self.stage = Stage::Confirmation(vec![false; self.settings.confirm as usize]);
+            }
+            return;
+        }
+        self.stage = Stage::Doubling {
+            rate: (rate * 2.0).min(max),
+            again: None,
+        };
+    }
+
+    fn halved(&mut self, rate: f64, pass: bool) {
+        let mut side = Side::at(rate);
+        side.count(pass);
+        if pass {
+            self.low = Some(side);
+        } else {
+            self.high = Some(side);
+        }
+        self.narrow();
+    }
+
+    /// Goes on with the bisection, or with what follows it.
+    fn narrow(&mut self) {
+        let (low, high) = self.ends();
+        self.stage = if high / low > self.settings.precision {
+            Stage::Bisection
+        } else if self.settings.confirm == 0 {
+            Stage::Final
+        } else {
+            self.low = Some(Side::at(low));
+            self.high = Some(Side::at(high));
+            self.order(true, true)
+        };
+    }
+
+    /// The ends to be confirmed, shuffled (Fisher and Yates).
+    fn order(&self, low: bool, high: bool) -> Stage {
+        let n = self.settings.confirm as usize;
+        let mut order = Vec::new();
+        order.extend(std::iter::repeat_n(false, if low { n } else { 0 }));
+        order.extend(std::iter::repeat_n(true, if high { n } else { 0 }));
+        for i in (1..order.len()).rev() {
+            let random = mix64(self.settings.seed ^ mix64(u64::from(self.number) << 16 | i as u64));
+            order.swap(i, (random % (i as u64 + 1)) as usize);
+        }
+        Stage::Confirmation(order)
+    }
+
+    fn confirmed(&mut self, mut order: Vec<bool>, pass: bool) {
+        let side = match order.pop() {
+            Some(true) => &mut self.high,
+            _ => &mut self.low,
+        };
+        if let Some(side) = side {
+            side.count(pass);
+        }
+        if !order.is_empty() {
+            self.stage = Stage::Confirmation(order);
+            return;
+        }
+        let quorum = self.quorum();
+        let low_holds = self.low.is_some_and(|low| low.passes >= quorum);
+        let high_holds = self.high.is_none_or(|high| high.fails() >= quorum);
+        if low_holds && high_holds {
+            return;
+        }
+        let (low, high) = self.ends();
+        if !low_holds && low <= self.settings.start_rate {
+            self.limit = Limit::NotMet;
+            self.high = self.low.take();
+            return;
+        }
+        if self.limit == Limit::MaxRate {
+            // The highest rate does not hold after all: the capacity lies below it.
+            self.limit = Limit::Store;
+            self.high = self.low;
+            self.low = Some(Side::at((low / 2.0).max(self.settings.start_rate)));
+            self.narrow();
+            return;
+        }
+        let max = self.settings.max_rate.unwrap_or(f64::INFINITY);
+        if !high_holds && high >= max {
+            let passes = self.high.is_some_and(|high| high.passes >= quorum);
+            self.limit = if passes {
+                self.low = self.high.take();
+                Limit::MaxRate
+            } else {
+                Limit::Unconfirmed
+            };
+            return;
+        }
+        if !low_holds {
+            let moved = low / self.step(self.moves_low);
+            self.low = Some(Side::at(moved.max(self.settings.start_rate)));
+            self.moves_low += 1;
+        }
+        if !high_holds {
+            self.high = Some(Side::at((high * self.step(self.moves_high)).min(max)));
+            self.moves_high += 1;
+        }
+        if self.moves_low.max(self.moves_high) > MOST_MOVES {
+            self.limit = Limit::Unconfirmed;
+            return;
+        }
+        self.stage = self.order(!low_holds, !high_holds);
+    }
+
+    /// Ratio of the next move of an end that was moved `moves` times.
+    fn step(&self, moves: u32) -> f64 {
+        self.settings.precision.powi(1 << moves.min(MOST_MOVES))
+    }
+}

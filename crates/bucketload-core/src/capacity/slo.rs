@@ -1,0 +1,432 @@
+//! Service level objectives: what a store has to keep, such as `p99<50ms,errors<0.1%`.
+//!
+//! ```text
+//! SLO       = OBJECTIVE { "," OBJECTIVE }
+//! OBJECTIVE = [ CLASS "." ] METRIC ( "<" | "<=" | ">" | ">=" ) BOUND
+//! METRIC    = [ "ttfb." ] ( "p" PERCENT | "mean" | "max" )     bound: a duration
+//!           | "errors"                                         bound: a share
+//!           | "throughput"                                     bound: N/s, or a size per second
+//! ```
+//!
+//! Durations are of the *response time* (from the intended start), of all operations or of one
+//! class. Bounds of durations and errors are ceilings, those of throughput floors. An SLO without an
+//! objective for errors gets `errors<=0.1%` (statistics.md section 6).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::OpClass;
+use crate::spec::units::{
+    Invalid, format_duration, format_rate, format_size_f64, parse_duration, parse_rate,
+    parse_share, parse_size_f64,
+};
+
+/// Largest share of failed operations of an SLO that says nothing about errors.
+pub const DEFAULT_ERROR_SHARE: f64 = 0.001;
+
+const REMEDY: &str = "write objectives such as p99<50ms, get.p99.9<=20ms, ttfb.p99<10ms, mean<5ms, errors<0.1%, \
+     throughput>=500/s, joined by commas";
+
+/// Objectives that all have to hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slo {
+    /// The objectives, in the order given; never empty.
+    pub objectives: Vec<Objective>,
+}
+
+/// One condition.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// The operation class it concerns; `None` for all operations together.
+    pub class: Option<OpClass>,
+    /// What is limited, and by what.
+    pub bound: Bound,
+    /// Whether the bound itself is still good.
+    pub inclusive: bool,
+}
+
+/// What an objective limits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Bound {
+    /// A figure of a duration must stay below this many nanoseconds.
+    Duration {
+        /// Which duration.
+        of: Timing,
+        /// Which figure of it.
+        statistic: Statistic,
+        /// The ceiling, nanoseconds.
+        ns: u64,
+    },
+    /// The share of failed operations must stay below this.
+    Errors {
+        /// The ceiling, 0 to 1.
+        share: f64,
+    },
+    /// Operations that succeed per second must reach this.
+    Operations {
+        /// The floor, operations per second.
+        per_s: f64,
+    },
+    /// Object bytes of operations that succeed per second must reach this.
+    Bytes {
+        /// The floor, bytes per second.
+        per_s: f64,
+    },
+}
+
+/// Which duration an objective limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timing {
+    /// From the intended start to the end.
+    Response,
+    /// From the actual start to the first byte of the answer.
+    Ttfb,
+}
+
+/// Which figure of a duration an objective limits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// The quantile, 0 to 1 exclusive.
+    Quantile(f64),
+    /// The mean.
+    Mean,
+    /// The largest value.
+    Max,
+}
+
+impl Slo {
+    /// The highest quantile that any objective needs; `None` when none needs one.
+    #[must_use]
+    pub fn highest_quantile(&self) -> Option<f64> {
+        let quantile = |objective: &Objective| match objective.bound {
+            Bound::Duration {
+                statistic: Statistic::Quantile(q),
+                ..
+            } => Some(q),
+            _ => None,
+        };
+        self.objectives
+            .iter()
+            .filter_map(quantile)
+            .max_by(f64::total_cmp)
+    }
+
+    /// The classes that objectives name.
+    pub fn classes(&self) -> impl Iterator<Item = OpClass> + '_ {
+        self.objectives.iter().filter_map(|o| o.class)
+    }
+
+    /// The objective that the latency-against-load curve is drawn for: the first one about a
+    /// duration.
+    #[must_use]
+    pub fn primary(&self) -> Option<&Objective> {
+        self.objectives
+            .iter()
+            .find(|o| matches!(o.bound, Bound::Duration { .. }))
+    }
+}
+
+impl FromStr for Slo {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.trim().is_empty() {
+            return Err(Invalid::new("the SLO is empty", REMEDY));
+        }
+        let mut objectives: Vec<Objective> = Vec::new();
+        for part in text.split(',') {
+            let objective = part.parse::<Objective>()?;
+            if objectives.iter().any(|o| o.metric() == objective.metric()) {
+                return Err(Invalid::new(
+                    format!("`{}` is limited twice", objective.metric()),
+                    "keep the stricter of the two bounds",
+                ));
+            }
+            objectives.push(objective);
+        }
+        let errors = |o: &Objective| matches!(o.bound, Bound::Errors { .. }) && o.class.is_none();
+        if !objectives.iter().any(errors) {
+            objectives.push(Objective {
+                class: None,
+                bound: Bound::Errors {
+                    share: DEFAULT_ERROR_SHARE,
+                },
+                inclusive: true,
+            });
+        }
+        Ok(Self { objectives })
+    }
+}
+
+impl FromStr for Objective {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let text = text.trim();
+        let wrong = |what: String| Invalid::new(format!("objective `{text}`: {what}"), REMEDY);
+        let at = text
+            .find(['<', '>', '='])
+            .ok_or_else(|| wrong("there is no < or >".to_owned()))?;
+        let below = match &text[at..=at] {
+            "<" => true,
+            ">" => false,
+            _ => return Err(wrong("a bound is written with < or >, not =".to_owned())),
+        };
+        let (metric, rest) = (text[..at].trim(), &text[at + 1..]);
+        let inclusive = rest.starts_with('=');
+        let value = rest.strip_prefix('=').unwrap_or(rest).trim();
+        if value.is_empty() {
+            return Err(wrong("the bound is missing".to_owned()));
+        }
+        let (class, metric) = match metric.split_once('.') {
+            Some((name, rest)) if OpClass::from_name(name).is_some() => {
+                (OpClass::from_name(name), rest)
+            }
+            _ => (None, metric),
+        };
+        let (of, name) = match metric.strip_prefix("ttfb.") {
+            Some(name) => (Timing::Ttfb, name),
+            None => (Timing::Response, metric),
+        };
+        let bound = match (name, of) {
+            ("errors", Timing::Response) => Bound::Errors {
+                share: parse_share(value).map_err(|e| wrong(e.to_string()))?,
+            },
+            ("throughput", Timing::Response) => {
+                throughput(value).map_err(|e| wrong(e.to_string()))?
+            }
+            _ => Bound::Duration {
+                of,
+                statistic: statistic(name).ok_or_else(|| {
+                    wrong(format!("`{metric}` is neither a percentile nor mean, max, errors, throughput, or a class with one of these"))
+                })?,
+                ns: match parse_duration(value) {
+                    Ok(0) => return Err(wrong("no operation takes no time".to_owned())),
+                    Ok(ns) => ns,
+                    Err(e) => return Err(wrong(e.to_string())),
+                },
+            },
+        };
+        let ceiling = !matches!(bound, Bound::Operations { .. } | Bound::Bytes { .. });
+        if ceiling != below {
+            let sign = if ceiling { "<" } else { ">" };
+            return Err(wrong(format!("{metric} is limited with {sign} or {sign}=")));
+        }
+        Ok(Self {
+            class,
+            bound,
+            inclusive,
+        })
+    }
+}
+
+/// Reads `p99`, `p99.9`, `mean` or `max`.
+fn statistic(name: &str) -> Option<Statistic> {
+    match name {
+        "mean" => Some(Statistic::Mean),
+        "max" => Some(Statistic::Max),
+        _ => {
+            let digits = name.strip_prefix('p')?;
+            let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+            let percent: f64 = digits.parse().ok().filter(|_| plain)?;
+            // Division by 100 rounds correctly, so that p99.9 is the 0.999 of a literal.
+            (percent > 0.0 && percent < 100.0).then_some(Statistic::Quantile(percent / 100.0))
+        }
+    }
+}
+
+fn throughput(value: &str) -> Result<Bound, Invalid> {
+    if let Ok(per_s) = parse_rate(value) {
+        return Ok(Bound::Operations { per_s });
+    }
+    let wrong = || {
+        Invalid::new(
+            format!("`{value}` is no throughput"),
+            "write operations such as 500/s, or bytes such as 100MiB/s",
+        )
+    };
+    let size = value.strip_suffix("/s").ok_or_else(wrong)?;
+    let per_s = parse_size_f64(size.trim()).map_err(|_| wrong())?;
+    Ok(Bound::Bytes { per_s })
+}
+
+impl Statistic {
+    /// The name as it is written: `p99.9`, `mean`, `max`.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            // Twelve digits hide what the multiplication adds.
+            Self::Quantile(q) => format!("p{}", (q * 1e14).round() / 1e12),
+            Self::Mean => "mean".to_owned(),
+            Self::Max => "max".to_owned(),
+        }
+    }
+}
+
+impl Objective {
+    /// What is limited, without the bound, such as `get.p99`.
+    #[must_use]
+    pub fn metric(&self) -> String {
+        let name = match self.bound {
+            Bound::Duration { of, statistic, .. } => match of {
+                Timing::Response => statistic.name(),
+                Timing::Ttfb => format!("ttfb.{}", statistic.name()),
+            },
+            Bound::Errors { .. } => "errors".to_owned(),
+            Bound::Operations { .. } | Bound::Bytes { .. } => "throughput".to_owned(),
+        };
+        match self.class {
+            Some(class) => format!("{}.{name}", class.name()),
+            None => name,
+        }
+    }
+
+    /// Whether a measured `value` keeps the bound. Its unit is that of the bound: nanoseconds,
+    /// a share, or per second.
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
+        let (bound, floor) = match self.bound {
+            Bound::Duration { ns, .. } => (ns as f64, false),
+            Bound::Errors { share } => (share, false),
+            Bound::Operations { per_s } | Bound::Bytes { per_s } => (per_s, true),
+        };
+        if value == bound {
+            self.inclusive
+        } else {
+            (value > bound) == floor && !value.is_nan()
+        }
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, bound) = match self.bound {
+            Bound::Duration { ns, .. } => ('<', format_duration(ns)),
+            Bound::Errors { share } => ('<', format!("{}%", (share * 1e14).round() / 1e12)),
+            Bound::Operations { per_s } => ('>', format_rate(per_s)),
+            Bound::Bytes { per_s } => ('>', format!("{}/s", format_size_f64(per_s))),
+        };
+        let equal = if self.inclusive { "=" } else { "" };
+        write!(f, "{}{sign}{equal}{bound}", self.metric())
+    }
+}
+
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, objective) in self.objectives.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            objective.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Bound, Objective, Slo, Statistic, Timing};
+    use crate::op::OpClass;
+
+    fn objective(text: &str) -> Objective {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn objectives_are_read() {
+        let slo: Slo = "p99<50ms,errors<0.1%".parse().unwrap();
+        assert_eq!(slo.objectives.len(), 2);
+        assert_eq!(
+            slo.objectives[0].bound,
+            Bound::Duration {
+                of: Timing::Response,
+                statistic: Statistic::Quantile(0.99),
+                ns: 50_000_000
+            }
+        );
+        assert_eq!(slo.objectives[1].bound, Bound::Errors { share: 0.001 });
+        assert!(!slo.objectives[0].inclusive && !slo.objectives[1].inclusive);
+        assert_eq!(slo.highest_quantile(), Some(0.99));
+        let o = objective(" range-get.ttfb.p99.9 <= 1.5ms ");
+        assert_eq!((o.class, o.inclusive), (Some(OpClass::RangeGet), true));
+        assert_eq!(o.metric(), "range-get.ttfb.p99.9");
+        assert_eq!(
+            objective("throughput>=500/s").bound,
+            Bound::Operations { per_s: 500.0 }
+        );
+        assert_eq!(
+            objective("get.throughput>2MiB/s").bound,
+            Bound::Bytes { per_s: 2_097_152.0 }
+        );
+    }
+
+    #[test]
+    fn an_slo_that_is_silent_about_errors_gets_the_default() {
+        let slo: Slo = "mean<5ms".parse().unwrap();
+        assert_eq!(slo.to_string(), "mean<5ms,errors<=0.1%");
+        assert_eq!(slo.highest_quantile(), None);
+        let slo: Slo = "get.errors<1%,p50<1s".parse().unwrap();
+        assert_eq!(slo.objectives.len(), 3);
+    }
+
+    #[test]
+    fn bounds_are_exclusive_unless_they_say_so() {
+        assert!(!objective("p99<50ms").holds(50e6) && objective("p99<=50ms").holds(50e6));
+        assert!(objective("p99<50ms").holds(49e6) && !objective("p99<50ms").holds(51e6));
+        assert!(objective("throughput>=5/s").holds(5.0) && !objective("throughput>5/s").holds(5.0));
+        assert!(
+            !objective("errors<1%").holds(f64::NAN) && !objective("throughput>1/s").holds(f64::NAN)
+        );
+    }
+
+    #[test]
+    fn mistakes_name_the_objective_and_a_remedy() {
+        for (text, part) in [
+            ("", "the SLO is empty"),
+            ("p99", "there is no < or >"),
+            ("p99=5ms", "not ="),
+            ("p99>5ms", "limited with <"),
+            ("p99<", "the bound is missing"),
+            ("p99<5", "lacks a unit of time"),
+            ("p99<0ms", "takes no time"),
+            ("p100<5ms", "`p100` is neither a percentile"),
+            ("p0<5ms", "neither"),
+            ("p9e1<5ms", "neither"),
+            ("fetch.p99<5ms", "neither"),
+            ("ttfb.errors<1%", "neither"),
+            ("errors<5", "does not lie between"),
+            ("errors>5%", "limited with <"),
+            ("throughput<5/s", "limited with >"),
+            ("throughput>fast", "is no throughput"),
+            ("p99<5ms,p99<6ms", "`p99` is limited twice"),
+            ("p99<5ms,", "there is no < or >"),
+        ] {
+            let error = text.parse::<Slo>().unwrap_err();
+            assert!(error.to_string().contains(part), "{text}: {error}");
+            assert!(!error.remedy.is_empty(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_the_same(q in 1u32..99_999, ns in 1u64..1 << 50, share in 0u32..=1000, per_s in 1u32..1 << 30) {
+            let text = format!(
+                "p{}<{ns}ns,put.mean<={ns}ns,get.errors<{}%,errors<=1%,throughput>{per_s}/s",
+                f64::from(q) / 1000.0, f64::from(share) / 10.0);
+            let slo: Slo = text.parse().unwrap();
+            prop_assert_eq!(slo.to_string().parse::<Slo>().unwrap(), slo);
+        }
+
+        #[test]
+        fn any_text_is_safe(text in "(p|99|<|>|=|ms|get|\\.|,|errors|%|throughput|/s|\\PC){0,12}") {
+            let _ = text.parse::<Slo>();
+        }
+    }
+}

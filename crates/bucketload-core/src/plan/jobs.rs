@@ -1,0 +1,178 @@
+//! The partly open model: jobs arrive, each is a chain of stages (scenarios.md section 4.1).
+//!
+//! ```text
+//!  job arrives ── W0 ──▶ R1 ──▶ W2 ──▶ R3 ──▶ W4 ── done
+//!                 temp   reads  temp   reads  results
+//!                        of W0  deletes of W2 deletes
+//!                               W0's          W2's
+//! ```
+//!
+//! Jobs are independent of the store's answers; the operations inside a job are not, because a
+//! stage begins when the one before it has ended.
+
+use serde::{Deserialize, Serialize};
+
+use super::ArrivalLaw;
+
+/// Objects above this size are written as multipart uploads, bytes (scenarios.md section 4.2).
+pub const MULTIPART_ABOVE: u64 = 64 << 20;
+/// Smallest part of these uploads, bytes.
+pub const LEAST_PART: u64 = 8 << 20;
+/// Most parts of an upload (S3).
+pub const MOST_PARTS: u64 = 10_000;
+
+/// Part size of an object of `size` bytes: 8 MiB, or what 10 000 parts need.
+#[must_use]
+pub const fn part_size(size: u64) -> u64 {
+    let needed = size.div_ceil(MOST_PARTS);
+    if needed > LEAST_PART {
+        needed
+    } else {
+        LEAST_PART
+    }
+}
+
+/// Jobs and what they consist of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobsPlan {
+    /// When jobs begin.
+    pub start: JobStart,
+    /// The stages of a job, in order.
+    pub stages: Vec<StagePlan>,
+    /// When the operations of a stage are due.
+    pub pace: StagePace,
+    /// Jobs in all; 0 = as many as begin before the phase's time limit.
+    pub limit: u64,
+    /// Most jobs at the same time, over all agents; a job that arrives beyond it waits, and the run
+    /// is marked semi-open.
+    pub max_jobs: u32,
+    /// The results of a job are deleted when the job that many later arrives; 0 = never.
+    pub retain: u32,
+    /// Most operations in flight, over all agents; reaching it marks the run semi-open.
+    pub max_in_flight: u32,
+    /// Index of the key set that all write stages but the last write to.
+    pub temp: u16,
+    /// Index of the key set that the last write stage writes to.
+    pub results: u16,
+}
+
+/// When jobs begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum JobStart {
+    /// At absolute instants, whatever the store does.
+    Open {
+        /// The arrival process of jobs.
+        arrival: ArrivalLaw,
+    },
+    /// A fixed number of them at a time; each is followed by the next as soon as it has ended.
+    Closed {
+        /// Jobs at the same time, over all agents.
+        jobs: u32,
+    },
+}
+
+/// One stage of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagePlan {
+    /// What it does.
+    pub kind: StageKind,
+    /// Fewest operations.
+    pub min: u32,
+    /// Most operations; the number is uniform between the two.
+    pub max: u32,
+}
+
+/// What a stage does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageKind {
+    /// Writes new objects. When it begins, the objects of the write stage before the one that was
+    /// just read are deleted.
+    Write,
+    /// Reads objects of the latest write stage, drawn uniformly with replacement.
+    Read,
+    /// Reads each object of the latest write stage once.
+    ReadAll,
+}
+
+/// When the operations of a stage are due, counted from the end of the stage before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum StagePace {
+    /// With exponential gaps.
+    Poisson {
+        /// Operations per second.
+        rate: f64,
+    },
+    /// All at once.
+    Burst,
+    /// One after the other, each when the one before has ended.
+    Sequential,
+}
+
+impl JobsPlan {
+    /// Index of the last write stage, whose objects are the results.
+    #[must_use]
+    pub fn result_stage(&self) -> Option<usize> {
+        let is_write = |stage: &StagePlan| stage.kind == StageKind::Write;
+        self.stages.iter().rposition(is_write)
+    }
+
+    /// Most operations that a stage can have.
+    #[must_use]
+    pub fn widest(&self) -> u32 {
+        self.stages.iter().map(|stage| stage.max).max().unwrap_or(0)
+    }
+
+    /// Expected operations of each stage.
+    #[must_use]
+    pub fn mean_ops(&self, stage: usize) -> f64 {
+        let stages = &self.stages;
+        let counted = match stages[stage].kind {
+            // As many as the stage that it reads wrote.
+            StageKind::ReadAll => {
+                let is_write = |stage: &StagePlan| stage.kind == StageKind::Write;
+                stages[..stage].iter().rposition(is_write).unwrap_or(stage)
+            }
+            _ => stage,
+        };
+        0.5 * (f64::from(stages[counted].min) + f64::from(stages[counted].max))
+    }
+
+    /// Expected operations of a job, deletions included.
+    #[must_use]
+    pub fn mean_job_ops(&self) -> f64 {
+        let last = self.result_stage();
+        let of = |(i, stage): (usize, &StagePlan)| {
+            let deleted = stage.kind == StageKind::Write && (Some(i) != last || self.retain > 0);
+            self.mean_ops(i) * if deleted { 2.0 } else { 1.0 }
+        };
+        self.stages.iter().enumerate().map(of).sum()
+    }
+
+    /// Whether jobs arrive whatever the store does.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self.start, JobStart::Open { .. })
+    }
+
+    /// Name of a span of a job: `stage 0 (write)`, …, `job`; `None` beyond the last.
+    #[must_use]
+    pub fn span_name(&self, span: u16) -> Option<String> {
+        let span = usize::from(span);
+        match self.stages.get(span) {
+            Some(stage) => {
+                let kind = match stage.kind {
+                    StageKind::Write if Some(span) == self.result_stage() => "write results",
+                    StageKind::Write => "write",
+                    StageKind::Read => "read",
+                    StageKind::ReadAll => "read all",
+                };
+                Some(format!("stage {span} ({kind})"))
+            }
+            None if span == self.stages.len() => Some("job".to_owned()),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Replay of a recorded trace (traces.md sections 4 and 5).
+//!
+//! The records themselves are no part of a plan: they come from a [`crate::trace::TraceSource`].
+//! The plan says which trace it is, when its requests are due and what becomes of absent keys.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
+    SizeAssign,
+};
+use super::{Plan, RetryPlan, SizeKind, SizeLaw, WorkPlan};
+use crate::op::OpClass;
+use crate::payload::PayloadKind;
+use crate::trace::TraceOp;
+
+/// A trace and how it is replayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplayPlan {
+    /// Identity of the trace as it is replayed: a hash over the records and over everything that
+    /// selects, scales or loops them.
+    pub trace: String,
+    /// Which of its two lists.
+    pub part: ReplayPart,
+    /// When requests are due.
+    pub timing: ReplayTiming,
+    /// What becomes of requests that are late.
+    pub late: LatePolicy,
+    /// Whether a request waits for the latest mutating request on its key.
+    pub per_key: bool,
+    /// What an absent object means.
+    pub on_absent: OnAbsent,
+    /// Most requests in flight, over all agents; reaching it marks the run semi-open.
+    pub max_in_flight: u32,
+    /// Key prefix of each bucket of the trace, inside the key set's own, by the bucket's id; ids
+    /// beyond the list have none. Each ends with a slash or is empty.
+    pub buckets: Vec<String>,
+}
+
+/// Which list of a trace is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplayPart {
+    /// The objects that must exist before the first request: as fast as possible.
+    Preload,
+    /// The requests.
+    Requests,
+}
+
+/// When requests are due (traces.md section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ReplayTiming {
+    /// At their recorded instants, `speed` times as fast.
+    Original {
+        /// Divisor of recorded times; 1 = as recorded.
+        speed: f64,
+    },
+    /// At their recorded instants, scaled so that the mean rate is another one.
+    Rate {
+        /// Wanted mean rate, requests per second.
+        ops_per_s: f64,
+        /// Mean rate of the trace, requests per second.
+        recorded_ops_per_s: f64,
+    },
+    /// As `Original`, but never faster than these limits; the delay that they cause is counted as
+    /// shaping and moves the due instant.
+    Capped {
+        /// Divisor of recorded times.
+        speed: f64,
+        /// Most requests per second; 0 = no limit.
+        ops_per_s: f64,
+        /// Most object bytes per second; 0 = no limit.
+        bytes_per_s: f64,
+    },
+    /// In order, as fast as the store answers, with as many requests in flight as the plan allows:
+    /// a closed loop.
+    Asap,
+}
+
+impl ReplayTiming {
+    /// What recorded times are divided by; `None` where they do not matter.
+    #[must_use]
+    pub fn speed(&self) -> Option<f64> {
+        match *self {
+            Self::Original { speed } | Self::Capped { speed, .. } => Some(speed),
+            Self::Rate {
+                ops_per_s,
+                recorded_ops_per_s,
+            } => Some(ops_per_s / recorded_ops_per_s),
+            Self::Asap => None,
+        }
+    }
+}
+
+/// What becomes of requests that are late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum LatePolicy {
+    /// They are sent at once; their latency counts from the due instant.
+    Issue,
+    /// They are shed when they are later than this.
+    Drop {
+        /// Largest lateness, nanoseconds.
+        after_ns: u64,
+    },
+}
+
+/// What an absent object means (traces.md section 5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnAbsent {
+    /// Everything that must exist was created before: an absent object is a failure.
+    Preload,
+    /// Nothing was created: a 404 is a success where the trace has a 404, and only there.
+    Expect,
+    /// Requests on keys that are known to be absent are not issued.
+    Skip,
+    /// The first object that is absent against the trace ends the run.
+    Fail,
+}
+
+/// Operation classes that a trace's operations become.
+const fn classes(op: TraceOp) -> &'static [OpClass] {
+    match op {
+        TraceOp::Get => &[OpClass::Get, OpClass::RangeGet],
+        TraceOp::Head => &[OpClass::Head],
+        TraceOp::Put => &[OpClass::Put, OpClass::MultipartPut],
+        TraceOp::Delete => &[OpClass::Delete],
+        TraceOp::List => &[OpClass::List],
+        TraceOp::Copy => &[OpClass::Copy],
+        TraceOp::MultiDelete => &[OpClass::DeleteMany],
+        TraceOp::MpuComplete => &[OpClass::MultipartPut],
+        TraceOp::MpuAbort => &[OpClass::MultipartAbort],
+        TraceOp::MpuInit | TraceOp::MpuPart | TraceOp::Other => &[],
+    }
+}
+
+/// The mix of a replay's work: every class that the operations `ops` can become, once.
+#[must_use]
+pub fn mix(ops: &[TraceOp]) -> Vec<MixEntry> {
+    let mut mix: Vec<MixEntry> = Vec::new();
+    for &class in ops.iter().flat_map(|&op| classes(op)) {
+        if mix.iter().all(|entry| entry.class != class) {
+            mix.push(MixEntry {
+                class,
+                weight: 1.0,
+                keyset: 0,
+                keys: KeyLaw::Fresh,
+                size: None,
+                range: None,
+                count: 0,
+                pages: 0,
+                delimiter: String::new(),
+            });
+        }
+    }
+    mix
+}
+
+/// What [`plan`] makes a plan of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayRequest {
+    /// Name of the workload in results.
+    pub name: String,
+    /// The replay of the requests; the preload follows from it.
+    pub replay: ReplayPlan,
+    /// The operations that occur in the trace.
+    pub ops: Vec<TraceOp>,
+    /// Whether objects are created before the requests.
+    pub preload: bool,
+    /// Workers of the preload.
+    pub preload_workers: u32,
+    /// Time limit of the requests, nanoseconds; 0 = to the end of the trace.
+    pub duration_ns: u64,
+    /// Longest duration of one attempt, nanoseconds.
+    pub timeout_ns: u64,
+    /// Whether the objects are left in the store.
+    pub keep: bool,
+    /// Content of objects.
+    pub payload: PayloadKind,
+    /// Seed of the content.
+    pub seed: u64,
+}
+
+/// The plan of a replay: init, preload (where wanted), the requests, clean-up (unless kept). Its one
+/// key set, below `t/`, owns every name under that prefix.
+#[must_use]
+pub fn plan(request: &ReplayRequest) -> Plan {
+    let phase = |name: &str, kind: PhaseKind, works: Vec<WorkPlan>, duration_ns: u64| PhasePlan {
+        name: name.to_owned(),
+        kind,
+        works,
+        limits: Limits {
+            duration_ns,
+            drain_ns: request.timeout_ns,
+            ..Limits::default()
+        },
+        steady_state: false,
+        stop: None,
+        accounting: Accounting::default(),
+    };
+    let work = |name: &str, replay: ReplayPlan, ops: &[TraceOp]| WorkPlan {
+        name: name.to_owned(),
+        model: ModelPlan::Replay(replay),
+        mix: mix(ops),
+    };
+    let mut phases = vec![phase("init", PhaseKind::Init, Vec::new(), 0)];
+    if request.preload {
+        let preload = ReplayPlan {
+            part: ReplayPart::Preload,
+            timing: ReplayTiming::Asap,
+            late: LatePolicy::Issue,
+            per_key: false,
+            on_absent: OnAbsent::Preload,
+            max_in_flight: request.preload_workers,
+            ..request.replay.clone()
+        };
+        let works = vec![work("preload", preload, &[TraceOp::Put])];
+        phases.push(phase("preload", PhaseKind::Prepare, works, 0));
+    }
+    let works = vec![work("replay", request.replay.clone(), &request.ops)];
+    phases.push(phase("replay", PhaseKind::Run, works, request.duration_ns));
+    if !request.keep {
+        phases.push(phase("cleanup", PhaseKind::Cleanup, Vec::new(), 0));
+    }
+    Plan {
+        workload: request.name.clone(),
+        profile: String::new(),
+        compat: String::new(),
+        seed: request.seed,
+        scale: 1.0,
+        size_scale: 1.0,
+        payload: request.payload,
+        verify: false,
+        timeout_ns: request.timeout_ns,
+        retry: RetryPlan {
+            max_attempts: 1,
+            backoff_ns: 0,
+            max_backoff_ns: 0,
+        },
+        not_found_is_failure: true,
+        keysets: vec![KeysetPlan {
+            name: "trace".to_owned(),
+            prefix: "t/".to_owned(),
+            shards: 1,
+            count: 0,
+            size: SizeLaw {
+                law: SizeKind::Const { bytes: 0 },
+                min: 0,
+                max: 0,
+            },
+            assign: SizeAssign::Random,
+            overwritten: true,
+            naming: KeyNaming::Index,
+            existing: false,
+        }],
+        phases,
+    }
+}

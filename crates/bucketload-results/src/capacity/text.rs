@@ -1,0 +1,262 @@
+//! A capacity search for the terminal.
+
+use bucketload_core::capacity::{Limit, Meaning, Outcome, Side};
+
+use super::{CapacityResult, Record, value};
+use crate::units;
+
+/// A line about one trial, as it is printed when it has ended.
+#[must_use]
+pub fn trial_line(record: &Record) -> String {
+    let trial = record.trial;
+    let figures: Vec<String> = record
+        .judgement
+        .checked
+        .iter()
+        .map(|c| format!("{} {}", c.objective, value(c)))
+        .collect();
+    let word = if trial.purpose.is_reference() {
+        format!("p50 {}", units::ns(record.p50.ns as f64))
+    } else {
+        match &record.judgement.meaning {
+            Meaning::Pass => format!("pass    {}", figures.join(", ")),
+            Meaning::Fail { reason } => format!("FAIL    {}; {reason}", figures.join(", ")),
+            Meaning::Client { reason } => format!("CLIENT  {reason}"),
+            Meaning::Broken { reason } => format!("BROKEN  {reason}"),
+        }
+    };
+    format!(
+        "{:>3}  {:<12} {:>9}/s  {word}",
+        trial.number + 1,
+        trial.purpose.name(),
+        units::rate(trial.rate)
+    )
+}
+
+/// The whole result; `with_trials` includes a line per trial.
+#[must_use]
+pub fn text(result: &CapacityResult, with_trials: bool) -> String {
+    let header = &result.header;
+    let mut out = format!(
+        "Capacity of {} under {}\nobjectives  {}\n",
+        header.target, header.workload, header.slo
+    );
+    if with_trials {
+        out += "\n";
+        for record in &result.trials {
+            out += &trial_line(record);
+            out.push('\n');
+        }
+    }
+    if !result.curve.is_empty() {
+        out += &curve(result);
+    }
+    out += "\n";
+    for line in conclusion(result) {
+        out += &line;
+        out.push('\n');
+    }
+    out
+}
+
+/// The table of latency against load.
+fn curve(result: &CapacityResult) -> String {
+    let mut out = "\nLatency against load\n".to_owned();
+    let figure = result
+        .header
+        .slo
+        .primary()
+        .map_or("p99".to_owned(), |o| o.metric());
+    out += &format!(
+        "  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>23}  {}\n",
+        "offered/s", "ok/s", "p50", "p99", figure, "band", "passed"
+    );
+    for load in &result.curve {
+        out += &format!(
+            "  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10} … {:>10}  {}/{}\n",
+            units::rate(load.rate),
+            units::rate(load.ok_per_s),
+            units::ns(load.p50_ns as f64),
+            units::ns(load.p99_ns as f64),
+            units::ns(load.primary_ns as f64),
+            units::ns(load.band_ns.0 as f64),
+            units::ns(load.band_ns.1 as f64),
+            load.passes,
+            load.trials
+        );
+    }
+    out
+}
+
+fn side(side: &Side, passed: bool) -> String {
+    let (count, word) = if passed {
+        (side.passes, "passed")
+    } else {
+        (side.fails(), "failed")
+    };
+    format!(
+        "{}/s ({count} of {} trials {word})",
+        units::rate(side.rate),
+        side.trials
+    )
+}
+
+/// What was found, in sentences: the first says the capacity.
+#[must_use]
+pub fn conclusion(result: &CapacityResult) -> Vec<String> {
+    let Some(outcome) = &result.outcome else {
+        return vec![format!(
+            "interrupted after {} trials: there is no capacity to report",
+            result.trials.len()
+        )];
+    };
+    let mut lines = headline(result, outcome);
+    if let Some(t) = &result.threshold {
+        let end = |rate: f64, open: &str| match rate.is_finite() && rate > 0.0 {
+            true => format!("{}/s", units::rate(rate)),
+            false => open.to_owned(),
+        };
+        lines.push(format!(
+            "by regression over {} trials half of them pass at {}/s (95 % interval {} to {})",
+            t.trials,
+            units::rate(t.rate),
+            end(t.ci.0, "open below"),
+            end(t.ci.1, "open above")
+        ));
+    }
+    if let Some(s) = &result.saturation {
+        let width = s
+            .half_width
+            .map_or_else(String::new, |h| format!(" ± {}", units::rate(h)));
+        lines.push(format!(
+            "saturation throughput {}{width}/s over {} overloaded trials",
+            units::rate(s.per_s),
+            s.trials
+        ));
+    }
+    for (name, knee) in [
+        ("knee of the curve (Kneedle)", &result.knee),
+        (
+            "largest power (throughput over median latency)",
+            &result.power,
+        ),
+    ] {
+        if let Some(k) = knee {
+            lines.push(format!(
+                "{name} at {}/s, in the range {} to {}/s: a description, not an objective",
+                units::rate(k.x),
+                units::rate(k.range.0),
+                units::rate(k.range.1)
+            ));
+        }
+    }
+    lines.extend(cautions(result, outcome));
+    lines
+}
+
+fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
+    let (low, high) = (outcome.low.as_ref(), outcome.high.as_ref());
+    let confirmed = result.header.settings.confirm > 0;
+    match (outcome.limit, low, high) {
+        (Limit::Store, Some(low), Some(high)) => vec![
+            format!(
+                "capacity between {} and {}/s{}: the store is the limit",
+                units::rate(low.rate),
+                units::rate(high.rate),
+                if confirmed { "" } else { ", not confirmed" }
+            ),
+            format!(
+                "objectives kept at {}, broken at {}",
+                side(low, true),
+                side(high, false)
+            ),
+        ],
+        (Limit::Client, low, _) => {
+            let mut lines = vec![match low {
+                Some(low) => format!(
+                    "capacity at least {}/s: beyond it the client is the limit, not the store",
+                    units::rate(low.rate)
+                ),
+                None => "no capacity: the client limits even the lowest rate".to_owned(),
+            }];
+            lines.extend(result.client_limit.clone());
+            lines
+        }
+        (Limit::MaxRate, Some(low), _) => vec![format!(
+            "capacity at least {}/s, the highest rate allowed ({} of {} trials passed)",
+            units::rate(low.rate),
+            low.passes,
+            low.trials
+        )],
+        (Limit::NotMet, _, Some(high)) => vec![format!(
+            "the objectives are not kept at the lowest rate: {}",
+            side(high, false)
+        )],
+        (_, low, high) => vec![
+            "the capacity could not be confirmed: trials at the same rate contradict each other"
+                .to_owned(),
+            format!(
+                "objectives at the last ends: {}; {}",
+                low.map_or("none".to_owned(), |s| side(s, true)),
+                high.map_or("none".to_owned(), |s| side(s, false))
+            ),
+        ],
+    }
+}
+
+fn cautions(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
+    let mut lines = Vec::new();
+    let header = &result.header;
+    if header.quick || header.trial_s.is_some() {
+        let wanted = bucketload_core::capacity::trial_seconds(
+            &header.slo,
+            outcome.low.map_or(header.settings.start_rate, |s| s.rate),
+        );
+        let shortest = result
+            .trials
+            .iter()
+            .filter(|r| !r.trial.purpose.is_reference())
+            .map(|r| r.window_s)
+            .fold(f64::INFINITY, f64::min);
+        if shortest < wanted {
+            lines.push(format!(
+                "caution: trials as short as {}; the objectives deserve {} each, so the bracket is a rough one",
+                units::seconds(shortest),
+                units::seconds(wanted)
+            ));
+        }
+    }
+    if outcome.moves > 0 {
+        lines.push(format!(
+            "the bracket was widened {} times: trials near its ends contradicted each other",
+            outcome.moves
+        ));
+    }
+    if !outcome.unrecovered.is_empty() {
+        let numbers: Vec<String> = outcome
+            .unrecovered
+            .iter()
+            .map(|n| (n + 1).to_string())
+            .collect();
+        lines.push(format!(
+            "caution: after trial {} the median did not come back within 10 % of its baseline; what followed may be contaminated",
+            numbers.join(", ")
+        ));
+    }
+    let ageing = outcome.final_p50_ns / outcome.baseline_p50_ns - 1.0;
+    if ageing.abs() > 0.1 {
+        lines.push(format!(
+            "caution: the reference's median changed by {} from {} at the beginning to {} at the end: the store has changed meanwhile",
+            units::percent(ageing),
+            units::ns(outcome.baseline_p50_ns),
+            units::ns(outcome.final_p50_ns)
+        ));
+    }
+    if result.damaged > 0 {
+        lines.push(format!(
+            "caution: {} lines of trials.jsonl cannot be read",
+            result.damaged
+        ));
+    }
+    lines
+}

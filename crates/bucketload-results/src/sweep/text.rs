@@ -1,0 +1,189 @@
+//! A sweep for the terminal.
+
+use bucketload_core::stats::usl::{Fitted, UslFit};
+
+use super::{Axis, Over, Record, SweepResult};
+use crate::units;
+
+/// A line about one run, as it is printed when it has ended.
+#[must_use]
+pub fn trial_line(field: &str, record: &Record) -> String {
+    format!(
+        "{field} {:<10} run {:<2} {:>10}/s  {:>12}/s  p50 {:>9}  p99 {:>9}  {}",
+        record.value,
+        record.repetition + 1,
+        units::rate(record.ok_per_s),
+        units::bytes(record.bytes_per_s),
+        units::ns(record.p50_ns as f64),
+        units::ns(record.p99_ns as f64),
+        record.verdict
+    )
+}
+
+/// The whole result.
+#[must_use]
+pub fn text(result: &SweepResult) -> String {
+    let header = &result.header;
+    let mut out = format!(
+        "{} of {} under {}, {} runs each\n\n",
+        header.field, header.target, header.workload, header.repetitions
+    );
+    let width = header
+        .values
+        .iter()
+        .map(String::len)
+        .max()
+        .unwrap_or(0)
+        .max(header.field.len());
+    out += &format!(
+        "{:>width$}  {:>20}  {:>12}  {:>22}  {:>22}  {}\n",
+        header.field, "ok/s", "bytes/s", "p50", "p99", "verdict"
+    );
+    for point in &result.points {
+        out += &format!(
+            "{:>width$}  {:>20}  {:>12}  {:>22}  {:>22}  {}\n",
+            point.value,
+            with_error(&point.ok_per_s, units::rate),
+            units::bytes(point.bytes_per_s.mean),
+            with_error(&point.p50_ns, units::ns),
+            with_error(&point.p99_ns, units::ns),
+            point.verdict
+        );
+    }
+    out.push('\n');
+    for line in conclusion(result) {
+        out += &line;
+        out.push('\n');
+    }
+    out
+}
+
+pub(super) fn with_error(over: &Over, unit: fn(f64) -> String) -> String {
+    match over.half_width {
+        Some(half) => format!("{} ± {}", unit(over.mean), unit(half)),
+        None => unit(over.mean),
+    }
+}
+
+pub(super) fn fitted(f: &Fitted, show: fn(f64) -> String) -> String {
+    format!("{} ({} to {})", show(f.value), show(f.ci.0), show(f.ci.1))
+}
+
+/// A coefficient of the law: four significant digits whatever its size.
+pub(super) fn coefficient(value: f64) -> String {
+    if value == 0.0 || (1e-3..1e4).contains(&value.abs()) {
+        units::number(value)
+    } else {
+        format!("{value:.2e}")
+    }
+}
+
+/// What was found, in sentences.
+#[must_use]
+pub fn conclusion(result: &SweepResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    if result.header.axis == Axis::Concurrency {
+        match &result.usl {
+            Some(fit) => lines.extend(law(&result.header.field, fit)),
+            None => lines.extend(efficiency(result)),
+        }
+        if result.client_bound() > 0 {
+            lines.push(format!(
+                "{} runs were limited by the client and left out of this",
+                result.client_bound()
+            ));
+        }
+    }
+    if let Some(s) = &result.saturation {
+        let width = s
+            .half_width
+            .map_or_else(String::new, |h| format!(" ± {}", units::rate(h)));
+        lines.push(format!(
+            "saturation throughput {}{width}/s over {} overloaded runs",
+            units::rate(s.per_s),
+            s.trials
+        ));
+    }
+    if result.header.axis == Axis::Rate {
+        for (name, knee) in [
+            ("knee of the p99 (Kneedle)", &result.knee),
+            (
+                "largest power (throughput over mean latency)",
+                &result.power,
+            ),
+        ] {
+            if let Some(k) = knee {
+                lines.push(format!(
+                    "{name} at {}/s, in the range {} to {}/s: a description, not an objective",
+                    units::rate(k.x),
+                    units::rate(k.range.0),
+                    units::rate(k.range.1)
+                ));
+            }
+        }
+    }
+    let wanted = result.header.values.len() * result.header.repetitions as usize;
+    if result.trials.len() < wanted {
+        lines.push(format!(
+            "interrupted: {} of {wanted} runs",
+            result.trials.len()
+        ));
+    }
+    if result.damaged > 0 {
+        lines.push(format!(
+            "caution: {} lines of trials.jsonl cannot be read",
+            result.damaged
+        ));
+    }
+    lines
+}
+
+fn law(field: &str, fit: &UslFit) -> Vec<String> {
+    let mut lines = vec![format!(
+        "Universal Scalability Law over {} runs: gamma {}/s, residuals {}",
+        fit.runs,
+        fitted(&fit.gamma, units::rate),
+        units::percent(fit.residual_sd)
+    )];
+    for (name, meaning, f) in [
+        ("alpha", "contention", &fit.alpha),
+        ("beta", "coherency", &fit.beta),
+    ] {
+        lines.push(if f.is_distinct() {
+            format!("  {name} {} ({meaning})", fitted(f, coefficient))
+        } else {
+            format!(
+                "  {name}: no {meaning} can be told from 0 (up to {})",
+                coefficient(f.ci.1)
+            )
+        });
+    }
+    lines.push(match fit.peak() {
+        Some((n, x)) => format!(
+            "  highest throughput {}/s at {field} {}",
+            fitted(&x, units::rate),
+            fitted(&n, units::number)
+        ),
+        None => format!(
+            "  no peak within twice the largest value measured ({})",
+            units::number(fit.largest_n)
+        ),
+    });
+    lines
+}
+
+fn efficiency(result: &SweepResult) -> Vec<String> {
+    if result.efficiency.is_empty() {
+        return Vec::new();
+    }
+    let each: Vec<String> = result
+        .efficiency
+        .iter()
+        .map(|e| format!("{} at {}", units::percent(e.efficiency), units::number(e.n)))
+        .collect();
+    vec![
+        "too few values for the Universal Scalability Law (it takes six distinct ones over a factor of 32)"
+            .to_owned(),
+        format!("throughput per unit against the smallest: {}", each.join(", ")),
+    ]
+}

@@ -1,0 +1,176 @@
+//! Where an open work's operations come from, and when they are due.
+//!
+//! ```text
+//!  Fixed   a schedule: due instants and operations are functions of the sequence number
+//!  Jobs    stages of jobs: what ends decides when the next stage is due
+//!  Trace   records that a reader thread has fetched from a file
+//!                 │ next: when to look again      ▲ ended: what an operation's end sets free
+//!                 ▼ take: the operation           │
+//!               Baton ── leader ── perform ───────┘
+//! ```
+//!
+//! A feed belongs to one load thread. Which kind it is never changes, so the choice between them is
+//! a branch that is always predicted.
+
+mod fixed;
+mod jobs;
+mod keys;
+mod queue;
+mod reader;
+mod stage;
+mod trace;
+
+use std::task::Waker;
+
+use bucketload_core::op::Op;
+use bucketload_core::record::Outcome;
+
+pub(crate) use fixed::Fixed;
+pub(crate) use jobs::Jobs;
+pub(crate) use queue::Queue;
+pub(crate) use reader::Reader;
+pub(crate) use trace::Trace;
+
+use crate::names::Names;
+use crate::shard::Shard;
+use crate::source::Source;
+
+/// When the leader should look at the feed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// At this instant, nanoseconds since the epoch; something is due then, or the offering ends.
+    At(u64),
+    /// Nothing is known to come; the end of an operation or the reader of a trace changes that.
+    Later,
+    /// Nothing will come.
+    Over,
+}
+
+/// An operation from a feed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) op: Op,
+    /// Due instant, nanoseconds since the epoch.
+    pub(crate) due_ns: u64,
+    /// How long an earlier operation on the same key held it up, nanoseconds.
+    pub(crate) blocked_ns: u64,
+    /// Whether it was not counted as offered before.
+    pub(crate) new: bool,
+    /// What the feed recognises it by when it ends.
+    pub(crate) token: u32,
+    /// Whether an absent object is what the operation expects.
+    pub(crate) absent_expected: bool,
+}
+
+/// What a feed gives when it is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Offer {
+    /// An operation to perform.
+    Perform(Drawn),
+    /// An operation that fell due and has to wait for an earlier one; it will be given again.
+    Held(Drawn),
+    /// An operation that fell due and is given up because it is too late.
+    Shed(Drawn),
+    /// Nothing is due.
+    Nothing,
+}
+
+/// How an operation ended, as far as a feed is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) op: Op,
+    pub(crate) token: u32,
+    pub(crate) outcome: Outcome,
+    /// Whether the object was absent.
+    pub(crate) absent: bool,
+    pub(crate) done_ns: u64,
+}
+
+/// The operations of one open work on one thread.
+pub(crate) enum Feed {
+    Fixed(Fixed),
+    Jobs(Box<Jobs>),
+    Trace(Box<Trace>),
+}
+
+impl Feed {
+    /// The phase begins at `start_ns`.
+    pub(crate) fn start(&mut self, start_ns: u64) {
+        match self {
+            Self::Fixed(feed) => feed.start(start_ns),
+            Self::Jobs(feed) => feed.start(start_ns),
+            Self::Trace(feed) => feed.start(start_ns),
+        }
+    }
+
+    /// When to look again, given that nothing new begins at or after `cutoff_ns`. A feed that waits
+    /// for another thread wakes `waker`.
+    #[inline]
+    pub(crate) fn next(&mut self, cutoff_ns: u64, waker: Option<&Waker>) -> Next {
+        match self {
+            Self::Fixed(feed) => feed.next(cutoff_ns),
+            Self::Jobs(feed) => feed.next(cutoff_ns),
+            Self::Trace(feed) => feed.next(cutoff_ns, waker),
+        }
+    }
+
+    /// The operation that is due at `now_ns`. Call only after [`Feed::next`] has named an instant
+    /// that is not later; there may turn out to be none. Writes its names where the source cannot
+    /// render them.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        now_ns: u64,
+        shard: &Shard,
+        source: &Source,
+        names: &mut Names,
+    ) -> Offer {
+        match self {
+            Self::Fixed(feed) => feed.take(now_ns, shard, source),
+            Self::Jobs(feed) => feed.take(now_ns, shard),
+            Self::Trace(feed) => feed.take(now_ns, shard, source, names),
+        }
+    }
+
+    /// Calls `offer` for every operation due before `until_ns` that was not counted yet.
+    pub(crate) fn count_until(
+        &mut self,
+        until_ns: u64,
+        shard: &Shard,
+        source: &Source,
+        offer: &mut dyn FnMut(u64, &Op),
+    ) {
+        match self {
+            Self::Fixed(feed) => feed.count_until(until_ns, shard, source, offer),
+            Self::Jobs(feed) => feed.count_until(until_ns, shard.cutoff_ns.get(), offer),
+            Self::Trace(feed) => feed.count_until(until_ns, shard.cutoff_ns.get(), offer),
+        }
+    }
+
+    /// An operation has ended. Returns whether the leader should look again.
+    #[inline]
+    pub(crate) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::Jobs(feed) => feed.ended(ended, shard),
+            Self::Trace(feed) => feed.ended(ended, shard),
+        }
+    }
+
+    /// Due instant of the oldest operation that was not taken, nanoseconds since the epoch.
+    pub(crate) fn oldest_due_ns(&self) -> Option<u64> {
+        match self {
+            Self::Fixed(feed) => feed.head_ns(),
+            Self::Jobs(feed) => feed.head_ns(),
+            Self::Trace(feed) => feed.oldest_ns(),
+        }
+    }
+
+    /// Jobs that have arrived and not ended.
+    pub(crate) fn jobs(&self) -> u64 {
+        match self {
+            Self::Jobs(feed) => feed.under_way(),
+            Self::Fixed(_) | Self::Trace(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The requests of a trace on one thread, from the parcels that the reader delivers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+
+use bucketload_core::op::{Op, OpClass};
+use bucketload_core::plan::{LatePolicy, OnAbsent, ReplayPlan, ReplayTiming};
+use bucketload_core::record::Outcome;
+use bucketload_core::trace::Recorded;
+
+use super::keys::KeyOrder;
+use super::queue::{Parcel, Pop, Queue};
+use super::{Drawn, Ended, Next, Offer};
+use crate::names::Names;
+use crate::shard::Shard;
+use crate::source::Source;
+
+/// Requests that may wait for their keys per thread; beyond it the trace waits too.
+const MOST_HELD: usize = 65_536;
+
+/// Token of a request whose end sets others on its key free.
+const MUTATES: u32 = 1;
+/// Token bit of a request that expects its object to be absent.
+const EXPECTS_ABSENCE: u32 = 2;
+
+/// The requests of one work on one thread.
+pub(crate) struct Trace {
+    queue: Arc<Queue>,
+    parcels: VecDeque<Parcel>,
+    /// Next item of the first parcel.
+    at: usize,
+    /// Items of parcels that were given back.
+    before: u64,
+    /// Records passed over that were not recorded yet.
+    skipped: (u64, u64),
+    /// Items that were counted as offered, from the beginning.
+    counted: u64,
+    /// The reader has delivered everything, or the phase offers nothing more.
+    over: bool,
+    start_ns: u64,
+    asap: bool,
+    late: LatePolicy,
+    fail_on_absent: bool,
+    order: Option<KeyOrder>,
+}
+
+impl Trace {
+    pub(crate) fn new(plan: &ReplayPlan, queue: Arc<Queue>) -> Self {
+        Self {
+            queue,
+            parcels: VecDeque::new(),
+            at: 0,
+            before: 0,
+            skipped: (0, 0),
+            counted: 0,
+            over: false,
+            start_ns: 0,
+            asap: plan.timing == ReplayTiming::Asap,
+            late: plan.late,
+            fail_on_absent: plan.on_absent == OnAbsent::Fail,
+            order: plan.per_key.then(KeyOrder::default),
+        }
+    }
+
+    pub(super) fn start(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+    }
+
+    fn held(&self) -> usize {
+        self.order.as_ref().map_or(0, KeyOrder::held)
+    }
+
+    /// Due instant of the next request of the trace; `None` when there is none (yet).
+    fn head_ns(&self) -> Option<u64> {
+        let item = self.parcels.front()?.items.get(self.at)?;
+        Some(self.start_ns.saturating_add(item.due_ns))
+    }
+
+    /// Due instant of the oldest request that was not taken.
+    pub(super) fn oldest_ns(&self) -> Option<u64> {
+        let held = self.order.as_ref().and_then(KeyOrder::oldest_ns);
+        held.into_iter().chain(self.head_ns()).min()
+    }
+
+    /// Gives used parcels back and fetches the next one.
+    fn refill(&mut self, waker: Option<&Waker>) {
+        loop {
+            match self.parcels.front() {
+                Some(parcel) if self.at < parcel.items.len() => return,
+                Some(_) => {
+                    if let Some(parcel) = self.parcels.pop_front() {
+                        self.before += parcel.items.len() as u64;
+                        self.queue.give_back(parcel);
+                    }
+                    self.at = 0;
+                }
+                None if self.over => return,
+                None => match self.queue.pop(waker) {
+                    Pop::Parcel(parcel) => {
+                        self.skipped.0 += parcel.skipped.0;
+                        self.skipped.1 += parcel.skipped.1;
+                        self.parcels.push_back(parcel);
+                    }
+                    Pop::Empty => return,
+                    Pop::Ended => self.over = true,
+                },
+            }
+        }
+    }
+
+    pub(super) fn next(&mut self, cutoff_ns: u64, waker: Option<&Waker>) -> Next {
+        if self.order.as_ref().is_some_and(KeyOrder::has_ready) {
+            return Next::At(self.start_ns);
+        }
+        if self.held() >= MOST_HELD {
+            return Next::Later;
+        }
+        if self.head_ns().is_none() {
+            self.refill(waker);
+        }
+        if self.skipped != (0, 0) {
+            // Counted where a tally is at hand.
+            return Next::At(self.start_ns);
+        }
+        match self.head_ns() {
+            Some(_) if self.asap && self.start_ns < cutoff_ns => Next::At(self.start_ns),
+            Some(due) if due < cutoff_ns => Next::At(due),
+            Some(_) if self.held() > 0 => Next::Later,
+            Some(_) => Next::At(cutoff_ns),
+            None if self.over && self.held() == 0 => Next::Over,
+            None => Next::Later,
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        now_ns: u64,
+        shard: &Shard,
+        source: &Source,
+        names: &mut Names,
+    ) -> Offer {
+        if now_ns < self.start_ns {
+            return Offer::Nothing;
+        }
+        if let Some(offer) = self.take_ready(source, names) {
+            return offer;
+        }
+        let skipped = std::mem::take(&mut self.skipped);
+        if skipped != (0, 0) {
+            let mut tally = shard.recorder.tally();
+            tally.replay.skipped_absent += skipped.0;
+            tally.replay.skipped_other += skipped.1;
+        }
+        let head = self.parcels.front().and_then(|p| p.items.get(self.at));
+        let Some(&item) = head else {
+            return Offer::Nothing;
+        };
+        let cutoff_ns = shard.cutoff_ns.get();
+        let scheduled_ns = self.start_ns.saturating_add(item.due_ns);
+        // In a closed loop a request is due when its turn comes.
+        let due_ns = if self.asap { now_ns } else { scheduled_ns };
+        if due_ns >= cutoff_ns {
+            if now_ns >= cutoff_ns && self.held() == 0 {
+                self.parcels.clear();
+                self.over = true;
+            }
+            return Offer::Nothing;
+        }
+        if due_ns > now_ns {
+            return Offer::Nothing;
+        }
+        let index = self.at;
+        self.at += 1;
+        let number = self.before + index as u64;
+        let new = number >= self.counted;
+        self.counted = self.counted.max(number + 1);
+        if item.shaped_ns > 0 {
+            let mut tally = shard.recorder.tally();
+            tally.replay.shaped += 1;
+            tally.shaped.record(item.shaped_ns);
+        }
+        let parcel = &self.parcels[0];
+        let keys = parcel.keys.get(index);
+        let mut drawn = Drawn {
+            op: item.op,
+            due_ns,
+            blocked_ns: 0,
+            new,
+            token: token(item.mutates && self.order.is_some(), item.absent),
+            absent_expected: item.absent,
+        };
+        if let LatePolicy::Drop { after_ns } = self.late
+            && now_ns - due_ns > after_ns
+        {
+            shard.recorder.tally().replay.shed += 1;
+            return Offer::Shed(drawn);
+        }
+        if let Some(order) = &mut self.order
+            && !order.arrive(&item, &keys, due_ns)
+        {
+            drawn.token = 0;
+            return Offer::Held(drawn);
+        }
+        write_names(&item.op, &keys, source, names);
+        Offer::Perform(drawn)
+    }
+
+    /// A request that an earlier one on its key has set free.
+    fn take_ready(&mut self, source: &Source, names: &mut Names) -> Option<Offer> {
+        let order = self.order.as_mut()?;
+        let index = order.pop()?;
+        let held = order.get(index);
+        let drawn = Drawn {
+            op: held.item.op,
+            due_ns: held.due_ns,
+            blocked_ns: held.freed_ns.saturating_sub(held.due_ns),
+            new: false,
+            token: token(held.item.mutates, held.item.absent),
+            absent_expected: held.item.absent,
+        };
+        write_names(&held.item.op, &held.keys.get(0), source, names);
+        order.done(index);
+        Some(Offer::Perform(drawn))
+    }
+
+    pub(super) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
+        let expected = ended.token & EXPECTS_ABSENCE != 0;
+        let found = ended.outcome == Outcome::Ok && !ended.absent;
+        if ended.absent || (expected && found) {
+            let mut tally = shard.recorder.tally();
+            match (ended.absent, expected) {
+                (true, true) => tally.replay.absent_as_recorded += 1,
+                (true, false) => tally.replay.absent += 1,
+                (false, _) => tally.replay.unexpected += 1,
+            }
+            if self.fail_on_absent && ended.absent && !expected {
+                shard.fail_absent(&ended.op);
+            }
+        }
+        match &mut self.order {
+            Some(order) if ended.token & MUTATES != 0 => {
+                let full = order.held() >= MOST_HELD;
+                order.release(ended.op.key, ended.done_ns);
+                full || order.has_ready() || self.over
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn count_until(
+        &mut self,
+        until_ns: u64,
+        cutoff_ns: u64,
+        offer: &mut dyn FnMut(u64, &Op),
+    ) {
+        if self.asap {
+            // Nothing is due before its turn comes.
+            return;
+        }
+        let until_ns = until_ns.min(cutoff_ns);
+        let mut first = self.before;
+        for parcel in &self.parcels {
+            let from = self.counted.saturating_sub(first) as usize;
+            for item in parcel.items.iter().skip(from) {
+                let due_ns = self.start_ns.saturating_add(item.due_ns);
+                if due_ns >= until_ns {
+                    return;
+                }
+                offer(due_ns, &item.op);
+                self.counted += 1;
+            }
+            first += parcel.items.len() as u64;
+        }
+    }
+}
+
+const fn token(mutates: bool, absent: bool) -> u32 {
+    (if mutates { MUTATES } else { 0 }) | (if absent { EXPECTS_ABSENCE } else { 0 })
+}
+
+/// Writes the names of a request below the run's own prefix.
+fn write_names(op: &Op, keys: &Recorded<'_>, source: &Source, names: &mut Names) {
+    let bucket = keys.record.bucket;
+    source.recorded_name(bucket, keys.key, &mut names.key);
+    names.source.clear();
+    match op.class {
+        OpClass::Copy => {
+            if let Some(other) = keys.more().next() {
+                source.recorded_name(bucket, other, &mut names.source);
+            }
+        }
+        OpClass::DeleteMany => {
+            names.listed.clear();
+            for key in std::iter::once(keys.key).chain(keys.more()) {
+                names
+                    .listed
+                    .push(|out| source.push_recorded(bucket, key, out));
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,99 @@
+//! The names of a worker's current operation, in buffers that are used again and again.
+
+use bucketload_core::op::KeySource;
+
+/// Key, source and further keys of one operation.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub(crate) key: String,
+    pub(crate) source: String,
+    /// The keys of a request about several objects whose names the plan cannot render.
+    pub(crate) listed: Listed,
+}
+
+impl Names {
+    /// Room for keys of `key_len` bytes.
+    pub(crate) fn with_capacity(key_len: usize) -> Self {
+        Self {
+            key: String::with_capacity(key_len),
+            source: String::with_capacity(key_len),
+            listed: Listed::default(),
+        }
+    }
+}
+
+/// Several names in one buffer.
+#[derive(Default)]
+pub(crate) struct Listed {
+    text: String,
+    /// End of each name.
+    ends: Vec<usize>,
+}
+
+impl Listed {
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Appends the name that `write` appends to the buffer.
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut String)) {
+        write(&mut self.text);
+        self.ends.push(self.text.len());
+    }
+}
+
+impl KeySource for Listed {
+    fn render(&self, i: u64, out: &mut String) {
+        let i = i as usize;
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        out.clear();
+        out.push_str(&self.text[start..self.ends[i]]);
+    }
+}
+
+/// Appends `key` to `out`. A key need not be text, a request's name has to be: what is no UTF-8 is
+/// written as `%XX`.
+pub(crate) fn push_key(key: &[u8], out: &mut String) {
+    for chunk in key.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            const HEX: &[u8; 16] = b"0123456789ABCDEF";
+            out.push('%');
+            out.push(HEX[usize::from(byte >> 4)] as char);
+            out.push(HEX[usize::from(byte & 15)] as char);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::op::KeySource;
+
+    use super::{Listed, push_key};
+
+    #[test]
+    fn keys_that_are_no_text_stay_distinct() {
+        let text = |key: &[u8]| {
+            let mut out = String::from("p/");
+            push_key(key, &mut out);
+            out
+        };
+        assert_eq!(text("a/ä".as_bytes()), "p/a/ä");
+        assert_eq!(text(b"a\xff\x80b"), "p/a%FF%80b");
+    }
+
+    #[test]
+    fn listed_names_come_back_in_order() {
+        let mut listed = Listed::default();
+        for name in ["one", "", "three"] {
+            listed.push(|out| out.push_str(name));
+        }
+        let mut out = String::from("old");
+        let names = [0, 1, 2].map(|i| {
+            listed.render(i, &mut out);
+            out.clone()
+        });
+        assert_eq!(names, ["one", "", "three"]);
+    }
+}

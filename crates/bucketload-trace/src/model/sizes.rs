@@ -1,0 +1,190 @@
+//! Laws of sizes: a parametric one where it fits, else the quantiles themselves.
+
+use bucketload_core::generate::sizes::SizeSampler;
+use bucketload_core::plan::SizeKind;
+use bucketload_core::spec::law::SizeSpec;
+use serde::Serialize;
+
+use crate::prepare::SizeSketch;
+
+/// Largest Kolmogorov-Smirnov distance at which a parametric law is taken.
+const GOOD: f64 = 0.02;
+/// Equally weighted sizes of a law by quantiles.
+const BINS: usize = 200;
+/// The quantiles that reports show.
+const SHOWN: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999];
+
+/// A quantile, recorded and fitted, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QuantileRow {
+    /// Share of sizes below.
+    pub p: f64,
+    /// As recorded, within 1 %.
+    pub recorded: u64,
+    /// Of the law.
+    pub fitted: u64,
+}
+
+/// A law of sizes and how well it fits.
+#[derive(Clone, Debug, Serialize)]
+pub struct SizeFit {
+    /// The law as it is written in a workload.
+    pub law: String,
+    /// Sizes that were fitted.
+    pub n: u64,
+    /// Mean as recorded, bytes.
+    pub mean_recorded: f64,
+    /// Mean of the law, bytes.
+    pub mean_fitted: f64,
+    /// Largest difference of the distribution functions.
+    pub ks: f64,
+    /// Quantiles.
+    pub quantiles: Vec<QuantileRow>,
+}
+
+impl SizeFit {
+    /// The law of the sizes in `sketch`; `None` when it is empty.
+    pub(super) fn of(sketch: &SizeSketch) -> Option<Self> {
+        let (least, most) = (sketch.quantile(0.0)?, sketch.quantile(1.0)?);
+        let mut fits: Vec<Self> = Vec::new();
+        if least == most {
+            fits.extend(Self::judged(
+                sketch,
+                SizeSpec::unclamped(SizeKind::Const { bytes: least }),
+            ));
+        } else {
+            for kind in candidates(sketch, least, most) {
+                let mut spec = SizeSpec::unclamped(kind);
+                (spec.0.min, spec.0.max) = (least, most);
+                fits.extend(Self::judged(sketch, spec).filter(|fit| fit.ks <= GOOD));
+            }
+        }
+        fits.sort_by(|a, b| a.ks.total_cmp(&b.ks));
+        match fits.into_iter().next() {
+            Some(best) => Some(best),
+            None => Self::judged(sketch, SizeSpec::unclamped(by_quantiles(sketch))),
+        }
+    }
+
+    fn judged(sketch: &SizeSketch, spec: SizeSpec) -> Option<Self> {
+        let sampler = SizeSampler::new(&spec.0).ok()?;
+        let quantiles = SHOWN.map(|p| QuantileRow {
+            p,
+            recorded: sketch.quantile(p).unwrap_or(0),
+            fitted: sampler.quantile(p),
+        });
+        Some(Self {
+            law: spec.to_string(),
+            n: sketch.total(),
+            mean_recorded: sketch.mean(),
+            mean_fitted: sampler.mean(),
+            ks: sketch.distance(|bytes| sampler.cdf(bytes)),
+            quantiles: quantiles.into(),
+        })
+    }
+}
+
+/// Parametric laws with the moments of the sketch.
+fn candidates(sketch: &SizeSketch, least: u64, most: u64) -> Vec<SizeKind> {
+    let mut laws = vec![SizeKind::Uniform { a: least, b: most }];
+    if least > 0 {
+        laws.push(SizeKind::Loguniform {
+            a: least as f64,
+            b: most as f64,
+        });
+    }
+    if let Some((mu, sigma)) = sketch.log_moments().filter(|m| m.1 > 0.0) {
+        // Rounded to what the data can tell; the text of a workload stays readable.
+        let round = |x: f64| (x * 1e4).round() / 1e4;
+        let (mu, sigma) = (round(mu), round(sigma).max(1e-4));
+        laws.push(SizeKind::Lognormal { mu, sigma });
+    }
+    laws
+}
+
+/// The sizes themselves where they are few, else the quantiles as a histogram of equal weights, in
+/// which equal sizes are put together.
+fn by_quantiles(sketch: &SizeSketch) -> SizeKind {
+    if let Some(exact) = sketch.exact().filter(|exact| exact.len() <= BINS) {
+        let bins = exact
+            .iter()
+            .map(|(&size, &count)| (size, count as f64))
+            .collect();
+        return SizeKind::Histogram { bins };
+    }
+    let mut bins: Vec<(u64, f64)> = Vec::new();
+    for i in 0..BINS {
+        let size = sketch.quantile((i as f64 + 0.5) / BINS as f64).unwrap_or(0);
+        match bins.last_mut() {
+            Some((last, weight)) if *last == size => *weight += 1.0,
+            _ => bins.push((size, 1.0)),
+        }
+    }
+    SizeKind::Histogram { bins }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::generate::rng::{Draws, Purpose, Stream};
+    use bucketload_core::generate::sizes::SizeSampler;
+    use bucketload_core::plan::SizeKind;
+    use bucketload_core::spec::law::SizeSpec;
+
+    use super::SizeFit;
+    use crate::prepare::SizeSketch;
+
+    fn fitted(kind: SizeKind) -> (SizeFit, SizeSampler) {
+        let sampler = SizeSampler::new(&SizeSpec::unclamped(kind).0).unwrap();
+        let mut sketch = SizeSketch::default();
+        for i in 0..50_000 {
+            let mut draws = Draws::new(3, Stream::new(Purpose::Size, 0, 0), i);
+            sketch.add(sampler.sample(&mut draws));
+        }
+        (SizeFit::of(&sketch).unwrap(), sampler)
+    }
+
+    #[test]
+    fn laws_are_recognised_or_reproduced() {
+        let laws = [
+            (SizeKind::Const { bytes: 4096 }, "4KiB"),
+            (
+                SizeKind::Lognormal {
+                    mu: 10.0,
+                    sigma: 1.5,
+                },
+                "lognormal(",
+            ),
+            (SizeKind::Loguniform { a: 1e3, b: 1e7 }, "loguniform("),
+            (SizeKind::Uniform { a: 0, b: 1_000_000 }, "uniform("),
+            (
+                SizeKind::Emg {
+                    mu: 32_768.0,
+                    sigma: 8192.0,
+                    tau: 96_000.0,
+                },
+                "histogram(",
+            ),
+            (
+                SizeKind::Histogram {
+                    bins: vec![(4096, 70.0), (1 << 20, 30.0)],
+                },
+                "histogram(",
+            ),
+        ];
+        for (kind, name) in laws {
+            let (fit, truth) = fitted(kind);
+            assert!(fit.law.starts_with(name), "{} for {name}", fit.law);
+            assert!(fit.ks <= 0.02, "{fit:?}");
+            for row in &fit.quantiles[..5] {
+                let truth = truth.quantile(row.p) as f64;
+                // The body within 3 % of the size or 2 steps of the histogram's 200.
+                let near = |x: u64| (x as f64 - truth).abs() <= 0.03 * truth + 2.0;
+                assert!(
+                    near(row.fitted) || name == "uniform(",
+                    "{} {row:?} {truth}",
+                    fit.law
+                );
+            }
+        }
+    }
+}

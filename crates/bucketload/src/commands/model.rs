@@ -1,0 +1,41 @@
+//! `bucketload model`: from log files to a workload and its goodness of fit.
+
+use bucketload_core::spec::WorkloadFile;
+use bucketload_trace::{Model, model};
+
+use crate::cli::GlobalArgs;
+use crate::cli::model::{ModelArgs, ModelOutput};
+use crate::commands::docs::print;
+use crate::commands::trace::{failure, name_of, prepared};
+use crate::exit::{Exit, Failure};
+
+/// Fits, prints the report, and writes or prints the workload.
+pub(crate) fn execute(args: &ModelArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let prepared = prepared(&args.trace, args.seed, false, global.quiet)?;
+    let name = match (&args.name, &args.write) {
+        (Some(name), _) => name.clone(),
+        (None, Some(file)) => name_of(file),
+        (None, None) => name_of(&args.trace.files[0]),
+    };
+    let temp = args.trace.temp.clone().unwrap_or_else(std::env::temp_dir);
+    let model = model(&prepared.trace, &name, &temp, args.seed).map_err(failure)?;
+    // What cannot be loaded must not be handed out.
+    WorkloadFile::parse(&name, &model.workload).map_err(|e| Failure::aborted(e.to_string()))?;
+    if let Some(path) = &args.write {
+        std::fs::write(path, &model.workload)
+            .map_err(|e| Failure::usage(format!("--write {}: {e}", path.display())))?;
+    }
+    print(text(&model, args).as_bytes())?;
+    if let (Some(path), false) = (&args.write, global.quiet) {
+        eprintln!("bucketload: workload: {}", path.display());
+    }
+    Ok(Exit::Ok)
+}
+
+fn text(model: &Model, args: &ModelArgs) -> String {
+    match args.output {
+        ModelOutput::Json => serde_json::to_string_pretty(model).unwrap_or_default() + "\n",
+        ModelOutput::Text if args.write.is_some() => model.to_string(),
+        ModelOutput::Text => format!("{model}\n{}", model.workload),
+    }
+}

@@ -1,0 +1,312 @@
+//! `bucketload replay`: from log files to a job that replays them.
+
+use std::sync::Arc;
+
+use bucketload_core::payload::PayloadKind;
+use bucketload_core::plan::replay::{ReplayRequest, plan};
+use bucketload_core::plan::{LatePolicy, OnAbsent, Plan, ReplayPart, ReplayPlan, ReplayTiming};
+use bucketload_core::resolve::EMBEDDED_MEMORY_BUDGET;
+use bucketload_core::spec::units;
+use bucketload_core::trace::TraceOp;
+use bucketload_results::rundir::TraceInput;
+use bucketload_run::StopHandle;
+use bucketload_trace::{LapKeys, Replay, SourceOptions, Summary};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::cli::GlobalArgs;
+use crate::cli::replay::{LapKeysArg, Laps, Late, OnAbsentArg, PerKey, ReplayArgs};
+use crate::cli::run::OutputFormat;
+use crate::commands::docs::print;
+use crate::commands::report::print_result;
+use crate::commands::trace::{facts, failure, name_of, prepared};
+use crate::connection::{Connection, target_of, with_driver};
+use crate::exit::{Exit, Failure};
+use crate::job::{Ceiling, Job};
+use crate::live::Live;
+use crate::target::Target;
+use crate::{setup, signals};
+
+/// Prepares, replays, analyses and prints.
+pub(crate) fn execute(
+    args: &ReplayArgs,
+    global: &GlobalArgs,
+    color: bool,
+) -> Result<Exit, Failure> {
+    let target = target_of(&args.target, None)?;
+    let errors = args.absent.replay_errors;
+    let prepared = prepared(&args.trace, args.shape.seed, errors, global.quiet)?;
+    let summary = prepared.trace.summary().clone();
+    let options = source_options(args, &prepared.trace)?;
+    let identity = identity(&prepared.identity, &options);
+    let replay = Replay::new(prepared.trace.clone(), options).map_err(failure)?;
+    let plan = plan(&request(args, &replay, identity));
+    let input = TraceInput {
+        facts: all_facts(args, &replay, &plan),
+        summary: serde_json::to_value(&summary).unwrap_or_default(),
+    };
+    if args.load.dry_run {
+        return dry_run(&input, args.output.output);
+    }
+    refuse_too_large(args, &target, &replay)?;
+    let connection = Connection::open(target, &args.target, &args.load)?;
+    let job = job(args, global, plan, replay, input, &connection)?;
+    let stop = StopHandle::new();
+    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let (done, exit) =
+        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    drop((connection, prepared));
+    print_result(&done.result, args.output.output, color)?;
+    if !global.quiet {
+        eprintln!(
+            "bucketload: report: {}",
+            done.out.join("report.html").display()
+        );
+    }
+    Ok(exit)
+}
+
+fn source_options(
+    args: &ReplayArgs,
+    trace: &bucketload_trace::Canonical,
+) -> Result<SourceOptions, Failure> {
+    let shape = &args.shape;
+    let mut options = SourceOptions {
+        laps: 1,
+        lap_keys: match shape.lap_keys {
+            Some(LapKeysArg::Reuse) => LapKeys::Reuse,
+            // Names that the trace does not change are shared anyway.
+            Some(LapKeysArg::Suffix) | None => LapKeys::Suffix,
+        },
+        copies: shape.copies,
+        size_factor: shape.size_factor,
+        size_bounds: (
+            shape.min_size.unwrap_or(0),
+            shape.max_size.unwrap_or(u64::MAX),
+        ),
+        rename: shape.map_bucket.iter().cloned().collect(),
+        seed: shape.seed,
+    };
+    if options.size_bounds.0 > options.size_bounds.1 {
+        return Err(Failure::usage("--min-size is larger than --max-size"));
+    }
+    options.laps = match (shape.laps, args.timing.duration) {
+        (Laps::Count(n), _) => n,
+        (Laps::Auto, None) => {
+            return Err(Failure::usage("--laps auto needs --duration"));
+        }
+        (Laps::Auto, Some(_)) if args.timing.asap.is_some() => {
+            return Err(Failure::usage(
+                "--laps auto cannot tell how fast --asap is; give a number",
+            ));
+        }
+        (Laps::Auto, Some(duration_ns)) => {
+            let once = Replay::new(trace.clone(), options.clone()).map_err(failure)?;
+            let lap_ns = once.lap_ns() as f64 / speed(args, trace.summary());
+            let laps = (duration_ns as f64 / lap_ns).ceil().max(1.0);
+            if laps > 1e6 {
+                return Err(Failure::usage(format!(
+                    "--laps auto: the trace is so short that {laps:.0} passes are needed; give a \
+                     number"
+                )));
+            }
+            laps as u32
+        }
+    };
+    Ok(options)
+}
+
+/// By what recorded times are divided.
+fn speed(args: &ReplayArgs, summary: &Summary) -> f64 {
+    match args.timing.rate {
+        Some(rate) => rate / recorded_rate(summary),
+        None => args.timing.speed,
+    }
+}
+
+fn recorded_rate(summary: &Summary) -> f64 {
+    // n requests span n - 1 gaps.
+    let gaps = summary.requests.max(2) - 1;
+    gaps as f64 / (summary.span_ns.max(1) as f64 / 1e9)
+}
+
+/// What is replayed, in 16 hexadecimal digits.
+fn identity(trace: &str, options: &SourceOptions) -> String {
+    let digest = Sha256::digest(format!("{trace} {options:?}"));
+    digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayRequest {
+    let summary = replay.trace().summary();
+    let (timing, absent) = (&args.timing, &args.absent);
+    let shaped = timing.cap_rate.is_some() || timing.cap_bytes.is_some();
+    let on_absent = match absent.on_absent {
+        OnAbsentArg::Preload => OnAbsent::Preload,
+        OnAbsentArg::Expect => OnAbsent::Expect,
+        OnAbsentArg::Skip => OnAbsent::Skip,
+        OnAbsentArg::Fail => OnAbsent::Fail,
+    };
+    ReplayRequest {
+        name: format!("replay-{}", name_of(&args.trace.files[0])),
+        replay: ReplayPlan {
+            trace: identity,
+            part: ReplayPart::Requests,
+            timing: match (timing.asap, timing.rate) {
+                (Some(_), _) => ReplayTiming::Asap,
+                (None, Some(ops_per_s)) => ReplayTiming::Rate {
+                    ops_per_s,
+                    recorded_ops_per_s: recorded_rate(summary),
+                },
+                (None, None) if shaped => ReplayTiming::Capped {
+                    speed: timing.speed,
+                    ops_per_s: timing.cap_rate.unwrap_or(0.0),
+                    bytes_per_s: timing.cap_bytes.unwrap_or(0) as f64,
+                },
+                (None, None) => ReplayTiming::Original {
+                    speed: timing.speed,
+                },
+            },
+            late: match timing.late {
+                Late::Issue => LatePolicy::Issue,
+                Late::Drop(after_ns) => LatePolicy::Drop { after_ns },
+            },
+            per_key: match timing.per_key {
+                Some(order) => order == PerKey::Strict,
+                None => summary.changes_population,
+            },
+            on_absent,
+            max_in_flight: timing.asap.unwrap_or(timing.max_in_flight),
+            // The names of buckets are part of the keys.
+            buckets: Vec::new(),
+        },
+        ops: summary
+            .ops
+            .keys()
+            .filter_map(|name| TraceOp::from_name(name))
+            .collect(),
+        preload: on_absent != OnAbsent::Expect && summary.preload_objects > 0,
+        preload_workers: absent.preload_workers,
+        duration_ns: timing.duration.unwrap_or(0),
+        timeout_ns: absent.timeout,
+        keep: absent.keep,
+        payload: PayloadKind::Random,
+        seed: args.shape.seed,
+    }
+}
+
+/// The trace and what is made of it, line by line.
+fn all_facts(args: &ReplayArgs, replay: &Replay, plan: &Plan) -> Vec<(String, String)> {
+    let mut rows = facts(replay.trace().summary());
+    let mut row = |name: &str, text: String| rows.push((name.to_owned(), text));
+    let shape = &args.shape;
+    let timing = match (args.timing.asap, args.timing.rate) {
+        (Some(n), _) => format!("as soon as possible, {n} in flight (closed loop)"),
+        (None, Some(rate)) => format!("mean {}", units::format_rate(rate)),
+        (None, None) => format!("recorded times / {}", args.timing.speed),
+    };
+    row("timing", timing);
+    if let Some(fraction) = args.trace.sample {
+        let summary = replay.trace().summary();
+        row(
+            "sample",
+            format!(
+                "{} of the {}s; {:.2} % of all requests went to kept keys of the ten top ones",
+                units::format_share(fraction),
+                format!("{:?}", args.trace.sample_by).to_lowercase(),
+                100.0 * summary.top10_kept
+            ),
+        );
+    }
+    if shape.size_factor != 1.0 || shape.min_size.is_some() || shape.max_size.is_some() {
+        row("sizes", format!("times {}", shape.size_factor));
+    }
+    let seconds = replay.span_ns() as f64 / 1e9 / speed(args, replay.trace().summary());
+    let planned = match args.timing.asap {
+        Some(_) => format!("{} requests", replay.requests()),
+        None => format!("{} requests over {seconds:.3} s", replay.requests()),
+    };
+    row("replayed", planned);
+    row("scenario", plan.scenario_hash());
+    rows
+}
+
+fn dry_run(input: &TraceInput, format: OutputFormat) -> Result<Exit, Failure> {
+    let text = match format {
+        OutputFormat::Text => {
+            let line = |(name, text): &(String, String)| format!("{name:<14} {text}\n");
+            input.facts.iter().map(line).collect::<String>()
+        }
+        OutputFormat::Json | OutputFormat::Jsonl => {
+            json!({ "facts": input.facts, "trace": input.summary }).to_string() + "\n"
+        }
+        OutputFormat::Csv => {
+            return Err(Failure::usage(
+                "--output csv: a dry run has no table of results; use text or json",
+            ));
+        }
+    };
+    print(text.as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+/// Refuses a trace whose objects do not fit into the memory of the embedded server.
+fn refuse_too_large(args: &ReplayArgs, target: &Target, replay: &Replay) -> Result<(), Failure> {
+    let summary = replay.trace().summary();
+    let bytes =
+        summary.preload_bytes as f64 * f64::from(args.shape.copies) * args.shape.size_factor;
+    if *target == Target::Memory && bytes > EMBEDDED_MEMORY_BUDGET as f64 {
+        return Err(Failure::usage(format!(
+            "the objects that must exist take {}, the embedded memory target has room for {}; \
+             keep fewer keys with --sample, shrink objects with --size-factor, or use another \
+             --target",
+            units::format_size_f64(bytes),
+            units::format_size(EMBEDDED_MEMORY_BUDGET)
+        )));
+    }
+    Ok(())
+}
+
+fn job(
+    args: &ReplayArgs,
+    global: &GlobalArgs,
+    plan: Plan,
+    replay: Replay,
+    input: TraceInput,
+    connection: &Connection,
+) -> Result<Job, Failure> {
+    let started = time::OffsetDateTime::now_utc();
+    let mut out = args.output.run_directory(&plan.workload, started);
+    if args.output.out.is_none() {
+        out = setup::unused(out);
+    }
+    setup::refuse_used(&out, "--out")?;
+    let run_id = setup::new_run_id(started)?;
+    let mut options = setup::options(&args.load, &run_id, connection);
+    options.trace = Some(Arc::new(replay));
+    let mut manifest = setup::manifest_of(&run_id, &plan, "", connection, &options)?;
+    let notes = input
+        .facts
+        .iter()
+        .filter(|row| row.0 == "note")
+        .map(|row| row.1.clone())
+        .collect();
+    manifest.trace = Some(input);
+    let ceiling = match setup::calibrated_phase(&plan) {
+        Some(phase) if !args.load.no_calibration => Ceiling::Measure(phase),
+        _ => Ceiling::Skip,
+    };
+    Ok(Job {
+        options,
+        manifest,
+        out,
+        ceiling,
+        prometheus: args.output.prometheus,
+        live: Live::new(&plan, global.quiet),
+        notes,
+        plan,
+    })
+}

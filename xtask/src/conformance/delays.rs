@@ -1,0 +1,242 @@
+//! Ground truth: a server that holds back every answer by a law that is known and writes down what
+//! it really did; what the client reports has to be that.
+//!
+//! The server's timer is late now and then, and its answers leave one after the other: that is its own
+//! doing and part of the truth, so each reported percentile is compared with the same percentile of
+//! the fault log, over exactly the same operations. The log in turn is compared with the law, so
+//! that the two cannot be wrong together. The way to the server and back is the floor: the median
+//! service time of the same server without faults.
+
+use serde_json::Value;
+
+use crate::own::{Serve, TempDir, bucketload, call};
+use crate::sh::Result;
+
+/// Offered load, operations per second.
+const RATE: u32 = 1000;
+/// Largest relative error of a percentile.
+const TOLERANCE: f64 = 0.02;
+/// Relative width of a histogram step.
+const STEP: f64 = 1.0 / 1024.0;
+/// The percentiles that are compared.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+/// Name of the run's ownership marker.
+const MARKER: &str = ".bucketload-run.json";
+/// Standard errors that a share in the log may lie from the law.
+const ERRORS: f64 = 4.0;
+
+/// A law of delays: its rules, and P(delay ≤ x seconds).
+struct Law {
+    name: &'static str,
+    rules: &'static [&'static str],
+    cdf: fn(f64) -> f64,
+    /// Delays, seconds, at which the log is compared with the law.
+    at: &'static [f64],
+}
+
+const LAWS: [Law; 3] = [
+    Law {
+        name: "lognormal",
+        rules: &["delay,dist=lognormal(mean=20ms,cv=1),op=get"],
+        cdf: |x| lognormal(x, 0.020, 1.0),
+        at: &[0.005, 0.010, 0.014, 0.020, 0.040, 0.080],
+    },
+    Law {
+        name: "bimodal",
+        rules: &["delay,dist=bimodal(low=5ms,high=50ms,share=0.08,cv=0.1),op=get"],
+        cdf: |x| 0.92 * lognormal(x, 0.005, 0.1) + 0.08 * lognormal(x, 0.050, 0.1),
+        at: &[0.0045, 0.005, 0.0055, 0.020, 0.045, 0.055],
+    },
+    Law {
+        // Three seconds of 40: arrivals of such a second wait for its end, uniformly up to 1 s. None
+        // of the percentiles lies where the law jumps, so that each has one value.
+        name: "stalls",
+        rules: &["delay,ms=5,op=get", "stall,at=6s,for=1s,period=12s,op=get"],
+        cdf: |x| 0.925 + 0.075 * x.min(1.0),
+        at: &[0.25, 0.5, 0.75],
+    },
+];
+
+/// Distribution function of a log-normal law with this mean and coefficient of variation.
+fn lognormal(x: f64, mean: f64, cv: f64) -> f64 {
+    let variance = (1.0 + cv * cv).ln();
+    normal((x.ln() - mean.ln() + variance / 2.0) / variance.sqrt())
+}
+
+/// Φ(z) to 7 digits (Abramowitz and Stegun 7.1.26 for the error function).
+fn normal(z: f64) -> f64 {
+    let x = z.abs() / std::f64::consts::SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * x);
+    let series = [
+        1.061_405_429,
+        -1.453_152_027,
+        1.421_413_741,
+        -0.284_496_736,
+        0.254_829_592,
+    ];
+    let erf = 1.0 - series.iter().fold(0.0, |sum, a| (sum + a) * t) * (-x * x).exp();
+    if z < 0.0 {
+        (1.0 - erf) / 2.0
+    } else {
+        (1.0 + erf) / 2.0
+    }
+}
+
+/// Measures every law for 40 s and compares.
+pub(crate) fn all() -> Result {
+    let dir = TempDir::new("delays")?;
+    let floor = measure(&dir, "floor", &[], 10)?.percentile(0.5)?;
+    eprintln!("floor: {:.3} ms", floor * 1e3);
+    let mut failures = Vec::new();
+    for law in &LAWS {
+        if let Err(what) = compare(&dir, law, floor) {
+            failures.push(format!("{}: {what}", law.name));
+        }
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("\n"))
+    }
+}
+
+fn compare(dir: &TempDir, law: &Law, floor: f64) -> Result {
+    let measured = measure(dir, law.name, law.rules, 40)?;
+    let log = std::fs::read_to_string(dir.file(&format!("{}.csv", law.name)))
+        .map_err(|e| e.to_string())?;
+    let mut held = held(&log)?;
+    if held.len() as u64 != measured.operations {
+        return Err(format!(
+            "the server held back {} answers, the client saw {}",
+            held.len(),
+            measured.operations
+        ));
+    }
+    held.sort_unstable_by(f64::total_cmp);
+    let n = held.len() as f64;
+    let mut wrong = Vec::new();
+    for &x in law.at {
+        let share = held.partition_point(|&h| h <= x) as f64 / n;
+        let expected = (law.cdf)(x);
+        // Stalls come to all arrivals of a second at once: what varies is the Poisson number of
+        // arrivals in three such seconds, which is no less certain than a binomial one.
+        let error = ERRORS * (expected * (1.0 - expected) / n).sqrt() + 0.002;
+        if (share - expected).abs() > error {
+            wrong.push(format!(
+                "the log has {share:.4} up to {x} s, the law {expected:.4}"
+            ));
+        }
+    }
+    for q in QUANTILES {
+        let truth = held[((q * n - 1e-9).ceil() as usize).clamp(1, held.len()) - 1];
+        let got = measured.percentile(q)?;
+        let allowed = truth * TOLERANCE.max(STEP) + floor;
+        let line = format!(
+            "p{:<5} truth {:9.3} ms, service {:9.3} ms, difference {:+.3} ms of {:.3} ms allowed",
+            q * 100.0,
+            truth * 1e3,
+            got * 1e3,
+            (got - truth) * 1e3,
+            allowed * 1e3
+        );
+        eprintln!("{:10} {line}", law.name);
+        // The client cannot see an answer before it left.
+        if got < truth * (1.0 - STEP) || got - truth > allowed {
+            wrong.push(line);
+        }
+    }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("; "))
+    }
+}
+
+/// Times in seconds from being ready to being sent, from a fault log; without those of the run's
+/// ownership marker, which is read before and after the measurement.
+fn held(log: &str) -> Result<Vec<f64>> {
+    log.lines()
+        .skip(1)
+        .filter(|line| !line.ends_with(MARKER))
+        .map(|line| {
+            let mut fields = line.split(',').skip(1).map(|field| field.parse::<u64>());
+            match (fields.next(), fields.nth(1)) {
+                (Some(Ok(ready)), Some(Ok(released))) => {
+                    Ok(released.saturating_sub(ready) as f64 / 1e9)
+                }
+                _ => Err(format!("no line of a fault log: {line}")),
+            }
+        })
+        .collect()
+}
+
+/// What the client reported of its measured phase.
+struct Measured {
+    operations: u64,
+    service: Value,
+}
+
+impl Measured {
+    /// A percentile of the service time, seconds.
+    fn percentile(&self, q: f64) -> Result<f64> {
+        let percentiles = self.service["percentiles"].as_array();
+        percentiles
+            .into_iter()
+            .flatten()
+            .find(|p| p["q"] == q)
+            .and_then(|p| p["value_ns"].as_f64())
+            .map(|ns| ns / 1e9)
+            .ok_or_else(|| format!("no p{} in {}", q * 100.0, self.service))
+    }
+}
+
+fn measure(dir: &TempDir, name: &str, rules: &[&str], seconds: u32) -> Result<Measured> {
+    let file = dir.file(&format!("{name}.toml"));
+    // The whole phase is measured: nothing is cut off, so that client and server speak of the same
+    // operations.
+    let workload = format!(
+        "name = \"{name}\"\ndescription = \"reads that are held back\"\n\
+         [keysets.objects]\ncount = 100\nsize = \"1KiB\"\n\
+         [phases.run]\nduration = \"{seconds}s\"\nrate = \"{RATE}/s\"\narrival = \"poisson\"\n\
+         max-in-flight = 4000\nsteady-state = false\ndrain = \"10s\"\nmix = {{ get = 100 }}\n"
+    );
+    std::fs::write(&file, workload).map_err(|e| e.to_string())?;
+    let log = dir.file(&format!("{name}.csv"));
+    let mut args = vec!["--store", "memory"];
+    for rule in rules {
+        args.extend(["--fault", rule]);
+    }
+    if !rules.is_empty() {
+        args.extend(["--fault-log", &log]);
+    }
+    let server = Serve::start(&args)?;
+    let (address, _, _) = server.endpoint();
+    let (url, out) = (
+        format!("http://{address}"),
+        dir.file(&format!("{name}-run")),
+    );
+    let run = [
+        "run",
+        &file,
+        "--target",
+        "s3://delays/t",
+        "--create-bucket",
+        "--no-calibration",
+        "--endpoint-url",
+        &url,
+        "--out",
+        &out,
+        "--output",
+        "json",
+    ];
+    let outcome = call(bucketload(&run)?.envs(server.aws_env()))?;
+    outcome.expect_code(0)?;
+    let result = outcome.json()?;
+    let phases = result["phases"].as_array();
+    let phase = phases.into_iter().flatten().find(|p| p["kind"] == "run");
+    let phase = phase.ok_or("no measured phase")?;
+    Ok(Measured {
+        operations: phase["totals"]["ok"].as_u64().unwrap_or(0),
+        service: phase["classes"][0]["service"].clone(),
+    })
+}

@@ -1,0 +1,125 @@
+//! A trace of 10 GiB through the preparation, in constant memory.
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::own::{TempDir, bucketload};
+use crate::sh::Result;
+
+/// Bytes of the generated trace.
+const BYTES: u64 = 10 << 30;
+/// Largest resident memory of the importing process, bytes.
+const MEMORY: u64 = 100 << 20;
+/// One line in so many is broken: less than the thousandth that is borne.
+const BROKEN: u64 = 5_000;
+
+/// Generates lines of IBM's form whose instants are up to a minute out of order, with 40 % new
+/// keys, and pipes them into a dry run. Every line has to be accounted for, and the process stays
+/// below 100 MiB.
+pub(crate) fn constant_memory() -> Result {
+    let dir = TempDir::new("traces")?;
+    let mut command = bucketload(&["replay", "-", "--dry-run", "--output", "json", "--quiet"])?;
+    command
+        .current_dir(dir.path())
+        .arg("--temp")
+        .arg(dir.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .map_err(|e| format!("bucketload replay: {e}"))?;
+    let input = child.stdin.take().ok_or("no standard input")?;
+    let (done, highest) = (AtomicBool::new(false), AtomicU64::new(0));
+    let watched = child.id();
+    let (lines, out) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                highest.fetch_max(high_water(watched), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let lines = scope.spawn(move || feed(std::io::BufWriter::with_capacity(1 << 20, input)));
+        let out = wait(child);
+        done.store(true, Ordering::Relaxed);
+        (lines.join(), out)
+    });
+    let lines = lines
+        .map_err(|_| "the generator panicked")?
+        .map_err(|e| e.to_string())?;
+    let found: Value = serde_json::from_str(&out?).map_err(|e| e.to_string())?;
+    let trace = &found["trace"];
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let (records, broken) = (
+        number(&trace["records"]),
+        number(&trace["dropped"]["unknown-op"]),
+    );
+    let memory = highest.load(Ordering::Relaxed);
+    eprintln!(
+        "{lines} lines, {records} records, {broken} broken, {} keys, at most {} MiB",
+        number(&trace["keys"]),
+        memory >> 20
+    );
+    if broken != lines.div_ceil(BROKEN) || records + broken != lines {
+        return Err(format!(
+            "{lines} lines became {records} records and {broken} broken ones"
+        ));
+    }
+    match memory {
+        0 => Err("the memory could not be measured".to_owned()),
+        1..=MEMORY => Ok(()),
+        more => Err(format!("the import took {} MiB, more than 100", more >> 20)),
+    }
+}
+
+fn wait(child: Child) -> Result<String> {
+    let out = child.wait_with_output().map_err(|e| e.to_string())?;
+    if !out.status.success() {
+        return Err(format!("bucketload replay: {}", out.status));
+    }
+    String::from_utf8(out.stdout).map_err(|e| e.to_string())
+}
+
+/// Largest resident memory of a process so far, bytes; 0 once it has ended.
+fn high_water(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+/// Writes the trace; returns its lines.
+fn feed(mut out: impl Write) -> std::io::Result<u64> {
+    let (mut bytes, mut lines, mut state) = (0, 0u64, 1u64);
+    let mut line = String::new();
+    // SplitMix64 (Steele, Lea, Flood 2014).
+    let mut random = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    while bytes < BYTES {
+        use std::fmt::Write as _;
+        line.clear();
+        let ms = lines / 2 + random() % 60_000;
+        let (op, key) = match random() % 10 {
+            0..4 => ("PUT", random()),
+            _ => ("GET", random() % 1_000_000),
+        };
+        let op = if lines.is_multiple_of(BROKEN) {
+            "BREW"
+        } else {
+            op
+        };
+        let size = 1 + key % 1_000_000;
+        let _ = writeln!(line, "{ms} REST.{op}.OBJECT {key:016x} {size}");
+        out.write_all(line.as_bytes())?;
+        bytes += line.len() as u64;
+        lines += 1;
+    }
+    out.flush()?;
+    Ok(lines)
+}
