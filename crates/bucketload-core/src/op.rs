@@ -35,6 +35,9 @@ pub enum OpClass {
     RangeGet,
     /// Write a whole object in one request.
     Put,
+    /// Write a whole object in one request if there is none under its key (`If-None-Match: *`). That
+    /// there is one is no failure: the operation then writes nothing.
+    PutIfAbsent,
     /// Write a whole object as create, parts and complete; one operation, several requests.
     MultipartPut,
     /// Read an object's metadata.
@@ -73,10 +76,11 @@ pub enum OpClass {
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Get,
         Self::RangeGet,
         Self::Put,
+        Self::PutIfAbsent,
         Self::MultipartPut,
         Self::Head,
         Self::Delete,
@@ -103,6 +107,7 @@ impl OpClass {
             Self::Get => "get",
             Self::RangeGet => "range-get",
             Self::Put => "put",
+            Self::PutIfAbsent => "put-if-absent",
             Self::MultipartPut => "multipart-put",
             Self::Head => "head",
             Self::Delete => "delete",
@@ -132,7 +137,7 @@ impl OpClass {
     /// Whether the operation sends an object body.
     #[must_use]
     pub const fn writes_body(self) -> bool {
-        matches!(self, Self::Put | Self::MultipartPut)
+        matches!(self, Self::Put | Self::PutIfAbsent | Self::MultipartPut)
     }
 
     /// Whether the operation receives an object body.
@@ -146,7 +151,7 @@ impl OpClass {
     pub const fn creates_object(self) -> bool {
         matches!(
             self,
-            Self::Put | Self::MultipartPut | Self::Copy | Self::MultipartCopy
+            Self::Put | Self::PutIfAbsent | Self::MultipartPut | Self::Copy | Self::MultipartCopy
         )
     }
 
@@ -234,6 +239,19 @@ pub trait KeySource {
     fn render(&self, i: u64, out: &mut String);
 }
 
+/// Sees what a session receives, for the consistency oracle: called while the session performs the
+/// operation, on its thread.
+pub trait Watch {
+    /// Bytes of an object's body, in order.
+    fn body(&self, bytes: &[u8]);
+
+    /// A key that a listing shows.
+    fn listed(&self, key: &str);
+
+    /// The listing ends here although the store has more keys, because no more pages were asked for.
+    fn cut_short(&self);
+}
+
 /// An operation with its names: what a [`crate::driver::Session`] executes.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -253,6 +271,8 @@ pub struct Request<'a> {
     pub content: Option<Content<'a>>,
     /// Whether every received byte is compared with `content`.
     pub verify: bool,
+    /// Who sees what is received; the session itself then expects nothing of it.
+    pub watch: Option<&'a dyn Watch>,
 }
 
 impl fmt::Debug for Request<'_> {

@@ -9,6 +9,11 @@
 //!               |stamp|arena bytes|stamp|arena bytes| …
 //! ```
 //!
+//! So content describes itself: a [`Stamp`] names object, version, run and offset, and where there
+//! is no stamp (inside a range), the arena bytes tell by themselves where in the arena they stand
+//! ([`Arena::locate`]) and thereby which start, hence which version, they were cut with. Objects
+//! shorter than a stamp begin with a part of its check word, which differs between versions.
+//!
 //! A sender walks the segments (`stamp`, contiguous arena slice) and hands them to one vectored
 //! write; a receiver compares them (long ones by checksum). Any byte range can be produced or
 //! verified without state.
@@ -17,7 +22,7 @@ mod sums;
 
 use sums::{LONG, Sums};
 
-use crate::generate::rng::mix64;
+use crate::generate::rng::{mix64, unmix64};
 
 /// A stamp stands at each multiple of this object offset, in bytes.
 pub const STAMP_INTERVAL: u64 = 256 * 1024;
@@ -32,6 +37,8 @@ pub struct Arena {
     sums: Sums,
     period: u64,
     seed: u64,
+    /// Stands in every stamp: tells the content of one run from that of another.
+    generation: u32,
     stamped: bool,
     /// Of 2^32: share of objects that carry the common content.
     duplicate: u64,
@@ -103,18 +110,71 @@ impl Arena {
             bytes,
             period: Self::PERIOD,
             seed,
+            generation: 0,
             stamped,
             duplicate,
         }
     }
 
+    /// The same arena with `generation` in all stamps. Content of different generations never
+    /// compares equal, so leave it at 0 where one run verifies what another has written.
+    #[must_use]
+    pub fn with_generation(mut self, generation: u32) -> Self {
+        self.generation = generation;
+        self
+    }
+
+    /// The generation in this arena's stamps.
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// What identifies object `key` of key set `keyset` in stamps.
+    #[inline]
+    #[must_use]
+    pub const fn content_id(&self, keyset: u16, key: u64) -> u64 {
+        mix64(self.seed ^ mix64(key ^ ((keyset as u64) << 48)))
+    }
+
+    /// Arena offset from which version `version` of the content `id` is read.
+    #[inline]
+    #[must_use]
+    pub const fn start(&self, id: u64, version: u32) -> u64 {
+        mix64(id ^ version as u64) & (self.period - 1)
+    }
+
+    /// The arena bytes at object offset `offset` of content that starts at `start`, up to the next
+    /// stamp and at most `max`; `offset` must not lie inside a stamp.
+    #[inline]
+    #[must_use]
+    pub fn slice(&self, start: u64, offset: u64, max: usize) -> &[u8] {
+        let left = (STAMP_INTERVAL - offset % STAMP_INTERVAL).min(max as u64);
+        let at = (start + offset) & (self.period - 1);
+        &self.bytes[at as usize..(at + left) as usize]
+    }
+
+    /// Where in the arena `bytes` stand, if they are random bytes of it: the words of the arena are
+    /// a bijection of their number, so one of them gives away its place. Needs 15 bytes to be sure
+    /// to hold a whole word, and finds none by chance but with probability 2^-42.
+    #[must_use]
+    pub fn locate(&self, bytes: &[u8]) -> Option<u64> {
+        let words = self.period / 8;
+        bytes.windows(8).enumerate().find_map(|(at, window)| {
+            let word = u64::from_le_bytes(window.try_into().ok()?);
+            let number = unmix64(unmix64(word) ^ self.seed).wrapping_sub(1);
+            let place = number.wrapping_mul(8).wrapping_sub(at as u64);
+            (number < words).then_some(place & (self.period - 1))
+        })
+    }
+
     /// The content of version `version` of object `key` in key set `keyset`, `size` bytes long.
     #[must_use]
     pub fn content(&self, keyset: u16, key: u64, version: u32, size: u64) -> Content<'_> {
-        let id = mix64(self.seed ^ mix64(key ^ (u64::from(keyset) << 48)));
+        let id = self.content_id(keyset, key);
         let common = self.stamped && (id & 0xffff_ffff) < self.duplicate;
         let (id, version) = if common { (0, 0) } else { (id, version) };
-        let start = mix64(id ^ u64::from(version)) & (self.period - 1);
+        let start = self.start(id, version);
         Content {
             arena: self,
             id,
@@ -122,6 +182,57 @@ impl Arena {
             start,
             size,
         }
+    }
+}
+
+/// What stands at every [`STAMP_INTERVAL`] bytes of an object.
+///
+/// Layout of the 32 bytes, little endian: check word over the rest (u64), magic `BKLD`, version
+/// (u32), content id (u64), number (u32), generation (u32). The check word comes first, so that
+/// objects of a few bytes differ between keys and versions as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Version of the content.
+    pub version: u32,
+    /// The object ([`Arena::content_id`]).
+    pub id: u64,
+    /// Object offset over [`STAMP_INTERVAL`].
+    pub number: u32,
+    /// The run ([`Arena::with_generation`]).
+    pub generation: u32,
+}
+
+impl Stamp {
+    const fn check(&self) -> u64 {
+        let place = self.number as u64 | ((self.generation as u64) << 32);
+        mix64(self.id ^ mix64(place ^ mix64(self.version as u64)))
+    }
+
+    /// The stamp's bytes.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; STAMP_LEN] {
+        let mut out = [0; STAMP_LEN];
+        out[..8].copy_from_slice(&self.check().to_le_bytes());
+        out[8..12].copy_from_slice(b"BKLD");
+        out[12..16].copy_from_slice(&self.version.to_le_bytes());
+        out[16..24].copy_from_slice(&self.id.to_le_bytes());
+        out[24..28].copy_from_slice(&self.number.to_le_bytes());
+        out[28..].copy_from_slice(&self.generation.to_le_bytes());
+        out
+    }
+
+    /// The stamp that `bytes` are; `None` when they are none.
+    #[must_use]
+    pub fn parse(bytes: &[u8; STAMP_LEN]) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        let stamp = Self {
+            version: word(12),
+            id: long(16),
+            number: word(24),
+            generation: word(28),
+        };
+        (bytes[8..12] == *b"BKLD" && long(0) == stamp.check()).then_some(stamp)
     }
 }
 
@@ -176,18 +287,15 @@ impl<'a> Content<'a> {
     }
 
     /// The stamp at object offset `at` (a multiple of [`STAMP_INTERVAL`]).
-    ///
-    /// Layout, little endian: magic `BKLD`, version (u32), content id (u64), offset (u64), check
-    /// word over the other three (u64).
     fn stamp(&self, at: u64) -> [u8; STAMP_LEN] {
-        let mut out = [0; STAMP_LEN];
-        out[..4].copy_from_slice(b"BKLD");
-        out[4..8].copy_from_slice(&self.version.to_le_bytes());
-        out[8..16].copy_from_slice(&self.id.to_le_bytes());
-        out[16..24].copy_from_slice(&at.to_le_bytes());
-        let check = mix64(self.id ^ mix64(at ^ (u64::from(self.version) << 32)));
-        out[24..].copy_from_slice(&check.to_le_bytes());
-        out
+        let stamp = Stamp {
+            version: self.version,
+            id: self.id,
+            // Objects end long before 2^32 stamps, 1 PiB.
+            number: (at / STAMP_INTERVAL) as u32,
+            generation: self.arena.generation,
+        };
+        stamp.to_bytes()
     }
 
     /// The segment that starts at object offset `offset` and is at most `max` bytes long. Empty
@@ -262,7 +370,38 @@ impl<'a> Content<'a> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Arena, PayloadKind, STAMP_INTERVAL};
+    use super::{Arena, PayloadKind, STAMP_INTERVAL, STAMP_LEN, Stamp};
+
+    #[test]
+    fn stamps_round_trip_and_tell_apart() {
+        let arena = Arena::new(PayloadKind::Random, 7).with_generation(9);
+        let content = arena.content(3, 77, 5, 2 * STAMP_INTERVAL);
+        let mut bytes = [0; STAMP_LEN];
+        content.fill(STAMP_INTERVAL, &mut bytes);
+        let stamp = Stamp {
+            version: 5,
+            id: arena.content_id(3, 77),
+            number: 1,
+            generation: 9,
+        };
+        assert_eq!(Stamp::parse(&bytes), Some(stamp));
+        for at in 0..STAMP_LEN {
+            let mut wrong = bytes;
+            wrong[at] ^= 4;
+            assert_eq!(Stamp::parse(&wrong), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn tiny_objects_differ_between_versions() {
+        let arena = Arena::new(PayloadKind::Random, 7);
+        let mut seen = std::collections::HashSet::new();
+        for version in 0..64 {
+            let mut bytes = [0; 4];
+            arena.content(0, 1, version, 4).fill(0, &mut bytes);
+            assert!(seen.insert(bytes));
+        }
+    }
 
     #[test]
     fn objects_and_versions_differ() {
@@ -306,6 +445,15 @@ mod tests {
             whole[at] ^= 1;
             prop_assert_eq!(content.verify(0, &whole), Err(at as u64));
             prop_assert_eq!(content.verify(1, &[0; 0]), Ok(()));
+            // Any 15 arena bytes give away where they were cut.
+            let clear = (at..at + 15).all(|i| i as u64 % STAMP_INTERVAL >= STAMP_LEN as u64);
+            if clear && at + 15 <= whole.len() {
+                whole[at] ^= 1;
+                let place = arena.locate(&whole[at..at + 15]).unwrap();
+                let start = arena.start(arena.content_id(2, key), version);
+                prop_assert_eq!(place, (start + at as u64) % Arena::PERIOD);
+            }
+            prop_assert_eq!(arena.locate(&[0; 64]), None);
         }
     }
 

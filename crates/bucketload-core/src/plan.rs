@@ -64,6 +64,12 @@ fn is_one(factor: &f64) -> bool {
 }
 
 impl Plan {
+    /// Whether the consistency oracle judges the run.
+    #[must_use]
+    pub fn has_oracle(&self) -> bool {
+        self.phases.iter().any(|p| p.kind == PhaseKind::Audit)
+    }
+
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
     /// hexadecimal digits.
     #[must_use]
@@ -212,6 +218,9 @@ pub enum PhaseKind {
     Prepare,
     /// Measure.
     Run,
+    /// Read every object whose history the consistency oracle kept, and compare. Has no works; that
+    /// a plan has this phase turns the oracle on.
+    Audit,
     /// Delete what the run created. Has no works.
     Cleanup,
 }
@@ -275,6 +284,28 @@ pub enum ModelPlan {
     Jobs(JobsPlan),
     /// The requests of a recorded trace.
     Replay(ReplayPlan),
+    /// Workers write together, one of them lists until all is listed, they delete a part together,
+    /// and one lists again until it is gone; then the next round begins.
+    Rounds(RoundsPlan),
+}
+
+/// Rounds of writing, listing, deleting and listing again (scenarios.md section 10,
+/// `list-consistency`).
+///
+/// Object `j` of iteration `i` is the object `i + j · iterations` of the key set, which has as many
+/// shards as there are iterations, so that each iteration has a prefix of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundsPlan {
+    /// Workers that write and delete at the same time.
+    pub workers: u32,
+    /// Number of rounds.
+    pub iterations: u32,
+    /// Objects that each worker writes in a round.
+    pub objects: u32,
+    /// Share of the objects that is deleted in a round.
+    pub delete: f64,
+    /// How long to list until the listing is right, nanoseconds.
+    pub limit_ns: u64,
 }
 
 impl ModelPlan {
@@ -283,7 +314,7 @@ impl ModelPlan {
     #[must_use]
     pub fn open_cap(&self) -> Option<u32> {
         match self {
-            Self::Closed { .. } => None,
+            Self::Closed { .. } | Self::Rounds(_) => None,
             Self::Open { max_in_flight, .. } => Some(*max_in_flight),
             Self::Jobs(jobs) => jobs.is_open().then_some(jobs.max_in_flight),
             Self::Replay(replay) => {
@@ -297,6 +328,7 @@ impl ModelPlan {
     pub const fn max_sessions(&self) -> u32 {
         match self {
             Self::Closed { workers, .. } => *workers,
+            Self::Rounds(rounds) => rounds.workers,
             Self::Open { max_in_flight, .. } => *max_in_flight,
             Self::Jobs(jobs) => jobs.max_in_flight,
             Self::Replay(replay) => replay.max_in_flight,

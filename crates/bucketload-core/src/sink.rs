@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::oracle::{Finding, OracleSummary};
 use crate::slowest::SlowRequest;
 use crate::tally::Interval;
 
@@ -74,6 +75,38 @@ pub enum Event {
         /// Instant, nanoseconds since the run's epoch.
         at_ns: u64,
     },
+    /// A step of a round of the list-consistency model is over.
+    Round(Round),
+    /// The consistency oracle found something (the first findings of each kind, bounded per run).
+    Finding(Box<Finding>),
+    /// What the consistency oracle did, at the end of the run.
+    Oracle(OracleSummary),
+}
+
+/// How long a listing took to show what was written or deleted in one step of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// Index of the phase.
+    pub phase: u16,
+    /// Number of the round, from 0.
+    pub iteration: u32,
+    /// Whether objects were deleted (else written) in this step.
+    pub deleted: bool,
+    /// Objects whose write or delete was acknowledged in this step.
+    pub objects: u32,
+    /// Listings until one was right.
+    pub lists: u32,
+    /// Objects that the first listing lacked although they were there.
+    pub missing: u32,
+    /// Objects that the first listing showed although they were deleted.
+    pub ghosts: u32,
+    /// From the last acknowledgement to the end of the listing that was right, or of the last one,
+    /// nanoseconds.
+    pub window_ns: u64,
+    /// Whether a listing was right before the limit.
+    pub right: bool,
+    /// When the step was over, nanoseconds since the run's epoch.
+    pub at_ns: u64,
 }
 
 /// Sums over the operations of one closed-loop worker. Instants are nanoseconds since the run's epoch.

@@ -92,7 +92,7 @@ impl NullSession {
 /// Bytes that the operation would have moved.
 const fn bytes_of(op: &Op) -> u64 {
     match op.class {
-        OpClass::Put | OpClass::MultipartPut => op.size,
+        OpClass::Put | OpClass::PutIfAbsent | OpClass::MultipartPut => op.size,
         OpClass::Get if op.size != Op::UNKNOWN_SIZE => op.size,
         OpClass::RangeGet => match op.range {
             Some(range) => range.len,
@@ -246,6 +246,7 @@ mod tests {
             keys: None,
             content: None,
             verify: false,
+            watch: None,
         }
     }
 

@@ -94,6 +94,7 @@ pub fn calibrate<N: Driver>(
         _ => ModelPlan::Closed {
             workers: match model {
                 ModelPlan::Closed { workers: own, .. } => workers.min(*own),
+                ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
                 _ => workers,
             },
             think: GapLaw::None,
@@ -130,7 +131,7 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
                 JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
                 JobStart::Closed { .. } => None,
             },
-            ModelPlan::Closed { .. } | ModelPlan::Replay(_) => None,
+            ModelPlan::Closed { .. } | ModelPlan::Replay(_) | ModelPlan::Rounds(_) => None,
         };
         if let Some((arrival, each)) = arrival {
             let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
@@ -147,6 +148,10 @@ fn faster(model: &ModelPlan) -> ModelPlan {
     match model {
         ModelPlan::Closed { workers, .. } => ModelPlan::Closed {
             workers: *workers,
+            think: GapLaw::None,
+        },
+        ModelPlan::Rounds(rounds) => ModelPlan::Closed {
+            workers: rounds.workers,
             think: GapLaw::None,
         },
         ModelPlan::Open {

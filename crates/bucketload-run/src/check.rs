@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Capabilities;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan, WorkPlan};
 
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -21,10 +21,17 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             return refuse(format!("phase `{}` has no work to do", phase.name));
         }
         let limits = phase.limits;
+        let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
+        if phase.works.iter().any(rounds) && options.share.of > 1 {
+            return refuse(format!(
+                "phase `{}` works in rounds, which one agent performs alone",
+                phase.name
+            ));
+        }
         // These end by themselves.
         let finite = |model: &ModelPlan| match model {
             ModelPlan::Jobs(jobs) => jobs.limit > 0,
-            ModelPlan::Replay(_) => true,
+            ModelPlan::Replay(_) | ModelPlan::Rounds(_) => true,
             ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
         };
         let ends = phase.works.iter().all(|work| finite(&work.model));
@@ -108,6 +115,9 @@ pub(crate) fn check_capabilities(
     missing.dedup();
     if plan.verify && !capabilities.verify {
         missing.push("verification");
+    }
+    if plan.has_oracle() && !capabilities.verify {
+        missing.push("the consistency oracle");
     }
     if missing.is_empty() {
         return Ok(());

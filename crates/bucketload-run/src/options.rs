@@ -99,6 +99,9 @@ pub struct RunOptions {
     pub failures_per_kind: u32,
     /// Where every operation is logged one by one; `None` = nowhere.
     pub op_log: Option<OpLog>,
+    /// Most keys whose history the consistency oracle keeps; each takes about 500 bytes. Of more
+    /// keys it tracks a share.
+    pub oracle_keys: usize,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
     /// The trace that the plan replays, if it replays one.
@@ -125,6 +128,7 @@ impl Default for RunOptions {
             allow_foreign: false,
             failures_per_kind: 20,
             op_log: None,
+            oracle_keys: crate::oracle::MOST_KEYS,
             converged: None,
             trace: None,
         }

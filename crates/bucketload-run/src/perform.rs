@@ -3,15 +3,17 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use bucketload_core::driver::{Completion, Session};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{KeySource, Op, Request};
+use bucketload_core::op::{KeySource, Op, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::clock::now_ns;
 use crate::names::Names;
+use crate::oracle::Place;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
@@ -26,6 +28,8 @@ pub(crate) struct Worker<S> {
     pub(crate) probe: Probe,
     /// Names of the operation it performs.
     pub(crate) names: Names,
+    /// Sees what the worker's operations receive.
+    pub(crate) watch: Option<Rc<dyn Watch>>,
 }
 
 impl<S> Worker<S> {
@@ -37,6 +41,7 @@ impl<S> Worker<S> {
             slot,
             probe: Probe::new(now_ns),
             names: Names::with_capacity(key_len),
+            watch: None,
         }
     }
 }
@@ -86,12 +91,20 @@ pub(crate) async fn perform<S: Session>(
     let shared = &*shard.shared;
     let plan = &*shared.plan;
     let source = &shared.sources[usize::from(taken.work)];
-    let op = taken.op;
+    let mut op = taken.op;
+    let ticket = shared.oracle.as_ref().and_then(|oracle| {
+        let place = (shared.phase as u16, taken.work);
+        oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
+    });
     source.render(&op, &mut worker.names);
 
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
     let verify = plan.verify && op.class.reads_body() && known.is_some();
+    let watch = match &ticket {
+        Some(ticket) => Some(&**ticket as &dyn Watch),
+        None => worker.watch.as_deref(),
+    };
     let request = Request {
         op,
         bucket: &shared.bucket,
@@ -104,6 +117,7 @@ pub(crate) async fn perform<S: Session>(
         },
         content: known.filter(|_| verify || op.class.writes_body()),
         verify,
+        watch,
     };
     let slot = worker.slot;
     let waited = Cell::new(false);
@@ -150,6 +164,9 @@ pub(crate) async fn perform<S: Session>(
                     0 => now_ns(),
                     done => done,
                 };
+                if let Some(ticket) = &ticket {
+                    ticket.completed(&completion);
+                }
                 break (Outcome::Ok, done, done, completion.bytes, times);
             }
             Attempt::Ended(Err(error)) => error,
@@ -166,6 +183,9 @@ pub(crate) async fn perform<S: Session>(
                 break (cancelled, now, now, 0, times);
             }
         };
+        if let Some(ticket) = &ticket {
+            ticket.failed(error.kind);
+        }
         let now = now_ns();
         absent = error.kind == ErrorKind::NotFound;
         if absent && taken.absent_expected {
@@ -204,6 +224,21 @@ pub(crate) async fn perform<S: Session>(
             (_, done) => done,
         };
         break (Outcome::Failed(error.kind), done, now, 0, times);
+    };
+    let (outcome, bytes) = match &ticket {
+        None => (outcome, bytes),
+        Some(ticket) => {
+            let place = Place {
+                key: request.key,
+                phase: shared.phase as u16,
+                audit: false,
+                attempt_ns: begun_ns,
+                done_ns,
+                request_id: "",
+                endpoint: 0,
+            };
+            shard.judge(ticket, &op, (outcome, bytes), place)
+        }
     };
     let probe = &worker.probe;
     let started_ns = match probe.started_ns() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bucketload_core::driver::Driver;
 use bucketload_core::error::ErrorKind;
+use bucketload_core::oracle::FindingKind;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
@@ -20,6 +21,7 @@ use crate::feed::Reader;
 use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
+use crate::oracle::{KEPT_PER_KIND, Oracle};
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
 use crate::slow::SlowRequests;
@@ -56,6 +58,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) options: &'a RunOptions,
     pub(crate) stop: &'a StopHandle,
     pub(crate) arena: Arc<Arena>,
+    pub(crate) oracle: Option<Arc<Oracle>>,
     pub(crate) failures: FailureBudget,
     pub(crate) machine: Machine,
     /// Core of each load thread.
@@ -139,6 +142,7 @@ impl Load {
                 })
                 .collect::<Result<_, _>>()?,
             arena: Arc::clone(&context.arena),
+            oracle: context.oracle.clone(),
             bucket: options.bucket.clone(),
             share: options.share,
             threads,
@@ -152,7 +156,8 @@ impl Load {
         });
         // Room for every tally that can exist and every failure that is reported in full, so that
         // a load thread never finds the channel full.
-        let failures = options.failures_per_kind as usize * ErrorKind::ALL.len();
+        let failures = options.failures_per_kind as usize * ErrorKind::ALL.len()
+            + KEPT_PER_KIND as usize * FindingKind::ALL.len();
         let (to_collector, messages) =
             sync_channel(threads * (INTERVALS_AHEAD + 4) + failures.min(1 << 16));
         let (commands, receiver) = watch::channel(Command {

@@ -283,6 +283,12 @@ impl Recorder {
             .map_or_else(Vec::new, |slowest| slowest.borrow_mut().take_fresh())
     }
 
+    /// Tells the collector something that must not be missed; may wait for it.
+    pub(crate) fn tell(&self, message: Message) {
+        // A closed channel means that the collector has given up.
+        let _ = self.to_collector.send(message);
+    }
+
     fn message(&self, tally: Box<Tally>, level: Level, at_ns: u64) -> Message {
         Message::Tally {
             thread: self.thread,

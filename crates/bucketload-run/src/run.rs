@@ -1,12 +1,14 @@
 //! A whole run: the plan's phases in order, with a barrier between them.
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use bucketload_core::driver::Driver;
+use bucketload_core::generate::rng::mix64;
 use bucketload_core::payload::Arena;
-use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
@@ -21,6 +23,7 @@ use crate::error::RunError;
 use crate::files;
 use crate::machine::Machine;
 use crate::options::RunOptions;
+use crate::oracle::{Oracle, audit};
 use crate::own::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::stop::{StopHandle, StopLevel};
@@ -64,6 +67,9 @@ pub fn run<D: Driver>(
     check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
+    if plan.has_oracle() {
+        context.judge()?;
+    }
     let control = Control::new()?;
     let mut end = RunEnd {
         phases: Vec::new(),
@@ -88,6 +94,8 @@ pub fn run<D: Driver>(
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
+    // Keys that were audited, and that could not be.
+    let mut told = (0, 0);
     for (index, phase) in chosen() {
         let level = stop.level();
         let ending = level >= StopLevel::Finish || failed.is_some();
@@ -102,6 +110,25 @@ pub fn run<D: Driver>(
                 claimed = Some(claim);
                 Ok(PhaseEnd::Complete)
             }),
+            PhaseKind::Audit => {
+                let findings = RefCell::default();
+                let audited = Cell::new((0, 0));
+                let outcome = control.phase(index, sink, stop, async {
+                    if let Some(oracle) = &context.oracle {
+                        let phase = u16::try_from(index).unwrap_or(u16::MAX);
+                        let plan = &context.plan;
+                        let done =
+                            audit(&driver, plan, options, oracle, phase, stop, &findings).await?;
+                        audited.set(done);
+                    }
+                    Ok(PhaseEnd::Complete)
+                });
+                for finding in findings.into_inner() {
+                    sink.event(&Event::Finding(Box::new(finding)));
+                }
+                told = audited.get();
+                outcome
+            }
             PhaseKind::Cleanup => control.phase(index, sink, stop, async {
                 let cleaned = clean(&driver, plan, options, claimed.as_ref(), stop).await?;
                 let aborted = !cleaned.complete && stop.level() == StopLevel::Abort;
@@ -121,6 +148,9 @@ pub fn run<D: Driver>(
             }
         }
     }
+    if let Some(oracle) = &context.oracle {
+        sink.event(&Event::Oracle(oracle.summary(told)));
+    }
     for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
         sink.event(&Event::Warning { message });
     }
@@ -135,6 +165,39 @@ pub fn run<D: Driver>(
         sink.event(&Event::Warning { message });
     }
     Ok(end)
+}
+
+impl RunContext<'_> {
+    /// Has the oracle judge this run. Its content carries the run's own generation, so that what
+    /// another run left under the same keys is told apart.
+    fn judge(&mut self) -> Result<(), RunError> {
+        let (plan, options) = (&*self.plan, self.options);
+        if options.share.of > 1 {
+            let text =
+                "the consistency oracle must see every write, so it works with one agent only";
+            return Err(RunError::Options(text.to_owned()));
+        }
+        let whole =
+            |model: &ModelPlan| matches!(model, ModelPlan::Closed { .. } | ModelPlan::Open { .. });
+        let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+        if let Some(work) = works.find(|work| !whole(&work.model)) {
+            return Err(RunError::Options(format!(
+                "the consistency oracle judges closed and open loops; work `{}` is neither",
+                work.name
+            )));
+        }
+        let run = options
+            .run_id
+            .bytes()
+            .fold(plan.seed, |hash, byte| mix64(hash ^ u64::from(byte)));
+        let arena = Arena::new(plan.payload, plan.seed).with_generation(run as u32 | 1);
+        self.arena = Arc::new(arena);
+        let arena = Arc::clone(&self.arena);
+        let oracle = Oracle::new(plan, options, arena)
+            .map_err(|e| RunError::Options(format!("the plan's {e}")))?;
+        self.oracle = Some(Arc::new(oracle));
+        Ok(())
+    }
 }
 
 /// Deletes objects of the run under its prefix, but neither its marker nor its bucket, so that the
@@ -169,6 +232,7 @@ impl<'a> RunContext<'a> {
             options,
             stop,
             arena: Arc::new(Arena::new(plan.payload, plan.seed)),
+            oracle: None,
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],

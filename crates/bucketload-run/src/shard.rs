@@ -21,7 +21,7 @@ use bucketload_core::op::Op;
 use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhasePlan, Plan};
-use bucketload_core::record::OpRecord;
+use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::Event;
 
 use tokio::sync::Notify;
@@ -29,6 +29,7 @@ use tokio::sync::Notify;
 use crate::baton::Baton;
 use crate::error::RunError;
 use crate::options::{Pacing, Share};
+use crate::oracle::{Oracle, Place, Ticket};
 use crate::recorder::{Done, Level, Message, Recorder};
 use crate::slots::Slots;
 use crate::source::Source;
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) phase: usize,
     pub(crate) sources: Vec<Source>,
     pub(crate) arena: Arc<Arena>,
+    /// Judges the answers, in runs with the consistency oracle.
+    pub(crate) oracle: Option<Arc<Oracle>>,
     pub(crate) bucket: String,
     pub(crate) share: Share,
     pub(crate) threads: usize,
@@ -293,6 +296,27 @@ impl Shard {
             baton.finish();
         }
         self.slots.cancel_all();
+    }
+
+    /// Has the oracle judge an operation that has ended; a body that is wrong in itself makes it
+    /// fail.
+    #[cold]
+    pub(crate) fn judge(
+        &self,
+        ticket: &Ticket<'_>,
+        op: &Op,
+        (outcome, bytes): (Outcome, u64),
+        place: Place<'_>,
+    ) -> (Outcome, u64) {
+        let tell = &mut |finding| {
+            let event = Event::Finding(Box::new(finding));
+            self.recorder.try_tell(Message::Failure(event));
+        };
+        if ticket.end(op, outcome, place, tell) {
+            (Outcome::Failed(ErrorKind::Corrupt), 0)
+        } else {
+            (outcome, bytes)
+        }
     }
 
     /// Makes the thread's main task look whether the phase is complete.

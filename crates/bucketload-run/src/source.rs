@@ -92,6 +92,10 @@ impl Source {
                 let ops = OpGen::new(plan, index, of).map_err(refused)?;
                 (Ops::Mix(ops), Some(arrivals(arrival)?), None)
             }
+            ModelPlan::Rounds(_) => {
+                let ops = OpGen::new(plan, index, of).map_err(refused)?;
+                (Ops::Mix(ops), None, None)
+            }
             ModelPlan::Closed { think, .. } => {
                 let ops = OpGen::new(plan, index, of).map_err(refused)?;
                 let none = *think == GapLaw::None;
@@ -195,6 +199,19 @@ impl Source {
             }
             push_key(key, out);
         }
+    }
+
+    /// The operation of mix entry `entry` on object `key`.
+    pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
+        match &self.ops {
+            Ops::Mix(ops) => ops.op_on(entry, seq, key),
+            Ops::Jobs(..) | Ops::Recorded(_) => unreachable!("no operation by entry"),
+        }
+    }
+
+    /// The object that a name of the key set `keyset` stands for.
+    pub(crate) fn index_of(&self, keyset: u16, name: &str) -> Option<u64> {
+        self.names[usize::from(keyset)].index_of(name)
     }
 
     /// Whether workers pause between operations.

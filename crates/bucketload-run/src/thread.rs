@@ -28,6 +28,7 @@ use crate::lot::Lot;
 use crate::open::OpenWork;
 use crate::options::Pacing;
 use crate::recorder::{Message, Recorder, empty_tally};
+use crate::rounds::{self, Rounds};
 use crate::session::open_session;
 use crate::shard::{Shard, Shared};
 use crate::stop::StopLevel;
@@ -159,6 +160,25 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                     Shard::spawn(shard, task);
                 }
             }
+            ModelPlan::Rounds(plan) => {
+                // All on one thread, where they can wait for each other.
+                if shard.thread > 0 {
+                    continue;
+                }
+                let rounds = Rounds::new(*plan, number);
+                for index in 0..plan.workers {
+                    shard.closed_live.set(shard.closed_live.get() + 1);
+                    shard.opening_begun();
+                    let task = round_worker(
+                        Rc::clone(shard),
+                        Arc::clone(driver),
+                        Rc::clone(&opening),
+                        Rc::clone(&rounds),
+                        index,
+                    );
+                    Shard::spawn(shard, task);
+                }
+            }
             model @ (ModelPlan::Open { .. } | ModelPlan::Jobs(_) | ModelPlan::Replay(_)) => {
                 let Some(lot) = Lot::of(model.max_sessions(), share, position) else {
                     continue;
@@ -209,6 +229,28 @@ async fn closed_worker<D: Driver>(
     }
 }
 
+/// As [`closed_worker`], for a worker of a work in rounds.
+async fn round_worker<D: Driver>(
+    shard: Rc<Shard>,
+    driver: Arc<D>,
+    opening: Rc<Semaphore>,
+    rounds: Rc<Rounds>,
+    index: u32,
+) {
+    let opened = {
+        let _turn = opening.acquire().await;
+        open_session(&*driver, &shard).await
+    };
+    match opened {
+        Ok(worker) => {
+            shard.opening_ended(None);
+            shard.started().await;
+            rounds::labour(shard, rounds, index, worker).await;
+        }
+        Err(error) => shard.opening_ended(Some(error)),
+    }
+}
+
 /// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
 fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
     let arrival = match model {
@@ -216,7 +258,7 @@ fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
         // A stage, and the deletions beside it.
         ModelPlan::Jobs(jobs) => return (2 * jobs.widest() as usize).clamp(4, 256),
         ModelPlan::Replay(replay) if replay.timing == ReplayTiming::Asap => return lot.cap,
-        ModelPlan::Replay(_) | ModelPlan::Closed { .. } => return 16,
+        ModelPlan::Replay(_) | ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => return 16,
     };
     let peak = match arrival {
         ArrivalLaw::Constant { rate }

@@ -209,8 +209,9 @@ pub(crate) fn report_with(dir: &Path, nodes: Option<NodeBalance>) -> Result<RunR
     Ok(result)
 }
 
-/// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does
-/// a store that was full, and a phase that failed more operations than its workload allows.
+/// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does any
+/// finding of the consistency oracle, a store that was full, and a phase that failed more operations
+/// than its workload allows.
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -219,13 +220,14 @@ fn gate(result: &RunResult) -> Exit {
         .flat_map(|phase| &phase.classes)
         .flat_map(|class| &class.errors)
         .any(|error| matches!(error.kind, Corrupt | Full) && error.count > 0);
+    let inconsistent = result.oracle.as_ref().is_some_and(|o| !o.is_clean());
     let nothing = result.verdict.word == Word::Incomplete;
     let failed = result
         .phases
         .iter()
         .flat_map(|phase| &phase.gates)
         .any(|gate| !gate.passed);
-    if wrong || nothing || failed {
+    if wrong || inconsistent || nothing || failed {
         Exit::GateFailed
     } else {
         Exit::Ok

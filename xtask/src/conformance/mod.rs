@@ -8,6 +8,7 @@ mod clients;
 mod compare;
 mod delays;
 mod oplog;
+mod oracle;
 mod replay;
 mod servers;
 mod traces;
@@ -17,11 +18,12 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
     ("backlog", truth::backlog),
+    ("oracle", oracle::all),
     ("compare", compare::words),
     ("delays", delays::all),
     ("capacity", capacity::all),

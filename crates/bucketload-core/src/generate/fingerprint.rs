@@ -60,6 +60,14 @@ pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
                     put(replay.timing.speed().unwrap_or(0.0).to_bits());
                     continue;
                 }
+                ModelPlan::Rounds(rounds) => {
+                    // What a round does follows from these.
+                    put(u64::from(rounds.workers));
+                    put(u64::from(rounds.iterations));
+                    put(u64::from(rounds.objects));
+                    put(rounds.delete.to_bits());
+                    continue;
+                }
                 ModelPlan::Open { .. } | ModelPlan::Closed { .. } => {}
             }
             let ops = OpGen::new(plan, phase, work)?;

@@ -79,6 +79,23 @@ impl KeyNames {
         out.push_str(text.as_str());
     }
 
+    /// The index of the object called `name`; `None` when it is not a name of this key set.
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<u64> {
+        let mut rest = name.strip_prefix(&*self.prefix)?;
+        if self.shards > 1 {
+            rest = rest.split_once('/')?.1;
+        }
+        let digits = rest.bytes().all(|byte| byte.is_ascii_digit());
+        (digits && rest.len() >= INDEX_DIGITS).then(|| rest.parse().ok())?
+    }
+
+    /// Whether two objects have the same prefix ([`KeyNames::render_prefix`]).
+    #[must_use]
+    pub const fn same_shard(&self, a: u64, b: u64) -> bool {
+        a % self.shards == b % self.shards
+    }
+
     /// Writes the prefix that the names of object `key` and of all objects of its shard have in
     /// common into `out`, replacing its contents: what a list operation lists.
     #[inline]
@@ -273,6 +290,8 @@ mod tests {
             let text = name(&names, key);
             prop_assert!(text.ends_with(&format!("/{key:013}")), "{text} {key}");
             prop_assert!(text.len() <= names.max_len());
+            prop_assert_eq!(names.index_of(&text), Some(key));
+            prop_assert_eq!(names.index_of(&text[1..]), None);
             if shards > 1 {
                 let width = (shards - 1).to_string().len().max(2);
                 prop_assert_eq!(text, format!("run-1/r/{:0width$}/{key:013}", key % u64::from(shards)));

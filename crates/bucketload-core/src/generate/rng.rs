@@ -23,6 +23,18 @@ pub const fn mix64(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The inverse of [`mix64`]: multiplies by the inverses of its factors modulo 2^64.
+#[inline]
+#[must_use]
+pub const fn unmix64(mut z: u64) -> u64 {
+    z ^= (z >> 31) ^ (z >> 62);
+    z = z.wrapping_mul(0x3196_42b2_d24d_8ec3);
+    z ^= (z >> 27) ^ (z >> 54);
+    z = z.wrapping_mul(0x96de_1b17_3f11_9089);
+    z ^= (z >> 30) ^ (z >> 60);
+    z.wrapping_sub(0x9e37_79b9_7f4a_7c15)
+}
+
 /// One Philox round: two 32x32→64 bit multiplications.
 #[inline(always)]
 const fn round(c: [u32; 4], k: [u32; 2]) -> [u32; 4] {
@@ -215,7 +227,14 @@ impl Draws {
 
 #[cfg(test)]
 mod tests {
-    use super::{Draws, Purpose, Stream, open_unit, philox4x32_10, unit};
+    use super::{Draws, Purpose, Stream, mix64, open_unit, philox4x32_10, unit, unmix64};
+
+    #[test]
+    fn mixing_is_undone() {
+        for z in (0..1000).map(mix64).chain([0, 1, u64::MAX]) {
+            assert_eq!(unmix64(mix64(z)), z);
+        }
+    }
 
     /// Known answers published with the Random123 library.
     #[test]

@@ -71,6 +71,8 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
         | OpClass::MultipartCopy
         | OpClass::PutTagging
         | OpClass::GetTagging
+        // Fresh keys never meet another writer.
+        | OpClass::PutIfAbsent
         | OpClass::DeleteTagging => KeyLaw::Uniform,
     }
 }

@@ -85,7 +85,9 @@ impl Lower<'_> {
             _ => defaults::keys(class),
         };
         let largest = size.as_ref().map_or(set.plan.size.max, |size| size.max);
-        if class == OpClass::Put && largest > defaults::MAX_SINGLE_PUT {
+        if matches!(class, OpClass::Put | OpClass::PutIfAbsent)
+            && largest > defaults::MAX_SINGLE_PUT
+        {
             let owner = match &size {
                 Some(_) => path.to_owned(),
                 None => format!("keysets.{}", set.plan.name),

@@ -35,6 +35,7 @@ pub(super) fn apply(
         Field::Seed => setter.set(table, "seed", node),
         Field::Scale => setter.set(table, "scale", node),
         Field::Verify => setter.set(table, "verify", node),
+        Field::Oracle => setter.set(table, "oracle", node),
         Field::Timeout => setter.set(table, "timeout", node),
         Field::Payload => setter.set(table, "payload", node),
         Field::Keep => setter.set(table, "keep", node),

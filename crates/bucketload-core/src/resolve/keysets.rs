@@ -5,7 +5,9 @@ use super::lower::Lower;
 use super::phases::RunPhase;
 use super::sizes;
 use crate::op::OpClass;
-use crate::plan::{KeyLaw, KeysetPlan, MixEntry, ModelPlan, SizeAssign, SizeKind, SizeLaw};
+use crate::plan::{
+    KeyLaw, KeysetPlan, MixEntry, ModelPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+};
 use crate::spec::{KeysetSpec, Named, WorkloadSpec};
 
 /// A key set with what preparation needs to know.
@@ -206,6 +208,11 @@ impl Lower<'_> {
                 if overwrites(entry, &keysets[index]) {
                     keysets[index].plan.overwritten = true;
                 }
+            }
+            let rounds = |w: &WorkPlan| matches!(w.model, ModelPlan::Rounds(_));
+            if phase.plan.works.iter().any(rounds) {
+                written = written_now;
+                continue;
             }
             for (entry, path) in phase.entries() {
                 let index = usize::from(entry.keyset);

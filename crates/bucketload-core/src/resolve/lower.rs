@@ -58,9 +58,19 @@ impl Lower<'_> {
         let mut keysets = self.keysets(spec);
         let mut runs = self.run_phases(spec, &keysets, timeout_ns);
         self.check_populations(&mut keysets, &runs);
-        let verify = spec.verify.unwrap_or(false);
+        self.keysets_of_rounds(&mut keysets, &runs);
+        let oracle = spec.oracle.unwrap_or(false);
+        let verify = spec.verify.unwrap_or(false) && !oracle;
         if verify {
             self.check_verification(&keysets, &runs);
+        }
+        if oracle {
+            self.check_oracle(spec);
+            let mut works = runs.iter().flat_map(|run| &run.plan.works);
+            if works.any(|work| matches!(work.model, ModelPlan::Rounds(_))) {
+                let message = "works in rounds judge listings by themselves, without the oracle";
+                self.error("oracle", message, "leave the oracle out");
+            }
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);
@@ -79,6 +89,9 @@ impl Lower<'_> {
         let mut phases = vec![phase("init", PhaseKind::Init)];
         phases.extend(self.prepare_phases(spec, &keysets, timeout_ns));
         phases.extend(runs.iter().map(|run| run.plan.clone()));
+        if oracle {
+            phases.push(phase("audit", PhaseKind::Audit));
+        }
         if !spec.keep.unwrap_or(false) {
             phases.push(phase("cleanup", PhaseKind::Cleanup));
         }
@@ -101,6 +114,24 @@ impl Lower<'_> {
             self.check_generators(&plan, &runs);
         }
         plan
+    }
+
+    /// The oracle needs content that tells by itself which version it is.
+    fn check_oracle(&mut self, spec: &WorkloadSpec) {
+        let payload = spec.payload.map_or(PayloadKind::Random, |p| p.0);
+        if payload != PayloadKind::Random {
+            self.error(
+                "oracle",
+                "the oracle tells versions apart by their content, which this payload does not allow",
+                "use payload = \"random\", or do without the oracle",
+            );
+        }
+        if spec.verify == Some(true) {
+            self.note(
+                "the oracle takes the place of verification: it judges every byte of the objects \
+                 that it tracks",
+            );
+        }
     }
 
     fn retry(&mut self, spec: &WorkloadSpec) -> RetryPlan {

@@ -20,6 +20,7 @@ mod layers;
 mod lower;
 mod overrides;
 mod phases;
+mod rounds;
 mod scale;
 mod settings;
 mod sizes;

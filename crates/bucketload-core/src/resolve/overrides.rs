@@ -58,6 +58,8 @@ pub enum Field {
     Scale,
     /// Whether what is read is verified.
     Verify,
+    /// The consistency oracle.
+    Oracle,
     /// The timeout.
     Timeout,
     /// The content of objects.
@@ -87,6 +89,7 @@ impl Field {
             Self::Seed => "--seed",
             Self::Scale => "--scale",
             Self::Verify => "--verify",
+            Self::Oracle => "--oracle",
             Self::Timeout => "--timeout",
             Self::Payload => "--payload",
             Self::Keep => "--keep",
@@ -102,7 +105,7 @@ impl Override {
         let flag = match (&field, value) {
             (Field::Path(path), _) => format!("--set {path}={value}"),
             // Switches without a value on the command line.
-            (Field::Verify | Field::Keep, "true") => field.flag().to_owned(),
+            (Field::Verify | Field::Oracle | Field::Keep, "true") => field.flag().to_owned(),
             _ => format!("{} {value}", field.flag()),
         };
         Self {

@@ -151,9 +151,13 @@ impl Lower<'_> {
         };
         let (mut plans, mut paths) = (Vec::new(), Vec::new());
         for (name, path, work) in works {
-            let (model, mix, entry_paths) = match work.model {
-                Some(ModelName::Jobs) => self.jobs(&path, work, keysets),
-                None => {
+            let (model, mix, entry_paths) = match (work.model, &work.rounds) {
+                (Some(ModelName::Jobs), _) => self.jobs(&path, work, keysets),
+                (None, Some(rounds)) => {
+                    let (model, (mix, entry_paths)) = self.rounds(&path, work, rounds, keysets);
+                    (model, mix, entry_paths)
+                }
+                (None, None) => {
                     if work.jobs.is_some() {
                         let message = "`jobs` describes jobs, but the work is not made of them";
                         let remedy = "add model = \"jobs\"";
@@ -167,7 +171,9 @@ impl Lower<'_> {
             plans.push(WorkPlan { name, model, mix });
             paths.push((path, entry_paths));
         }
-        let once = deletes_once(&plans);
+        let deletes = deletes_once(&plans);
+        let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
+        let once = deletes || plans.iter().all(rounds);
         let has_jobs = plans
             .iter()
             .any(|work| matches!(work.model, ModelPlan::Jobs(_)));
@@ -187,7 +193,7 @@ impl Lower<'_> {
         }
         let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
-            limited_by_objects: once && spec.limits.ops.is_none(),
+            limited_by_objects: deletes && spec.limits.ops.is_none(),
             plan: PhasePlan {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,

@@ -31,6 +31,7 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "redownload",
     "cold-read",
     "smoke",
+    "list-consistency",
 ];
 
 impl WorkloadFile {

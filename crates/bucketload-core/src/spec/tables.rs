@@ -41,6 +41,9 @@ spec_table! {
         pub payload: Option<PayloadSpec>,
         /// Whether every byte read is compared with what was written; false unless given.
         pub verify: Option<bool>,
+        /// Whether the consistency oracle judges every answer, and audits all objects at the end;
+        /// false unless given. It takes the place of `verify`.
+        pub oracle: Option<bool>,
         /// Longest duration of one attempt of an operation; 30s unless given.
         pub timeout: Option<Nanos>,
         /// What to do about failures that may be retried; nothing unless given.
@@ -138,6 +141,23 @@ spec_table! {
         pub keys: Option<KeySpec>,
         /// Sizes of writing entries of the mix that have none; those of the key set unless given.
         pub size: Option<SizeSpec>,
+        /// Rounds of writing, listing, deleting and listing again, instead of a mix.
+        pub rounds: Option<RoundsSpec>,
+    }
+}
+
+spec_table! {
+    /// Rounds that find out how soon a listing shows what was written and deleted. `workers` write
+    /// at the same time.
+    pub struct RoundsSpec {
+        /// Number of rounds; 200 unless given.
+        pub iterations: Option<u32>,
+        /// Objects that each worker writes in a round; 50 unless given.
+        pub objects: Option<u32>,
+        /// Share of the objects that is deleted in a round; 10% unless given.
+        pub delete: Option<Share>,
+        /// How long to list until the listing is right; 300s unless given.
+        pub limit: Option<Nanos>,
     }
 }
 

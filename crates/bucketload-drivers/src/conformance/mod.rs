@@ -146,6 +146,7 @@ fn request<'a>(class: OpClass, bucket: &'a str, key: &'a str) -> Request<'a> {
         keys: None,
         content: None,
         verify: false,
+        watch: None,
     }
 }
 

@@ -108,6 +108,11 @@ impl S3Session {
             xml::leaves(&body, |path, text| match *path {
                 [_, "Contents", "Key"] | [_, "CommonPrefixes", "Prefix"] => {
                     items += 1;
+                    if let Some(watch) = request.watch
+                        && path[1] == "Contents"
+                    {
+                        watch.listed(&text.get());
+                    }
                     // ListObjects without a delimiter goes on behind the last key.
                     if !v2 && !marked {
                         set(&mut next, text);
@@ -124,6 +129,9 @@ impl S3Session {
             .map_err(|e| unreadable("listing", e))?;
             pages += 1;
             if !truncated || (op.pages > 0 && pages >= op.pages) {
+                if let Some(watch) = request.watch.filter(|_| truncated) {
+                    watch.cut_short();
+                }
                 return Ok(Completion { items, ..DONE });
             }
             if next.is_empty() || *next == *from {

@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
@@ -40,6 +40,25 @@ impl Sink for Verify<'_> {
     }
 }
 
+/// Shows a body to whoever watches the operation.
+struct Shown<'a>(&'a dyn Watch);
+
+impl Sink for Shown<'_> {
+    fn looks(&self) -> bool {
+        true
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        self.0.body(bytes);
+    }
+}
+
+/// Makes a PUT conditional on there being no object.
+const IF_ABSENT: [Header<'static>; 1] = [Header {
+    name: "if-none-match",
+    value: b"*",
+}];
+
 /// A success without bytes or items.
 pub(crate) const DONE: Completion = Completion {
     bytes: 0,
@@ -67,9 +86,11 @@ impl S3Session {
         let mut prepared =
             self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
         let mut ignore = Ignore;
-        let sink: &mut dyn Sink = match &mut verify {
-            Some(verify) => verify,
-            None => &mut ignore,
+        let mut shown = request.watch.map(Shown);
+        let sink: &mut dyn Sink = match (&mut shown, &mut verify) {
+            (Some(shown), _) => shown,
+            (None, Some(verify)) => verify,
+            (None, None) => &mut ignore,
         };
         let reply = self.perform(&mut prepared, sink, probe).await?;
         let corrupt = |detail: String| {
@@ -120,6 +141,20 @@ impl S3Session {
         })
     }
 
+    /// PUT on condition that there is no object. A refusal of the condition is a success without
+    /// items.
+    pub(crate) async fn put_if_absent(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match self.put(request, probe).await {
+            Ok(done) => Ok(Completion { items: 1, ..done }),
+            Err(error) if error.status == 412 => Ok(DONE),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) async fn put(
         &mut self,
         request: &Request<'_>,
@@ -141,7 +176,11 @@ impl S3Session {
                 hashes: Hashes::of(self.shared.config(), span, &mut digests),
                 digests: &digests,
             };
-            self.prepare(&Call::new("PUT", request.bucket, request.key).content(content))
+            let mut call = Call::new("PUT", request.bucket, request.key).content(content);
+            if request.op.class == OpClass::PutIfAbsent {
+                call = call.headers(&IF_ABSENT);
+            }
+            self.prepare(&call)
         };
         self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(Completion {

@@ -182,6 +182,7 @@ impl Session for S3Session {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,
+            OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
             // The others are several requests, or one with a document to be built or read.

@@ -280,5 +280,6 @@ pub(crate) fn request(class: OpClass, size: u64) -> Request<'static> {
         keys: None,
         content: None,
         verify: false,
+        watch: None,
     }
 }

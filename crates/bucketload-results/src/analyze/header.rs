@@ -78,6 +78,13 @@ pub(crate) fn load(work: &WorkPlan) -> String {
             };
             format!("closed loop, {workers} workers{pause}")
         }
+        ModelPlan::Rounds(rounds) => format!(
+            "{} rounds, {} workers write {} objects each and delete {:.0} % of them",
+            rounds.iterations,
+            rounds.workers,
+            rounds.objects,
+            rounds.delete * 100.0
+        ),
         ModelPlan::Open {
             arrival,
             max_in_flight,

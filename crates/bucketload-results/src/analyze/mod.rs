@@ -31,8 +31,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bucketload_core::error::ErrorKind;
+use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
-use bucketload_core::sink::{Calibration, Event, StreamSum};
+use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::{Estimate, estimate};
 use bucketload_core::tally::{Cell, Tally};
@@ -43,8 +44,8 @@ use self::scan::{ClassKey, PhaseScan};
 use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
-    Cdf, ClassResult, ErrorCount, FailureExample, Latency, PhaseResult, Rates, RunResult, SCHEMA,
-    Series, SteadySeries, Window,
+    Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, PhaseResult, Rates,
+    RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
 };
 use crate::rundir::{Manifest, RunDir};
 
@@ -74,7 +75,14 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let (events, mut damage) = run.events()?;
     let (slowest, slow_damage) = run.slowest()?;
     damage.absorb(slow_damage);
-    let told = Told::of(events);
+    let mut told = Told::of(events);
+    let oracle = if manifest.plan.has_oracle() {
+        let (findings, lost) = run.findings()?;
+        damage.absorb(lost);
+        Some(OracleResult::new(told.oracle.take(), findings))
+    } else {
+        None
+    };
     let (scans, scan_damage) = scan::scan(&run, &told.marks)?;
     damage.absorb(scan_damage);
     let mut planned = BTreeMap::new();
@@ -127,6 +135,8 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         calibration: told.calibration,
         warnings: told.warnings,
         failures: told.failures,
+        oracle,
+        rounds: RoundsResult::new(&told.rounds),
         damage,
     };
     let tallies = gathered
@@ -158,6 +168,8 @@ struct Told {
     calibrations: BTreeMap<u16, Calibration>,
     warnings: Vec<String>,
     failures: Vec<FailureExample>,
+    oracle: Option<OracleSummary>,
+    rounds: Vec<Round>,
     streams: BTreeMap<u16, Vec<StreamSum>>,
 }
 
@@ -182,6 +194,10 @@ impl Told {
                 }
                 Event::Calibrated(calibration) => told.calibration = Some(calibration),
                 Event::Warning { message } => told.warnings.push(message),
+                Event::Round(round) => told.rounds.push(round),
+                Event::Oracle(summary) => told.oracle = Some(summary),
+                // Has a file of its own.
+                Event::Finding(_) => {}
                 Event::Streams { phase, streams } => {
                     told.streams.entry(phase).or_default().extend(streams);
                 }

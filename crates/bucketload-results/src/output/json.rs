@@ -24,6 +24,9 @@ pub fn json(result: &RunResult) -> String {
 /// | `realised` | `phase`, then the entry |
 /// | `point` | `phase`, then the values of the series at one point in time |
 /// | `failure` | one failed operation in full |
+/// | `rounds` | how soon listings were right, of works in rounds |
+/// | `oracle` | what the consistency oracle did and found, by kind; only where it judged |
+/// | `finding` | one finding of the oracle with its evidence |
 ///
 /// A `phase` is followed by its classes, entries and points.
 #[must_use]
@@ -46,6 +49,15 @@ pub fn jsonl(result: &RunResult) -> String {
     }
     for failure in &result.failures {
         line(&mut out, "failure", value(failure));
+    }
+    if let Some(rounds) = &result.rounds {
+        line(&mut out, "rounds", value(rounds));
+    }
+    if let Some(oracle) = &result.oracle {
+        line(&mut out, "oracle", without(value(oracle), &["findings"]));
+        for finding in &oracle.findings {
+            line(&mut out, "finding", value(finding));
+        }
     }
     out
 }

@@ -11,7 +11,9 @@ mod csv;
 mod detail;
 mod json;
 pub mod live;
+mod oracle;
 pub mod prometheus;
+mod rounds;
 mod table;
 mod text;
 

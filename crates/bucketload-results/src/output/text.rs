@@ -48,6 +48,12 @@ fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result
     writeln!(out)?;
     verdict(out, &result.verdict, colour)?;
     detail::op_log(out, &result.run)?;
+    if let Some(rounds) = &result.rounds {
+        super::rounds::write(out, rounds)?;
+    }
+    if let Some(oracle) = &result.oracle {
+        super::oracle::write(out, oracle, colour)?;
+    }
     remarks(out, result)
 }
 
@@ -159,6 +165,7 @@ fn kind(phase: &PhaseResult) -> String {
         PhaseKind::Init => "init",
         PhaseKind::Prepare => "prepare",
         PhaseKind::Run => "run",
+        PhaseKind::Audit => "audit",
         PhaseKind::Cleanup => "cleanup",
     };
     if phase.name == kind {

@@ -4,8 +4,8 @@
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
 //! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
 //! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
-//! `workload` the comparison with theory, `environment` the rest. `comparison` and `overlay` make
-//! the same page for two sets of runs.
+//! `workload` the comparison with theory, `oracle` what was found out about consistency,
+//! `environment` the rest. `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
 mod anatomy;
@@ -15,6 +15,7 @@ mod environment;
 mod latency;
 mod load;
 mod model;
+mod oracle;
 mod overlay;
 pub mod page;
 mod summary;
@@ -42,6 +43,7 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    page.sections.extend(oracle::sections(result));
     page.sections.extend(environment::trace(result));
     page.sections
         .extend(result.nodes.as_ref().map(balance::nodes));

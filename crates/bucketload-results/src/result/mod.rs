@@ -13,8 +13,10 @@ pub mod accounting;
 pub mod balance;
 pub mod latency;
 pub mod model;
+pub mod oracle;
 pub mod phase;
 pub mod realised;
+pub mod rounds;
 pub mod series;
 
 use bucketload_core::driver::DriverFacts;
@@ -27,6 +29,8 @@ use crate::oplog::OpLogFacts;
 use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
+pub use oracle::OracleResult;
+
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 pub use latency::{Cdf, Latency, Percentile};
@@ -35,6 +39,8 @@ pub use phase::{
     ClassResult, ClientUse, ErrorCount, PartResult, PhaseResult, Rates, SlowestRequests,
     SteadySeries, Totals, Window,
 };
+pub use rounds::{RoundsResult, StepResult};
+
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
 
@@ -60,6 +66,12 @@ pub struct RunResult {
     pub warnings: Vec<String>,
     /// The first failures of each kind.
     pub failures: Vec<FailureExample>,
+    /// What the consistency oracle found; absent unless it judged the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<OracleResult>,
+    /// How soon listings showed what was written and deleted; only of works in rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RoundsResult>,
     /// What could not be read of the run directory.
     pub damage: Damage,
 }

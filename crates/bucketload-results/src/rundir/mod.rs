@@ -4,6 +4,7 @@
 //! run.json          manifest: what was run, on what, how it ended; replaced atomically
 //! events.jsonl      phase starts and ends, calibration, warnings, first failures
 //! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
+//! oracle.jsonl     findings of the consistency oracle with their evidence; only where it judged
 //! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated); tags
 //!                   join phase, work, class (or `part-N` of jobs) and metric by `/`; `-` and
 //!                   `all` for figures of the whole phase, `-` and `endpoint-N` for those of one of
@@ -49,6 +50,8 @@ pub const INTERVALS: &str = "intervals.jsonl";
 pub const EVENTS: &str = "events.jsonl";
 /// Name of the file of the slowest requests.
 pub const SLOWEST: &str = "slowest.jsonl";
+/// Name of the file of the oracle's findings.
+pub const ORACLE: &str = "oracle.jsonl";
 /// Name of the folder of histogram logs.
 pub const HIST: &str = "hist";
 

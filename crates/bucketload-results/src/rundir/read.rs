@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use bucketload_core::op::OpClass;
+use bucketload_core::oracle::Finding;
 use bucketload_core::sink::Event;
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::{Gauges, Interval, Tally};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::hdr::{Decoder, split};
 use super::line::{Exact, IntervalLine, Metric};
 use super::manifest::Manifest;
-use super::{EVENTS, INTERVALS, hist_name, slow};
+use super::{EVENTS, INTERVALS, ORACLE, hist_name, slow};
 use crate::error::ResultsError;
 
 /// Longest line that is read; a longer one is no line of ours.
@@ -126,6 +127,25 @@ impl RunDir {
     /// When the file cannot be read. A missing file has none.
     pub fn slowest(&self) -> Result<(BTreeMap<u16, Vec<SlowRequest>>, Damage), ResultsError> {
         slow::read(&self.path)
+    }
+
+    /// The findings of the oracle, in the order in which they were written, and what of the file could
+    /// not be read.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A missing file has no findings.
+    pub fn findings(&self) -> Result<(Vec<Finding>, Damage), ResultsError> {
+        let mut lines = Lines::open(&self.path, ORACLE)?;
+        let mut damage = Damage::default();
+        let mut findings = Vec::new();
+        while let Some(finding) = lines.next::<Finding>(&mut damage)? {
+            if findings.len() < MAX_EVENTS {
+                findings.push(finding);
+            } else {
+                damage.dropped_events += 1;
+            }
+        }
+        Ok((findings, damage))
     }
 
     /// The intervals, in the order in which they were written.

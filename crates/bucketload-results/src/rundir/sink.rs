@@ -13,7 +13,7 @@ use super::hdr::{Encoder, HEADER};
 use super::line::{IntervalLine, Metric};
 use super::manifest::{Manifest, Status, VerdictSummary};
 use super::slow::SlowLog;
-use super::{EVENTS, HIST, INTERVALS, hist_name};
+use super::{EVENTS, HIST, INTERVALS, ORACLE, hist_name};
 use crate::error::ResultsError;
 use crate::oplog::OpLogFacts;
 
@@ -48,6 +48,8 @@ pub struct RunDirSink {
     manifest: Manifest,
     intervals: File,
     events: File,
+    /// Of runs that the oracle judges.
+    findings: Option<File>,
     hist: Option<HistLog>,
     slow: SlowLog,
     encoder: Encoder,
@@ -77,6 +79,10 @@ impl RunDirSink {
             intervals: append(&dir.join(INTERVALS))?,
             events: append(&dir.join(EVENTS))?,
             slow: SlowLog::new(&dir),
+            findings: match manifest.plan.has_oracle() {
+                true => Some(append(&dir.join(ORACLE))?),
+                false => None,
+            },
             dir,
             manifest,
             hist: None,
@@ -120,6 +126,14 @@ impl RunDirSink {
     }
 
     fn write_event(&mut self, event: &Event) -> Result<(), ResultsError> {
+        if let (Event::Finding(finding), Some(file)) = (event, &mut self.findings) {
+            let path = self.dir.join(ORACLE);
+            self.buffer.clear();
+            json_line(&mut self.buffer, finding).map_err(ResultsError::io(&path, "encode"))?;
+            return file
+                .write_all(&self.buffer)
+                .map_err(ResultsError::io(&path, "write"));
+        }
         let path = self.dir.join(EVENTS);
         self.buffer.clear();
         json_line(&mut self.buffer, event).map_err(ResultsError::io(&path, "encode"))?;

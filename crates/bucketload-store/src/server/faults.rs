@@ -14,16 +14,24 @@
 //! | `full` | `after=100MiB` | refuses uploads with 507 once so many bytes of bodies were taken |
 //! | `truncate` | | ends the connection after half of an object's body |
 //! | `corrupt` | | changes one byte of an object's body |
-//! | `stale` | | answers a GET with the version before the current one, where one is known |
+//! | `stale` | `age=100ms` | answers a GET with the version before the current one, where one is known and was replaced at least `age` ago (0 unless given) |
+//! | `lost` | | acknowledges an upload and forgets it |
+//! | `torn` | | leaves the first half of the new content and the second half of the old one behind an overwrite that it acknowledges; needs an old version that reaches into the second half |
+//! | `resurrect` | `age=100ms` | brings a deleted object back when its key is next read or listed, `age` after the delete or later, unless it was written again |
+//! | `stale-list` | `lag=500ms` | lists what there was `lag` ago: without younger objects, with those deleted since |
 //!
 //! `status=503` may stand for `status,status=503`. Distributions: `const(5ms)`,
 //! `uniform(min=1ms,max=9ms)`, `exp(mean=5ms)`, `lognormal(mean=5ms,cv=1)`,
 //! `bimodal(low=2ms,high=50ms,share=0.1,cv=0.1)`: log-normal around `low`, or with probability
 //! `share` around `high`, constants without `cv`.
 //!
+//! `stale`, `lost`, `torn` and `resurrect` count what they did, not what they tried: an injection is a
+//! wrong answer (`stale`) or a wrong state of one object (the others). They match a request only where
+//! they can do harm, so `every=` and `count=` are exact.
+//!
 //! Every kind but `stall` and `full` takes a trigger, `every=N` (each N-th matching request) or
 //! `prob=P`, and, also `stall`, `count=N` (at most so many injections). Every kind takes the filters `op=NAME` (several joined by `+`,
-//! see [`Operation`]), `prefix=KEY-PREFIX`; those with a trigger also `after=N` (the first N
+//! see [`Operation`]), `prefix=KEY-PREFIX` and `contains=TEXT` (of the key); those with a trigger also `after=N` (the first N
 //! matching requests are spared). `seed=N` varies the random choices.
 //!
 //! The queue is exact in virtual time: request i leaves at max(its arrival, departure of i-1) + S_i,
@@ -39,9 +47,11 @@ use std::time::Duration;
 use super::router::Operation;
 
 mod active;
+mod changes;
 mod law;
 mod log;
 mod parse;
+mod revenants;
 mod stale;
 mod units;
 
@@ -49,7 +59,7 @@ pub(crate) use active::{Faults, OnBody};
 use law::Distribution;
 pub(crate) use log::FaultLog;
 pub use parse::FaultError;
-pub(crate) use stale::History;
+pub(crate) use stale::{History, Name};
 
 /// A parsed fault rule; see the [module](self) for the text form.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +70,8 @@ pub struct FaultRule {
     /// Operations that match; empty for all.
     operations: Vec<Operation>,
     prefix: String,
+    /// What the key contains.
+    contains: String,
     /// Matching requests that are spared at the start.
     after: u64,
     /// Most injections.
@@ -88,7 +100,17 @@ enum Kind {
     },
     Truncate,
     Corrupt,
-    Stale,
+    Stale {
+        age: Duration,
+    },
+    Lost,
+    Torn,
+    Resurrect {
+        age: Duration,
+    },
+    StaleList {
+        lag: Duration,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -124,8 +146,12 @@ pub struct FaultStats {
 }
 
 impl FaultRule {
+    /// Whether the rule may strike requests about `key`.
+    fn concerns(&self, key: &str) -> bool {
+        key.starts_with(&self.prefix) && key.contains(&self.contains)
+    }
+
     fn matches(&self, operation: Operation, key: &str) -> bool {
-        (self.operations.is_empty() || self.operations.contains(&operation))
-            && key.starts_with(&self.prefix)
+        (self.operations.is_empty() || self.operations.contains(&operation)) && self.concerns(key)
     }
 }

@@ -212,10 +212,7 @@ impl Pending {
             Sink::Object { upload, mut commit } => {
                 let sums: Vec<_> = sum.into_iter().collect();
                 commit.checksums.clone_from(&sums);
-                ctx.keep_former(ctx.target.key());
-                upload
-                    .commit(commit)
-                    .map_err(S3Error::from)
+                ctx.commit(upload, commit)
                     .map(|written| stored(&mut ctx, &written, &sums))
             }
             Sink::Part { upload } => {

@@ -171,6 +171,94 @@ fn stale_reads_give_the_former_version() {
 }
 
 #[test]
+fn stale_reads_wait_for_the_age() {
+    let (server, mut c) = with(&["stale,age=1h"]);
+    c.put("/bucket/k", "one");
+    c.put("/bucket/k", "second");
+    assert_eq!(c.get("/bucket/k").text(), "second");
+    assert_eq!(server.stats().faults[0].matched, 0);
+}
+
+#[test]
+fn lost_writes_are_acknowledged_and_gone() {
+    let (server, mut c) = with(&["lost,every=2,count=2"]);
+    for i in 1..=6 {
+        c.put(&format!("/bucket/k{i}"), "v");
+    }
+    let there: Vec<_> = (1..=6)
+        .map(|i| c.get(&format!("/bucket/k{i}")).status)
+        .collect();
+    assert_eq!(there, [200, 404, 200, 404, 200, 200]);
+    c.put("/bucket/k1", "new");
+    assert_eq!(c.get("/bucket/k1").text(), "new");
+    assert_eq!(injected(&server), [2]);
+}
+
+#[test]
+fn torn_overwrites_mix_both_versions() {
+    let (server, mut c) = with(&["torn,count=2"]);
+    c.put("/bucket/k", "aaaaaaaa");
+    c.put("/bucket/short", "b");
+    assert_eq!(server.stats().faults[0].matched, 0, "nothing to mix with");
+    c.put("/bucket/k", "BBBBBB");
+    assert_eq!(c.get("/bucket/k").text(), "BBBaaa");
+    c.put("/bucket/short", "CCCC");
+    assert_eq!(c.get("/bucket/short").text(), "CCCC");
+    c.put("/bucket/k", "DDDDDDDDDD");
+    assert_eq!(c.get("/bucket/k").text(), "DDDDDaDDDD");
+    c.put("/bucket/k", "EEEE");
+    assert_eq!(c.get("/bucket/k").text(), "EEEE");
+    assert_eq!(injected(&server), [2]);
+}
+
+#[test]
+fn deleted_objects_come_back() {
+    let (server, mut c) = with(&["resurrect,count=2"]);
+    for key in ["a", "b", "c"] {
+        c.put(&format!("/bucket/{key}"), key);
+    }
+    c.send(&req("DELETE", "/bucket/absent")).is(204);
+    for key in ["a", "b", "c"] {
+        c.send(&req("DELETE", &format!("/bucket/{key}"))).is(204);
+    }
+    assert_eq!(c.get("/bucket/a").is(200).text(), "a");
+    c.put("/bucket/b", "new");
+    assert_eq!(c.get("/bucket/b").text(), "new");
+    c.get("/bucket/c").is_error(404, "NoSuchKey");
+    assert_eq!(injected(&server), [2]);
+    let (_server, mut c) = with(&["resurrect,age=1h"]);
+    c.put("/bucket/a", "a");
+    c.send(&req("DELETE", "/bucket/a")).is(204);
+    c.get("/bucket/a").is_error(404, "NoSuchKey");
+}
+
+#[test]
+fn stale_listings_show_what_there_was() {
+    let (server, mut c) = with(&["stale-list,lag=1h,count=2"]);
+    c.put("/bucket/k1", "v");
+    c.put("/bucket/k2", "v");
+    assert!(c.get("/bucket?list-type=2").elements("Key").is_empty());
+    c.put("/bucket/k1", "overwritten");
+    c.send(&req("DELETE", "/bucket/k2")).is(204);
+    assert!(c.get("/bucket?list-type=2").elements("Key").is_empty());
+    assert_eq!(c.get("/bucket?list-type=2").elements("Key"), ["k1"]);
+    assert_eq!(injected(&server), [2]);
+    let (_server, mut c) = with(&["stale-list,lag=150ms"]);
+    for key in ["a", "b", "c"] {
+        c.put(&format!("/bucket/{key}"), key);
+    }
+    let listed = |c: &mut Client| c.get("/bucket?list-type=2").elements("Key").join(",");
+    let start = Instant::now();
+    while listed(&mut c) != "a,b,c" {
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+    c.send(&req("DELETE", "/bucket/b")).is(204);
+    let deleted = Instant::now();
+    while listed(&mut c) != "a,c" {}
+    assert!(deleted.elapsed() >= Duration::from_millis(140));
+}
+
+#[test]
 fn full_stores_refuse_uploads() {
     let (server, mut c) = with(&["full,after=100KB"]);
     c.put("/bucket/a", vec![0; 60_000]);

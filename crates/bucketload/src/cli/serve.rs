@@ -14,7 +14,8 @@ Examples:
   bucketload serve --store null --fault delay,dist=lognormal(mean=5ms,cv=1) --fault status=503,prob=0.01
 
 Fault rules are KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full, truncate,
-corrupt and stale; every=N, prob=P, op=NAME, prefix=KEY and count=N say when they strike.
+corrupt, stale, lost, torn, resurrect and stale-list; every=N, prob=P, op=NAME, prefix=KEY,
+contains=TEXT and count=N say when they strike.
 
 The key pair that clients sign with comes from BUCKETLOAD_SERVE_ACCESS_KEY and
 BUCKETLOAD_SERVE_SECRET_KEY; without them a random one is made and printed.";

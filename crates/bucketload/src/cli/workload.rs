@@ -72,6 +72,10 @@ pub(crate) struct WorkloadArgs {
     #[arg(long)]
     pub(crate) verify: bool,
 
+    /// Judge every answer by what was acknowledged before, and audit all objects at the end
+    #[arg(long)]
+    pub(crate) oracle: bool,
+
     /// Longest duration of one attempt of an operation, such as 10s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) timeout: Option<String>,
@@ -113,6 +117,7 @@ impl WorkloadArgs {
             (Field::Seed, self.seed.clone()),
             (Field::Scale, self.scale.clone()),
             (Field::Verify, yes(self.verify)),
+            (Field::Oracle, yes(self.oracle)),
             (Field::Timeout, self.timeout.clone()),
             (Field::Payload, self.payload.clone()),
             (Field::Keep, yes(self.keep)),
@@ -170,7 +175,7 @@ mod tests {
     /// Every flag does something: alone, it makes another plan.
     #[test]
     fn every_flag_changes_the_plan() {
-        let flags: [&[&str]; 18] = [
+        let flags: [&[&str]; 19] = [
             &["--profile-name", "acloud"],
             &["--rate", "7/s"],
             &["--arrival", "poisson(9/s)"],
@@ -186,6 +191,7 @@ mod tests {
             &["--seed", "5"],
             &["--scale", "0.5"],
             &["--verify"],
+            &["--oracle"],
             &["--timeout", "3s"],
             &["--payload", "zeros"],
             &["--keep"],

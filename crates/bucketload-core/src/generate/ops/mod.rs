@@ -169,7 +169,22 @@ impl OpGen {
     pub fn op(&self, seq: u64) -> Op {
         let index = self.entry_of(seq);
         let entry = &self.entries[index];
-        let place = self.place(entry, seq);
+        self.op_at(index, seq, self.place(entry, seq))
+    }
+
+    /// The operation of mix entry `entry` on object `key`, for models that choose both by
+    /// themselves; `seq` numbers the operations of the work.
+    ///
+    /// # Panics
+    /// If the mix has no such entry.
+    #[must_use]
+    pub fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
+        self.op_at(usize::from(entry), seq, Place { key, rank: None })
+    }
+
+    #[inline]
+    fn op_at(&self, index: usize, seq: u64, place: Place) -> Op {
+        let entry = &self.entries[index];
         let mut op = Op {
             seq,
             class: entry.class,

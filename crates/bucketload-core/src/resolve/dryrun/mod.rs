@@ -133,7 +133,7 @@ impl DryRun {
         };
         for (index, phase) in plan.phases.iter().enumerate() {
             match phase.kind {
-                PhaseKind::Init | PhaseKind::Cleanup => continue,
+                PhaseKind::Init | PhaseKind::Audit | PhaseKind::Cleanup => continue,
                 PhaseKind::Prepare | PhaseKind::Run => {}
             }
             let outlook = phase_outlook(plan, index)?;
@@ -189,7 +189,7 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
                 JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
                 JobStart::Closed { .. } => None,
             },
-            ModelPlan::Closed { .. } | ModelPlan::Replay(_) => None,
+            ModelPlan::Closed { .. } | ModelPlan::Replay(_) | ModelPlan::Rounds(_) => None,
         };
         let schedule = match arrival {
             Some((arrival, per_arrival)) => Some(Offer {
@@ -357,6 +357,10 @@ pub fn describe_jobs(jobs: &JobsPlan) -> String {
 
 fn model(work: &WorkPlan) -> String {
     match &work.model {
+        ModelPlan::Rounds(rounds) => format!(
+            "{} rounds of {} workers writing {} objects each",
+            rounds.iterations, rounds.workers, rounds.objects
+        ),
         ModelPlan::Closed { workers, think } => {
             let think = crate::spec::law::ThinkSpec(*think).to_string();
             let plural = if *workers == 1 { "" } else { "s" };

@@ -71,7 +71,16 @@ impl Faults {
     pub(crate) fn keeps_history(&self, key: &str) -> bool {
         self.rules
             .iter()
-            .any(|a| a.rule.kind == Kind::Stale && key.starts_with(&a.rule.prefix))
+            .any(|a| matches!(a.rule.kind, Kind::Stale { .. }) && a.rule.concerns(key))
+    }
+
+    /// The longest time that a listing of any key lags behind; `None` where listings are current.
+    pub(crate) fn longest_lag(&self) -> Option<Duration> {
+        let lag = |active: &Active| match active.rule.kind {
+            Kind::StaleList { lag } => Some(lag),
+            _ => None,
+        };
+        self.rules.iter().filter_map(lag).max()
     }
 
     fn matching(&self, operation: Operation, key: &str) -> impl Iterator<Item = &Active> {
@@ -116,13 +125,73 @@ impl Faults {
         fits
     }
 
-    /// Whether a GET of `key` is to be answered with a former version. Call it only when there
-    /// is one.
-    pub(crate) fn is_stale(&self, operation: Operation, key: &str) -> bool {
+    /// Whether a GET of `key` is to be answered with a former version, which was replaced `ago`.
+    pub(crate) fn is_stale(&self, operation: Operation, key: &str, ago: Duration) -> bool {
+        self.strike(
+            operation,
+            key,
+            |kind| matches!(kind, Kind::Stale { age } if age <= ago),
+        )
+        .is_some()
+    }
+
+    /// Whether an upload is to be acknowledged and forgotten.
+    pub(crate) fn loses(&self, operation: Operation, key: &str) -> bool {
+        let lost = |kind| kind == Kind::Lost;
+        self.strike(operation, key, lost).is_some()
+    }
+
+    /// Whether any rule could tear an overwrite of `key`.
+    pub(crate) fn may_tear(&self, operation: Operation, key: &str) -> bool {
+        self.matching(operation, key)
+            .any(|active| active.rule.kind == Kind::Torn)
+    }
+
+    /// Whether an overwrite is to be torn. Call it only when it can be.
+    pub(crate) fn tears(&self, operation: Operation, key: &str) -> bool {
+        let torn = |kind| kind == Kind::Torn;
+        self.strike(operation, key, torn).is_some()
+    }
+
+    /// Whether any rule could bring back what a delete of `key` removes.
+    pub(crate) fn may_resurrect(&self, operation: Operation, key: &str) -> bool {
+        self.matching(operation, key)
+            .any(|active| matches!(active.rule.kind, Kind::Resurrect { .. }))
+    }
+
+    /// How long after its delete an object is to come back, if it is. Call it only when there was
+    /// one.
+    pub(crate) fn resurrects(&self, operation: Operation, key: &str) -> Option<Duration> {
+        let resurrect = |kind| matches!(kind, Kind::Resurrect { .. });
+        match self.strike(operation, key, resurrect)? {
+            Kind::Resurrect { age } => Some(age),
+            _ => None,
+        }
+    }
+
+    /// How far a page of a listing under `prefix` lags behind.
+    pub(crate) fn lag(&self, operation: Operation, prefix: &str) -> Option<Duration> {
+        let stale = |kind| matches!(kind, Kind::StaleList { .. });
+        match self.strike(operation, prefix, stale)? {
+            Kind::StaleList { lag } => Some(lag),
+            _ => None,
+        }
+    }
+
+    /// Counts the request for every matching rule of the `wanted` kind; the first that strikes.
+    fn strike(
+        &self,
+        operation: Operation,
+        key: &str,
+        wanted: impl Fn(Kind) -> bool,
+    ) -> Option<Kind> {
         let rules = self
             .matching(operation, key)
-            .filter(|a| a.rule.kind == Kind::Stale);
-        rules.fold(false, |stale, active| active.strikes().is_some() | stale)
+            .filter(|active| wanted(active.rule.kind));
+        rules.fold(None, |kind, active| {
+            let struck = active.strikes().map(|_| active.rule.kind);
+            kind.or(struck)
+        })
     }
 
     /// Decides about an object body of `len` bytes, at least 1, that is about to be sent.
@@ -322,6 +391,13 @@ mod tests {
     fn delay(f: &Faults) -> Duration {
         let now = Instant::now();
         f.held_until(Operation::Get, "k", now) - now
+    }
+
+    #[test]
+    fn keys_are_selected_by_what_they_contain() {
+        let f = faults(&["lost,prefix=a/,contains=/x/"]);
+        let struck = ["a/x/1", "a/y/1", "b/x/1"].map(|key| f.loses(Operation::Put, key));
+        assert_eq!(struck, [true, false, false]);
     }
 
     #[test]

@@ -106,11 +106,14 @@ fn parse(text: &str) -> Outcome<FaultRule> {
         prefix: fields
             .take("prefix", |text| Ok(text.to_owned()))?
             .unwrap_or_default(),
+        contains: fields
+            .take("contains", |text| Ok(text.to_owned()))?
+            .unwrap_or_default(),
         after: 0,
         count: u64::MAX,
         seed: fields.take("seed", number)?.unwrap_or(0),
     };
-    let mut allowed = format!("{own}op, prefix, seed");
+    let mut allowed = format!("{own}op, prefix, contains, seed");
     if !matches!(kind, Kind::Full { .. }) {
         rule.count = fields.take("count", number)?.unwrap_or(u64::MAX);
         allowed += ", count";
@@ -182,10 +185,23 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
         "reset" => (Kind::Reset, ""),
         "truncate" => (Kind::Truncate, ""),
         "corrupt" => (Kind::Corrupt, ""),
-        "stale" => (Kind::Stale, ""),
+        "stale" => {
+            let age = fields.take("age", duration)?.unwrap_or_default();
+            (Kind::Stale { age }, "age, ")
+        }
+        "lost" => (Kind::Lost, ""),
+        "torn" => (Kind::Torn, ""),
+        "resurrect" => {
+            let age = fields.take("age", duration)?.unwrap_or_default();
+            (Kind::Resurrect { age }, "age, ")
+        }
+        "stale-list" => {
+            let lag = fields.need("lag", duration)?;
+            (Kind::StaleList { lag }, "lag, ")
+        }
         other => {
             return Err(format!(
-                "unknown kind '{other}'; the kinds are delay, queue, stall, slow, status, reset, full, truncate, corrupt, stale"
+                "unknown kind '{other}'; the kinds are delay, queue, stall, slow, status, reset, full, truncate, corrupt, stale, lost, torn, resurrect, stale-list"
             ));
         }
     })
@@ -193,9 +209,12 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
 
 /// Gives kinds that concern certain operations only those operations, or refuses others.
 fn restrict(rule: &mut FaultRule) -> Outcome<()> {
-    use Operation::{Get, Put, UploadPart};
+    use Operation::{Delete, DeleteMany, Get, List, ListV1, Put, UploadPart};
     let possible: &[Operation] = match rule.kind {
-        Kind::Truncate | Kind::Corrupt | Kind::Stale => &[Get],
+        Kind::Truncate | Kind::Corrupt | Kind::Stale { .. } => &[Get],
+        Kind::Lost | Kind::Torn => &[Put],
+        Kind::Resurrect { .. } => &[Delete, DeleteMany],
+        Kind::StaleList { .. } => &[List, ListV1],
         Kind::Full { .. } => &[Put, UploadPart],
         Kind::Slow { .. } => &[Get, Put, UploadPart],
         _ => return Ok(()),
@@ -372,6 +391,11 @@ mod tests {
         );
         assert_eq!(r.trigger, Trigger::Probability(0.5));
         assert_eq!(rule("corrupt").unwrap().operations, [Operation::Get]);
+        let age = Duration::from_millis(5);
+        assert_eq!(kind_of("stale,age=5ms"), Kind::Stale { age });
+        assert_eq!(kind_of("resurrect,age=5ms"), Kind::Resurrect { age });
+        assert_eq!(kind_of("stale-list,lag=5ms"), Kind::StaleList { lag: age });
+        assert_eq!(rule("lost").unwrap().operations, [Operation::Put]);
         assert_eq!(rule("reset").unwrap().to_string(), "reset");
     }
 
@@ -393,7 +417,7 @@ mod tests {
             ("reset,prob=0.5,every=2", "exclude each other"),
             (
                 "reset,rate=1MiB/s",
-                "rate= has no meaning here; allowed: op, prefix, seed, count, every",
+                "rate= has no meaning here; allowed: op, prefix, contains, seed, count, every",
             ),
             ("queue", "rate= is missing"),
             ("queue,rate=0/s", "must be above zero"),
@@ -410,6 +434,8 @@ mod tests {
             ("delay,ms=1,op=fetch", "unknown operation; known: get, put"),
             ("slow,rate=0B/s", "at least 1B/s"),
             ("full", "after= is missing"),
+            ("stale-list", "lag= is missing"),
+            ("torn,op=get", "concerns put only"),
             ("reset,every=2,every=3", "every is given twice"),
             ("reset,fast", "'fast' is not of the form"),
         ] {

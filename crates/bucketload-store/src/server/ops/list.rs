@@ -8,6 +8,7 @@ use crate::server::checksum;
 use crate::server::error::{Code, S3Error, S3Result};
 use crate::server::headers::parse_u64;
 use crate::server::respond::Body;
+use crate::server::router::Operation;
 use crate::server::uri::Target;
 use crate::server::xml::Doc;
 use crate::{ListEntry, ListRequest, Listing};
@@ -33,16 +34,16 @@ impl<'a> Page<'a> {
         })
     }
 
-    fn fetch(&self, ctx: &Ctx<'_>, start_after: &str) -> S3Result<Listing> {
-        Ok(ctx.store().list(
-            ctx.target.bucket(),
+    fn fetch(&self, ctx: &Ctx<'_>, operation: Operation, start_after: &str) -> S3Result<Listing> {
+        ctx.page(
+            operation,
             &ListRequest {
                 prefix: self.prefix,
                 delimiter: self.delimiter,
                 start_after,
                 max_keys: self.max_keys as usize,
             },
-        )?)
+        )
     }
 
     /// The elements that stand at the head of every listing.
@@ -164,7 +165,7 @@ pub(crate) fn v2(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     let owner = target
         .param("fetch-owner")
         .is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    let listing = page.fetch(ctx, &after)?;
+    let listing = page.fetch(ctx, Operation::List, &after)?;
     let mut doc = ctx.xml("ListBucketResult");
     page.header(&mut doc, target.bucket(), listing.next.is_some());
     doc.number(
@@ -190,7 +191,7 @@ pub(crate) fn v1(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     let target = ctx.target;
     let page = Page::of(target)?;
     let marker = target.param("marker").unwrap_or_default();
-    let listing = page.fetch(ctx, marker)?;
+    let listing = page.fetch(ctx, Operation::ListV1, marker)?;
     let mut doc = ctx.xml("ListBucketResult");
     page.header(&mut doc, target.bucket(), listing.next.is_some());
     doc.key("Marker", marker, page.url);
@@ -207,7 +208,7 @@ pub(crate) fn versions(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     let target = ctx.target;
     let page = Page::of(target)?;
     let marker = target.param("key-marker").unwrap_or_default();
-    let listing = page.fetch(ctx, marker)?;
+    let listing = page.fetch(ctx, Operation::ListVersions, marker)?;
     let mut doc = ctx.xml("ListVersionsResult");
     page.header(&mut doc, target.bucket(), listing.next.is_some());
     doc.key("KeyMarker", marker, page.url).text(

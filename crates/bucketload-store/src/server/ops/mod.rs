@@ -16,6 +16,7 @@ pub(crate) mod bucket;
 pub(crate) mod conditions;
 pub(crate) mod copy;
 pub(crate) mod delete;
+mod injured;
 pub(crate) mod list;
 pub(crate) mod metadata;
 pub(crate) mod multipart;

@@ -14,6 +14,7 @@ use crate::{ObjectInfo, ReadDecision};
 
 /// GetObject.
 pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    ctx.raise();
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let source = match former(ctx, bucket, key) {
         Some(former) => former,
@@ -38,15 +39,16 @@ fn former(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
     if shared.faults.is_empty() || !shared.faults.keeps_history(key) {
         return None;
     }
-    let former = shared.history.former(bucket, key)?;
+    let (ago, former) = shared.history.former(bucket, key)?;
     shared
         .faults
-        .is_stale(Operation::Get, key)
+        .is_stale(Operation::Get, key, ago)
         .then_some(Source::Former(former))
 }
 
 /// HeadObject.
 pub(crate) fn head(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    ctx.raise();
     let info = ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
     match describe(ctx.head, ctx.target, headers, &info)? {
         Some(range) => Ok(Body::LengthOnly(range.end - range.start)),

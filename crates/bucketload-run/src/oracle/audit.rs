@@ -1,0 +1,253 @@
+//! The audit: after the load every tracked key is read once more, untimed, and compared with what was
+//! acknowledged.
+//!
+//! A key that lacks an acknowledged write is read again after pauses of 0.1, 0.4 and 1.6 s: what turns
+//! up meanwhile was stale, what does not is lost.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bucketload_core::driver::{Driver, Session};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{Op, OpClass, Request, Watch};
+use bucketload_core::oracle::{Finding, FindingKind};
+use bucketload_core::plan::Plan;
+use bucketload_core::record::{Outcome, Probe};
+use tokio::task::JoinSet;
+
+use super::judge::Wrong;
+use super::{Id, Oracle, Place};
+use crate::clock::now_ns;
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::own::{open_control, timed};
+use crate::stop::{StopHandle, StopLevel};
+
+/// Reads under way at the same time.
+const PARALLEL: usize = 16;
+/// Pauses before suspicious keys are read again.
+const PAUSES_MS: [u64; 3] = [100, 400, 1600];
+/// Attempts of each read.
+const ATTEMPTS: u32 = 5;
+
+/// What the audit found out about one key.
+enum Audited {
+    Right,
+    /// Wrong; with what the answer's evidence needs.
+    Wrong(Wrong, Shown),
+    /// Not read, or not to be judged.
+    Unclear,
+}
+
+/// Facts about the answer that was wrong.
+struct Shown {
+    key: String,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// What the readers of one round share.
+struct Round {
+    oracle: Arc<Oracle>,
+    plan: Arc<Plan>,
+    bucket: String,
+    stop: StopHandle,
+    queue: RefCell<VecDeque<Id>>,
+    audited: Cell<u64>,
+    unclear: Cell<u64>,
+    wrong: RefCell<Vec<(Id, Wrong, Shown)>>,
+}
+
+/// Audits all tracked keys; returns how many were audited and how many could not be.
+pub(crate) async fn audit<D: Driver>(
+    driver: &Arc<D>,
+    plan: &Arc<Plan>,
+    options: &RunOptions,
+    oracle: &Arc<Oracle>,
+    phase: u16,
+    stop: &StopHandle,
+    findings: &RefCell<Vec<Finding>>,
+) -> Result<(u64, u64), RunError> {
+    let mut ids = oracle.ids();
+    let (mut audited, mut unclear) = (0, 0);
+    for round in 0..=PAUSES_MS.len() {
+        let last = round == PAUSES_MS.len();
+        let state = Rc::new(Round {
+            oracle: Arc::clone(oracle),
+            plan: Arc::clone(plan),
+            bucket: options.bucket.clone(),
+            stop: stop.clone(),
+            queue: RefCell::new(std::mem::take(&mut ids).into()),
+            audited: Cell::new(0),
+            unclear: Cell::new(0),
+            wrong: RefCell::default(),
+        });
+        state.run(driver).await?;
+        if round == 0 {
+            audited = state.audited.get();
+        }
+        unclear += state.unclear.get();
+        for (id, mut wrong, shown) in state.wrong.take() {
+            let late = wrong.kind == FindingKind::Stale;
+            if late && !last {
+                ids.push(id);
+                continue;
+            }
+            if late {
+                wrong.kind = FindingKind::Lost;
+            }
+            let place = Place {
+                key: &shown.key,
+                phase,
+                audit: true,
+                attempt_ns: shown.start_ns,
+                done_ns: shown.end_ns,
+                request_id: "",
+                endpoint: 0,
+            };
+            let tell = &mut |finding| findings.borrow_mut().push(finding);
+            oracle.report(id, &read_of(id), wrong, shown.start_ns, place, tell);
+        }
+        if ids.is_empty() || stop.level() == StopLevel::Abort {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(PAUSES_MS[round])).await;
+    }
+    Ok((audited, unclear))
+}
+
+/// The operation that reads a key.
+fn read_of((keyset, key): Id) -> Op {
+    Op {
+        seq: 0,
+        class: OpClass::Get,
+        entry: 0,
+        keyset,
+        key,
+        source_key: 0,
+        source_keyset: keyset,
+        version: 0,
+        size: Op::UNKNOWN_SIZE,
+        range: None,
+        count: 0,
+        pages: 0,
+    }
+}
+
+impl Oracle {
+    /// All tracked keys, in order.
+    fn ids(&self) -> Vec<Id> {
+        let mut ids = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let tracked = shard.keys().filter(|id| self.is_tracked(**id));
+            ids.extend(tracked);
+        }
+        ids.sort_unstable();
+        ids
+    }
+}
+
+impl Round {
+    /// Reads all keys of the queue.
+    async fn run<D: Driver>(self: &Rc<Self>, driver: &Arc<D>) -> Result<(), RunError> {
+        let mut readers = JoinSet::new();
+        let readers_wanted = PARALLEL.min(self.queue.borrow().len());
+        for _ in 0..readers_wanted {
+            let mut session = open_control(&**driver, &self.plan)
+                .await
+                .map_err(RunError::Unreachable)?;
+            let round = Rc::clone(self);
+            readers.spawn_local(async move {
+                loop {
+                    let next = round.queue.borrow_mut().pop_front();
+                    let Some(id) = next else { break };
+                    if round.stop.level() == StopLevel::Abort {
+                        break;
+                    }
+                    round.note(id, round.read(&mut session, id).await);
+                }
+            });
+        }
+        while let Some(ended) = readers.join_next().await {
+            if let Err(error) = ended
+                && error.is_panic()
+            {
+                std::panic::resume_unwind(error.into_panic());
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&self, id: Id, audited: Audited) {
+        match audited {
+            Audited::Unclear => self.unclear.set(self.unclear.get() + 1),
+            Audited::Right => self.audited.set(self.audited.get() + 1),
+            Audited::Wrong(wrong, shown) => {
+                self.audited.set(self.audited.get() + 1);
+                self.wrong.borrow_mut().push((id, wrong, shown));
+            }
+        }
+    }
+
+    async fn read<S: Session>(&self, session: &mut S, id: Id) -> Audited {
+        let mut key = String::new();
+        self.oracle.names[usize::from(id.0)].render(id.1, &mut key);
+        let mut probe = Probe::new(now_ns);
+        for attempt in 1..=ATTEMPTS {
+            let op = read_of(id);
+            let start_ns = now_ns();
+            let Some(ticket) = self.oracle.begin_audit(&op, start_ns) else {
+                return Audited::Unclear;
+            };
+            let request = Request {
+                op,
+                bucket: &self.bucket,
+                key: &key,
+                source: "",
+                delimiter: "",
+                keys: None,
+                content: None,
+                verify: false,
+                watch: Some(&*ticket as &dyn Watch),
+            };
+            probe.reset();
+            let read = timed(self.plan.timeout_ns, session.execute(&request, &mut probe)).await;
+            let outcome = match read {
+                Ok(completion) => {
+                    ticket.completed(&completion);
+                    Outcome::Ok
+                }
+                Err(OpError { kind, .. }) => {
+                    ticket.failed(kind);
+                    Outcome::Failed(kind)
+                }
+            };
+            let answer = ticket.answer(outcome);
+            let judged = answer.map(|answer| self.oracle.judge(id, answer, None, ticket.mark()));
+            self.oracle.with(id, |register| register.end_read());
+            match judged {
+                Some(None) => return Audited::Right,
+                Some(Some(wrong)) => {
+                    let end_ns = now_ns();
+                    return Audited::Wrong(
+                        wrong,
+                        Shown {
+                            key,
+                            start_ns,
+                            end_ns,
+                        },
+                    );
+                }
+                None if outcome == Outcome::Failed(ErrorKind::Auth) => break,
+                None => {
+                    tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
+                }
+            }
+        }
+        Audited::Unclear
+    }
+}

@@ -1,0 +1,145 @@
+//! The consistency oracle at length: every injected fault of small and of large objects is found and
+//! told apart, over memory and over a directory, and a correct store has none.
+
+use std::io::{Read, Write};
+
+use serde_json::Value;
+
+use crate::own::{Serve, TempDir, bucketload, call};
+use crate::sh::Result;
+
+/// The workload of the program's own test.
+const WORKLOAD: &str = include_str!("../../../crates/bucketload/tests/workloads/consistency.toml");
+
+/// What happens to connections and answers; none of it makes a store inconsistent.
+const TROUBLE: [&str; 4] = [
+    "reset,contains=/mixed/,after=30,prob=0.02",
+    "truncate,contains=/mixed/,after=30,prob=0.02",
+    "status=503,contains=/mixed/,after=30,prob=0.02",
+    "delay,time=2500ms,contains=/mixed/,after=30,every=150",
+];
+
+/// A hundred of each.
+const FAULTS: [&str; 4] = [
+    "stale,contains=/stale/,every=2,count=100",
+    "lost,contains=/lost/,count=100",
+    "torn,contains=/torn/,count=100",
+    "resurrect,contains=/dead/,count=100",
+];
+
+/// All of it.
+pub(crate) fn all() -> Result {
+    for store in ["memory", "posix"] {
+        for large in [false, true] {
+            let wanted = [
+                ("lost", 100),
+                ("resurrected", 100),
+                ("stale", 100),
+                ("torn", 100),
+            ];
+            case(store, large, &FAULTS, &wanted)?;
+            case(store, large, &[], &[])?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the workload and compares what was found with what was injected.
+fn case(store: &str, large: bool, faults: &[&str], wanted: &[(&str, u64)]) -> Result {
+    let dir = TempDir::new("oracle")?;
+    let file = dir.file("consistency.toml");
+    std::fs::write(&file, WORKLOAD).map_err(|e| e.to_string())?;
+    let place = match store {
+        "posix" => {
+            let place = dir.path().join("store");
+            std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
+            format!("posix:{}", place.display())
+        }
+        other => other.to_owned(),
+    };
+    let mut args = vec!["--store", &place, "--stats-page"];
+    for fault in TROUBLE.iter().chain(faults) {
+        args.extend(["--fault", fault]);
+    }
+    let server = Serve::start(&args)?;
+    let (address, _, _) = server.endpoint();
+    let url = format!("http://{address}");
+    let out = dir.file("run");
+    let mut args = vec![
+        "run",
+        &file,
+        "--target",
+        "s3://oracle/t",
+        "--create-bucket",
+        "--endpoint-url",
+        &url,
+        "--no-calibration",
+        "--out",
+        &out,
+        "--output",
+        "json",
+        "--set",
+        "phases.load.duration=20s",
+    ];
+    if large {
+        args.extend(["--profile-name", "large"]);
+    }
+    let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
+    outcome.expect_code(i32::from(!wanted.is_empty()))?;
+    let result = outcome.json()?;
+    let found = found(&result)?;
+    let injected = injected(address)?;
+    eprintln!(
+        "{store}{}: injected {:?}, found {found:?}",
+        if large { ", large objects" } else { "" },
+        &injected[TROUBLE.len()..]
+    );
+    let holds = found.len() == wanted.len()
+        && found
+            .iter()
+            .zip(wanted)
+            .all(|(found, wanted)| (found.0.as_str(), found.1) == *wanted)
+        && injected.iter().all(|&n| n > 0)
+        && injected[TROUBLE.len()..].iter().all(|&n| n == 100);
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("{store}: what was found is not what was injected"))
+    }
+}
+
+/// Findings by kind; of stale reads the answers, since each is a fault of its own.
+fn found(result: &Value) -> Result<Vec<(String, u64)>> {
+    let found = result["oracle"]["found"]
+        .as_object()
+        .ok_or_else(|| format!("no oracle in {result}"))?;
+    let number = |kind: &str, count: &Value| {
+        let name = if kind == "stale" {
+            "answers"
+        } else {
+            "findings"
+        };
+        count[name].as_u64().unwrap_or(0)
+    };
+    Ok(found
+        .iter()
+        .map(|(kind, count)| (kind.clone(), number(kind, count)))
+        .collect())
+}
+
+/// How often each fault rule struck, by the server's own count.
+fn injected(address: &str) -> Result<Vec<u64>> {
+    let fail = |e: std::io::Error| format!("{address}: {e}");
+    let mut stream = std::net::TcpStream::connect(address).map_err(fail)?;
+    let request = "GET /-/bucketload/stats HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).map_err(fail)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).map_err(fail)?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let stats: Value = serde_json::from_str(body).map_err(|e| e.to_string())?;
+    let faults = stats["faults"].as_array().cloned().unwrap_or_default();
+    Ok(faults
+        .iter()
+        .map(|fault| fault["injected"].as_u64().unwrap_or(0))
+        .collect())
+}
