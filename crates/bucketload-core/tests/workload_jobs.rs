@@ -176,9 +176,7 @@ fn sizes_follow_the_published_table() {
         );
         for (q, mib) in quantiles {
             // The printed value is rounded: the quantile's share lies between those of its edges.
-            let half = if mib < 0.1 {
-                5e-4
-            } else if mib < 1.0 {
+            let half = if mib < 1.0 {
                 5e-4
             } else if mib < 10.0 {
                 5e-3

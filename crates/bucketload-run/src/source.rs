@@ -56,6 +56,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// The generators of work number `work` of phase number `phase`, for `threads` load threads.
+    /// Names and the number of the schedule are those of `options`.
     pub(crate) fn new(
         plan: &Plan,
         phase: usize,

@@ -98,6 +98,9 @@ fn index_of(key: &str) -> u64 {
     key.rsplit('/').next().unwrap().parse().unwrap()
 }
 
+/// Operations begun and latest end, by job and stage.
+type Stages = BTreeMap<(u64, u64), (u32, u64)>;
+
 /// Objects of a job per slot range: 5 stages of at most 19.
 const PER_JOB: u64 = 5 * 19;
 
@@ -200,7 +203,7 @@ fn what_jobs_do_does_not_depend_on_the_number_of_threads() {
 fn a_stage_waits_for_the_one_before_it() {
     let plan = plan_of(open_jobs(6), unlimited());
     // Of every stage the operations that were begun and ended, by job.
-    let ends: Arc<Mutex<BTreeMap<(u64, u64), (u32, u64)>>> = Arc::default();
+    let ends: Arc<Mutex<Stages>> = Arc::default();
     let seen = Arc::clone(&ends);
     let driver = Scripted::new(move |call| {
         let until_ns = call.now_ns + ms(2);

@@ -39,13 +39,10 @@ fn a_trace_is_described_without_being_replayed() {
     // One of 201 lines is more than a thousandth.
     outcome.expect(
         2,
-        &["1 truncated", "--lenient", "bucketload-unparsable.txt"],
+        &["1 bad-timestamp", "--lenient", "bucketload-unparsable.txt"],
     );
     let side = std::fs::read_to_string(dir.path().join("bucketload-unparsable.txt")).unwrap();
-    assert!(
-        side.contains("cos.txt:201: truncated: oops") || side.contains("oops"),
-        "{side}"
-    );
+    assert!(side.contains("cos.txt:201: bad-timestamp: oops"), "{side}");
     let args = [
         "replay",
         "cos.txt",
@@ -84,8 +81,11 @@ fn a_trace_is_replayed_in_two_laps_without_a_missing_object() {
     let outcome = call(&mut bucketload(dir.path(), &args));
     outcome.expect(0, &[]);
     let result = outcome.json();
-    let phase = &result["phases"][2];
-    assert_eq!(phase["name"], "replay", "{result}");
+    let phases = result["phases"].as_array().unwrap();
+    let phase = phases
+        .iter()
+        .find(|phase| phase["name"] == "replay")
+        .unwrap();
     assert_eq!(phase["totals"]["ok"], 400, "{phase}");
     assert_eq!(phase["totals"]["failed"], 0, "{phase}");
     assert_eq!(result["run"]["trace"]["summary"]["requests"], 200);
@@ -198,7 +198,7 @@ fn a_model_of_a_trace_runs_and_reproduces_it() {
     let classes = phase["classes"].as_array().unwrap();
     let n = |name: &str| -> f64 {
         let class = classes.iter().find(|class| class["class"] == name).unwrap();
-        class["totals"]["ok"].as_f64().unwrap()
+        class["ok"].as_f64().unwrap()
     };
     // 3000 operations: four standard errors of a share are 0.034.
     let share = n("get") / (n("get") + n("put"));

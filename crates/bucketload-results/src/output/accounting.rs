@@ -137,16 +137,23 @@ fn tail_row(name: &str, latency: &Latency) -> Vec<Text> {
 
 fn streams(out: &mut String, s: &Streams) -> std::fmt::Result {
     let rate = |bytes: f64| format!("{}/s", units::bytes(bytes));
-    writeln!(
+    write!(
         out,
-        "  {} streams, all active for {} of {}: net {}, net with gaps {}, simplified {}",
+        "  {} streams, all active for {} of {}",
         s.streams,
         units::seconds(s.all_active_s),
-        units::seconds(s.any_active_s),
-        rate(s.net_bytes_per_s),
-        rate(s.net_with_gap_bytes_per_s),
-        rate(s.simplified_bytes_per_s)
+        units::seconds(s.any_active_s)
     )?;
+    if s.simplified_bytes_per_s > 0.0 {
+        write!(
+            out,
+            ": net {}, net with gaps {}, simplified {}",
+            rate(s.net_bytes_per_s),
+            rate(s.net_with_gap_bytes_per_s),
+            rate(s.simplified_bytes_per_s)
+        )?;
+    }
+    writeln!(out)?;
     writeln!(
         out,
         "  {} ops/s while all were active, {} ops/s while any was; gaps between operations {}",

@@ -108,8 +108,16 @@ fn meaning(word: Word) -> &'static str {
 
 fn facts(result: &RunResult) -> Vec<(String, String)> {
     let mut facts = Vec::new();
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+    let several = result.measured().count() > 1;
     for phase in result.measured() {
+        let mut fact = |name: &str, value: String| {
+            let name = if several {
+                format!("{}: {name}", phase.name)
+            } else {
+                name.to_owned()
+            };
+            facts.push((name, value));
+        };
         fact(
             "operations per second",
             units::number(phase.rates.ops_per_s.mean),
@@ -135,7 +143,7 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
         if let Some(backlog) = phase.backlog.filter(|b| b.period_s.is_some()) {
             fact("largest backlog", units::ns(backlog.max_s * 1e9));
         }
-        if let Some(streams) = &phase.streams {
+        if let Some(streams) = phase.streams.filter(|s| s.net_bytes_per_s > 0.0) {
             let rate = format!("{}/s", units::bytes(streams.net_bytes_per_s));
             fact("net throughput of the streams", rate);
         }
