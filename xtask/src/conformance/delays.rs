@@ -104,7 +104,7 @@ fn compare(dir: &TempDir, law: &Law, floor: f64) -> Result {
     let measured = measure(dir, law.name, law.rules, 40)?;
     let log = std::fs::read_to_string(dir.file(&format!("{}.csv", law.name)))
         .map_err(|e| e.to_string())?;
-    let mut held = held(&log)?;
+    let (mut drawn, mut held) = held(&log)?;
     if held.len() as u64 != measured.operations {
         return Err(format!(
             "the server held back {} answers, the client saw {}",
@@ -112,11 +112,13 @@ fn compare(dir: &TempDir, law: &Law, floor: f64) -> Result {
             measured.operations
         ));
     }
+    drawn.sort_unstable_by(f64::total_cmp);
     held.sort_unstable_by(f64::total_cmp);
     let n = held.len() as f64;
     let mut wrong = Vec::new();
     for &x in law.at {
-        let share = held.partition_point(|&h| h <= x) as f64 / n;
+        // What the law gave, before timers were late.
+        let share = drawn.partition_point(|&h| h <= x) as f64 / n;
         let expected = (law.cdf)(x);
         // Stalls come to all arrivals of a second at once: what varies is the Poisson number of
         // arrivals in three such seconds, which is no less certain than a binomial one.
@@ -152,17 +154,18 @@ fn compare(dir: &TempDir, law: &Law, floor: f64) -> Result {
     }
 }
 
-/// Times in seconds from being ready to being sent, from a fault log; without those of the run's
-/// ownership marker, which is read before and after the measurement.
-fn held(log: &str) -> Result<Vec<f64>> {
+/// Times in seconds from being ready to being due and to being sent, from a fault log; without those
+/// of the run's ownership marker, which is read before and after the measurement.
+fn held(log: &str) -> Result<(Vec<f64>, Vec<f64>)> {
     log.lines()
         .skip(1)
         .filter(|line| !line.ends_with(MARKER))
         .map(|line| {
             let mut fields = line.split(',').skip(1).map(|field| field.parse::<u64>());
-            match (fields.next(), fields.nth(1)) {
-                (Some(Ok(ready)), Some(Ok(released))) => {
-                    Ok(released.saturating_sub(ready) as f64 / 1e9)
+            match (fields.next(), fields.next(), fields.next()) {
+                (Some(Ok(ready)), Some(Ok(due)), Some(Ok(released))) => {
+                    let since = |at: u64| at.saturating_sub(ready) as f64 / 1e9;
+                    Ok((since(due), since(released)))
                 }
                 _ => Err(format!("no line of a fault log: {line}")),
             }
