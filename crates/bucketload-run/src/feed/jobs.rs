@@ -38,7 +38,7 @@ struct Job {
 }
 
 /// Where jobs come from.
-#[expect(
+#[allow(
     clippy::large_enum_variant,
     reason = "there is one per work and thread"
 )]

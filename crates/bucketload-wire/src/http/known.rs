@@ -85,11 +85,11 @@ impl Known {
     #[cold]
     fn learn(&mut self, head: &[u8], scanned: &Scanned) {
         self.misses = self.misses.wrapping_add(1);
-        if self.misses.is_power_of_two() || self.misses.is_multiple_of(PATIENCE) {
-            if let Some(shape) = Shape::of(head, scanned) {
-                self.shapes[self.next] = Some(Box::new(shape));
-                self.next = (self.next + 1) % SHAPES;
-            }
+        if (self.misses.is_power_of_two() || self.misses.is_multiple_of(PATIENCE))
+            && let Some(shape) = Shape::of(head, scanned)
+        {
+            self.shapes[self.next] = Some(Box::new(shape));
+            self.next = (self.next + 1) % SHAPES;
         }
     }
 }
