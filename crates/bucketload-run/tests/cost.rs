@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bucketload_core::driver::{Capabilities, Completion, Driver, DriverFacts, Session, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
-use bucketload_core::oplog::{self, OpLog};
+use bucketload_core::oplog::{Batch as Logged, OpLog};
 use bucketload_core::plan::{
     ArrivalLaw, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent, ReplayPart,
     ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
@@ -195,7 +195,7 @@ fn nothing_is_allocated_per_operation_or_interval() {
         };
         drop(op_log);
         let reader = std::thread::spawn(move || {
-            let rows = |batch: oplog::Batch| {
+            let rows = |batch: Logged| {
                 let rows = batch.len() as u64;
                 batch.recycle();
                 rows
