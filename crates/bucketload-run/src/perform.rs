@@ -127,10 +127,11 @@ pub(crate) async fn perform<S: Session>(
     shard.slots.begin(slot, taken.due_ns);
     let (outcome, done_ns, now, bytes, connect) = loop {
         worker.probe.reset();
-        let kept_from_ns = shard.recorder.kept_from_ns();
-        worker
-            .probe
-            .want_ids_from(taken.due_ns.saturating_add(kept_from_ns));
+        // A finding of the oracle names the request, however fast it was answered.
+        worker.probe.want_ids_from(match &ticket {
+            Some(_) => 0,
+            None => taken.due_ns.saturating_add(shard.recorder.kept_from_ns()),
+        });
         shard
             .slots
             .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
@@ -225,6 +226,7 @@ pub(crate) async fn perform<S: Session>(
         };
         break (Outcome::Failed(error.kind), done, now, 0, times);
     };
+    let went = worker.session.place();
     let (outcome, bytes) = match &ticket {
         None => (outcome, bytes),
         Some(ticket) => {
@@ -234,8 +236,8 @@ pub(crate) async fn perform<S: Session>(
                 audit: false,
                 attempt_ns: begun_ns,
                 done_ns,
-                request_id: "",
-                endpoint: 0,
+                request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
+                endpoint: went.endpoint,
             };
             shard.judge(ticket, &op, (outcome, bytes), place)
         }
@@ -246,13 +248,12 @@ pub(crate) async fn perform<S: Session>(
         0 => begun_ns,
         started => started,
     };
-    let place = worker.session.place();
     let record = OpRecord {
         seq: op.seq,
         work: taken.work,
         class: op.class,
         worker: worker.id,
-        endpoint: place.endpoint,
+        endpoint: went.endpoint,
         due_ns: taken.due_ns,
         taken_ns: taken.taken_ns,
         dispatch_ns: taken.dispatch_ns,
@@ -274,7 +275,7 @@ pub(crate) async fn perform<S: Session>(
     shard.tick(now);
     shard.slots.end(slot);
     shard.record(&record, now);
-    shard.recorder.keep(&record, &request, place, probe);
+    shard.recorder.keep(&record, &request, went, probe);
     Performed {
         waited: waited.get(),
         now_ns: now,

@@ -15,6 +15,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::oracle::{Finding, FindingKind};
 use bucketload_core::plan::Plan;
+use bucketload_core::probe::AnswerId;
 use bucketload_core::record::{Outcome, Probe};
 use tokio::task::JoinSet;
 
@@ -47,6 +48,8 @@ struct Shown {
     key: String,
     start_ns: u64,
     end_ns: u64,
+    request_id: AnswerId,
+    endpoint: u16,
 }
 
 /// What the readers of one round share.
@@ -105,8 +108,8 @@ pub(crate) async fn audit<D: Driver>(
                 audit: true,
                 attempt_ns: shown.start_ns,
                 done_ns: shown.end_ns,
-                request_id: "",
-                endpoint: 0,
+                request_id: shown.request_id.as_str(),
+                endpoint: shown.endpoint,
             };
             let tell = &mut |finding| findings.borrow_mut().push(finding);
             oracle.report(id, &read_of(id), wrong, shown.start_ns, place, tell);
@@ -215,6 +218,7 @@ impl Round {
                 watch: Some(&*ticket as &dyn Watch),
             };
             probe.reset();
+            probe.want_ids_from(0);
             let read = timed(self.plan.timeout_ns, session.execute(&request, &mut probe)).await;
             let outcome = match read {
                 Ok(completion) => {
@@ -239,6 +243,10 @@ impl Round {
                             key,
                             start_ns,
                             end_ns,
+                            request_id: probe
+                                .ids()
+                                .map_or_else(AnswerId::default, |ids| ids.request_id),
+                            endpoint: session.place().endpoint,
                         },
                     );
                 }
