@@ -366,7 +366,8 @@ impl Register {
             let (first, last) = (own.start_ns.min(other.start_ns), end(own).max(end(other)));
             let removed =
                 |m: &Mutation| m.state == State::Absent && m.start_ns <= last && m.end_ns >= first;
-            wins && !self.history.iter().any(removed)
+            // What was forgotten since may have been a delete.
+            wins && self.forgotten_ns < first && !self.history.iter().any(removed)
         })
     }
 

@@ -198,4 +198,19 @@ fn conditional_writes_have_one_winner() {
     assert_eq!(r.other_winner(b), None);
     acknowledge(&mut r, gone, 12, 22);
     assert_eq!(r.other_winner(b), None);
+    // A winner whose earlier attempt may still strike is remembered longer than the delete after it.
+    let mut r = Register::default();
+    let a = conditional(&mut r, 10);
+    let ending = Ending::Acknowledged {
+        attempt_ns: 15,
+        at_ns: 20,
+        stray: true,
+    };
+    r.end(a, ending, Label::new("id"), 0);
+    delete(&mut r, 30, 40);
+    put(&mut r, 50, 60);
+    delete(&mut r, 70, 80);
+    let b = conditional(&mut r, 90);
+    acknowledge(&mut r, b, 90, 100);
+    assert_eq!(r.other_winner(b), None);
 }
