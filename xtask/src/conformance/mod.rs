@@ -18,6 +18,9 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
+/// Parts that take minutes each: they run when they are named, before a release, not on each change.
+const LONG: [&str; 3] = ["traces", "compare", "capacity"];
+
 const PARTS: [Part; 12] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
@@ -33,7 +36,7 @@ const PARTS: [Part; 12] = [
     ("servers", servers::all),
 ];
 
-/// All parts, or those that are named.
+/// All parts but the long ones, or those that are named.
 pub(crate) fn all(args: &[String]) -> Result {
     if let Some(unknown) = args
         .iter()
@@ -45,9 +48,10 @@ pub(crate) fn all(args: &[String]) -> Result {
             names.join(", ")
         ));
     }
-    let chosen = PARTS
-        .into_iter()
-        .filter(|(name, _)| args.is_empty() || args.iter().any(|arg| arg == name));
+    let chosen = PARTS.into_iter().filter(|(name, _)| match args.is_empty() {
+        true => !LONG.contains(name),
+        false => args.iter().any(|arg| arg == name),
+    });
     // One failure does not hide the next.
     let failures: Vec<String> = chosen
         .filter_map(|(name, body)| step(name, body).err())
