@@ -8,6 +8,30 @@ use std::time::{Duration, Instant};
 use common::{Serve, bucketload, call};
 
 #[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        &["workloads"][..],
+        &["show", "smoke"],
+        &["schema"],
+        &["run", "smoke", "--dry-run", "--quiet"],
+        &["config", "show", "smoke"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let out = bucketload(dir.path(), args)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(
+            out.status.success() && !said.contains("panicked"),
+            "{args:?}: {said}"
+        );
+    }
+}
+
+#[test]
 fn a_run_without_any_configuration_ends_with_a_verdict_and_a_report() {
     let dir = tempfile::tempdir().unwrap();
     let args = [

@@ -1,5 +1,6 @@
 //! `bucketload config show`: every effective setting and where it comes from.
 
+use super::docs::print;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::run;
@@ -35,7 +36,7 @@ pub(crate) fn show(
         }
     }
     if rows.is_empty() {
-        println!("nothing is set; name a workload or an s3:// target");
+        return print(b"nothing is set; name a workload or an s3:// target\n");
     }
     let width = |i: usize| {
         rows.iter()
@@ -44,8 +45,8 @@ pub(crate) fn show(
             .unwrap_or(0)
     };
     let (names, values) = (width(0), width(1).min(60));
-    for [name, value, place] in &rows {
-        println!("{name:names$} = {value:values$}  ({place})");
-    }
-    Ok(Exit::Ok)
+    let line = |[name, value, place]: &[String; 3]| {
+        format!("{name:names$} = {value:values$}  ({place})\n")
+    };
+    print(rows.iter().map(line).collect::<String>().as_bytes())
 }

@@ -10,6 +10,7 @@ use crate::cli::GlobalArgs;
 use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
+use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, target_of, with_driver};
@@ -65,17 +66,18 @@ pub(crate) fn resolve_workload(
 
 fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exit, Failure> {
     let outlook = DryRun::new(&resolved.plan).map_err(|e| Failure::usage(e.to_string()))?;
-    match format {
-        OutputFormat::Text => print!("{outlook}"),
+    let text = match format {
+        OutputFormat::Text => outlook.to_string(),
         OutputFormat::Json | OutputFormat::Jsonl => {
-            println!("{}", serde_json::to_string(&outlook).unwrap_or_default());
+            format!("{}\n", serde_json::to_string(&outlook).unwrap_or_default())
         }
         OutputFormat::Csv => {
             return Err(Failure::usage(
                 "--output csv: a dry run has no table of results; use text or json",
             ));
         }
-    }
+    };
+    print(text.as_bytes())?;
     if !quiet {
         resolved
             .notes

@@ -1,7 +1,10 @@
 //! `bucketload workloads`, `bucketload show` and `bucketload schema`.
 
+use std::fmt::Write as _;
+
 use bucketload_core::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 
+use super::docs::print;
 use crate::exit::{Exit, Failure};
 
 /// Lists the built-in workloads with what they are.
@@ -11,31 +14,29 @@ pub(crate) fn list() -> Result<Exit, Failure> {
         .map(|(name, _)| name.len())
         .max()
         .unwrap_or(0);
+    let mut out = String::new();
     for (name, _) in BUILTIN_WORKLOADS {
         let file = WorkloadFile::builtin(name).map_err(|e| Failure::aborted(e.to_string()))?;
-        println!(
-            "{name:width$}  {}",
-            file.spec().description.as_deref().unwrap_or_default()
-        );
+        let text = file.spec().description.as_deref().unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{name:width$}  {text}");
         for (profile, spec) in file.spec().profiles.iter().flat_map(|profiles| &profiles.0) {
             let text = spec.description.as_deref().unwrap_or_default();
-            println!("{:width$}    --profile-name {profile}: {text}", "");
+            let _ = writeln!(out, "{:width$}    --profile-name {profile}: {text}", "");
         }
     }
-    Ok(Exit::Ok)
+    print(out.as_bytes())
 }
 
 /// Prints one of them.
 pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
     let file = WorkloadFile::builtin(name).map_err(|e| Failure::usage(e.to_string()))?;
-    print!("{}", file.text());
-    Ok(Exit::Ok)
+    print(file.text().as_bytes())
 }
 
 /// Prints the JSON Schema of workload files.
 pub(crate) fn schema() -> Result<Exit, Failure> {
-    print!("{}", bucketload_core::spec::workload_schema());
-    Ok(Exit::Ok)
+    print(bucketload_core::spec::workload_schema().as_bytes())
 }
 
 /// The workload `name`: a file when it looks like one or there is one, else a built-in one.
