@@ -18,6 +18,9 @@ use super::endpoint::Endpoint;
 use super::session::S3Session;
 use super::template::{HeadWriter, wall_seconds};
 
+/// What the API does not have.
+const ABSENT: [OpClass; 3] = [OpClass::Append, OpClass::Touch, OpClass::Rename];
+
 /// The native S3 driver: its own HTTP/1.1 and SigV4, one connection per session.
 #[derive(Clone)]
 pub struct S3Driver {
@@ -74,7 +77,10 @@ impl Driver for S3Driver {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            classes: OpClass::ALL.to_vec(),
+            classes: OpClass::ALL
+                .into_iter()
+                .filter(|class| !ABSENT.contains(class))
+                .collect(),
             verify: true,
             connections: true,
         }

@@ -173,6 +173,11 @@ fn gone() -> OpError {
     OpError::new(ErrorKind::Connect, "the connection is gone")
 }
 
+#[cold]
+fn absent(class: OpClass) -> OpError {
+    OpError::new(ErrorKind::Unsupported, format!("S3 has no {class}"))
+}
+
 impl Session for S3Session {
     async fn execute(
         &mut self,
@@ -201,6 +206,7 @@ impl Session for S3Session {
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
+            class @ (OpClass::Append | OpClass::Touch | OpClass::Rename) => Err(absent(class)),
         }
     }
 
