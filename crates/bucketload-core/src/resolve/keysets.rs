@@ -377,7 +377,7 @@ const fn needs_objects(class: OpClass) -> bool {
 /// Whether an entry works on initial objects: writing fresh ones does not.
 fn uses_initial(entry: &MixEntry) -> bool {
     let writes = entry.class.writes_body() || entry.class == OpClass::Touch;
-    !entry.class.on_bucket() && !(writes && entry.keys == KeyLaw::Fresh)
+    !(entry.class.on_bucket() || writes && entry.keys == KeyLaw::Fresh)
 }
 
 /// Whether an entry writes to objects that exist already. Copies go to fresh keys; an append to the
