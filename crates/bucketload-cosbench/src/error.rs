@@ -1,0 +1,110 @@
+//! What is wrong with a workload file, and where.
+
+use std::fmt;
+
+/// A place in a workload file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// Element and attribute: `work "main" @workers`.
+    pub what: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}, column {}: {}",
+            self.line, self.column, self.what
+        )
+    }
+}
+
+/// A workload that COSBench would refuse, at submission or when the stage starts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}; {remedy}")]
+pub struct Rejection {
+    /// Where it stands.
+    pub place: Place,
+    /// What is wrong.
+    pub problem: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl Rejection {
+    pub(crate) fn new(
+        place: &Place,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            place: place.clone(),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// Something that COSBench ignores or takes otherwise than it looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where it stands.
+    pub place: Place,
+    /// What happens, and what was probably meant.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.text)
+    }
+}
+
+/// The name among `known` that `given` is probably meant to be: the same but for case, or at most two
+/// letters away.
+pub(crate) fn near<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let same = known.iter().find(|name| name.eq_ignore_ascii_case(given));
+    same.or_else(|| {
+        let close = known.iter().map(|name| (distance(given, name), name));
+        let (distance, name) = close.min_by_key(|(distance, _)| *distance)?;
+        (distance <= 2 && given.len() > 3).then_some(name)
+    })
+    .copied()
+}
+
+/// Levenshtein's distance in bytes.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let change = corner + usize::from(!x.eq_ignore_ascii_case(&y));
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, near};
+
+    #[test]
+    fn typing_errors_are_recognised() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(near("Runtime", &["runtime", "rampup"]), Some("runtime"));
+        assert_eq!(
+            near("totalOp", &["totalOps", "totalBytes"]),
+            Some("totalOps")
+        );
+        assert_eq!(near("hashcheck", &["hashCheck"]), Some("hashCheck"));
+        assert_eq!(near("colour", &["runtime", "rampup"]), None);
+        assert_eq!(near("afx", &["afr"]), None);
+    }
+}

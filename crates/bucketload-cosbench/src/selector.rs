@@ -1,0 +1,392 @@
+//! Number selectors: `c(n)`, `u(lo,hi)`, `r(lo,hi)`, `s(lo,hi)`, `h(lo|hi|weight,…)` and `lo-hi`
+//! (specification section 1.7), and sizes: a selector with a unit.
+
+/// The largest number a selector can name, 2^31-1.
+const MOST: u32 = i32::MAX as u32;
+
+/// How numbers are chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// Always the same number.
+    Constant(u32),
+    /// Each number of the range with the same probability.
+    Uniform {
+        /// Smallest.
+        lo: u32,
+        /// Largest.
+        hi: u32,
+    },
+    /// One after the other, beginning anew at the end; divided among workers where the work divides.
+    Range {
+        /// First.
+        lo: u32,
+        /// Last.
+        hi: u32,
+    },
+    /// One after the other, one counter for all workers whatever the division.
+    Sequential {
+        /// First.
+        lo: u32,
+        /// Last.
+        hi: u32,
+    },
+    /// A bucket by weight, then uniform inside it.
+    Histogram(Vec<Bucket>),
+    /// `r(0,0)`: no number at all.
+    Empty,
+}
+
+/// A bucket of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Smallest number.
+    pub lo: u32,
+    /// Largest number.
+    pub hi: u32,
+    /// Relative frequency.
+    pub weight: u32,
+}
+
+/// What is wrong with a selector, without its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {remedy}")]
+pub struct SelectorError {
+    /// What is wrong.
+    pub problem: String,
+    /// What to write.
+    pub remedy: &'static str,
+}
+
+const FORMS: &str =
+    "write c(n), u(lo,hi), r(lo,hi), s(lo,hi) or h(lo|hi|weight,...) without blanks";
+
+fn wrong(problem: impl Into<String>, remedy: &'static str) -> SelectorError {
+    SelectorError {
+        problem: problem.into(),
+        remedy,
+    }
+}
+
+impl Selector {
+    /// Reads a selector of containers or objects; the old form `lo-hi` is a range.
+    ///
+    /// # Errors
+    /// What COSBench's drivers refuse, and why.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
+        let text = text.trim();
+        if let Some((lo, hi)) = text.split_once('-')
+            && !text.contains('(')
+        {
+            return Self::range(lo, hi).map(|(lo, hi)| Self::of_range(lo, hi));
+        }
+        let inner = text
+            .strip_suffix(')')
+            .and_then(|text| text.split_once('('))
+            .ok_or_else(|| wrong(format!("`{text}` is no selector"), FORMS))?;
+        let (kind, arguments) = inner;
+        let mut numbers = arguments.split(',');
+        let (first, second) = (numbers.next().unwrap_or(""), numbers.next());
+        match kind {
+            // What follows the first number is ignored; shipped samples rely on it.
+            "c" => number(first).map(Self::Constant),
+            "u" => {
+                let (lo, hi) = match second {
+                    None => (positive(first)?, MOST),
+                    Some(second) => Self::positive_range(first, second)?,
+                };
+                Ok(Self::Uniform { lo, hi })
+            }
+            "r" | "s" => {
+                let second =
+                    second.ok_or_else(|| wrong(format!("`{text}` names one number"), FORMS))?;
+                let (lo, hi) = Self::range(first, second)?;
+                match kind {
+                    "r" => Ok(Self::of_range(lo, hi)),
+                    _ if lo == 0 => Err(wrong(format!("`{text}` begins at 0"), FORMS)),
+                    _ => Ok(Self::Sequential { lo, hi }),
+                }
+            }
+            "h" => histogram(arguments),
+            _ => Err(wrong(format!("there is no selector `{kind}(...)`"), FORMS)),
+        }
+    }
+
+    fn of_range(lo: u32, hi: u32) -> Self {
+        match (lo, hi) {
+            (0, _) => Self::Empty,
+            _ => Self::Range { lo, hi },
+        }
+    }
+
+    /// `lo` to `hi`, or 0 to 0.
+    fn range(lo: &str, hi: &str) -> Result<(u32, u32), SelectorError> {
+        if (lo.trim(), hi.trim()) == ("0", "0") {
+            return Ok((0, 0));
+        }
+        Self::positive_range(lo, hi)
+    }
+
+    fn positive_range(lo: &str, hi: &str) -> Result<(u32, u32), SelectorError> {
+        let (lo, hi) = (positive(lo)?, positive(hi)?);
+        if lo > hi {
+            return Err(wrong(
+                format!("{lo} is larger than {hi}"),
+                "write the smaller number first",
+            ));
+        }
+        Ok((lo, hi))
+    }
+
+    /// Smallest and largest number; `None` when there is none.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Constant(n) => Some((*n, *n)),
+            Self::Uniform { lo, hi } | Self::Range { lo, hi } | Self::Sequential { lo, hi } => {
+                Some((*lo, *hi))
+            }
+            Self::Histogram(buckets) => {
+                let lo = buckets.iter().map(|b| b.lo).min()?;
+                Some((lo, buckets.iter().map(|b| b.hi).max()?))
+            }
+            Self::Empty => None,
+        }
+    }
+}
+
+fn number(text: &str) -> Result<u32, SelectorError> {
+    let parsed = text.trim().parse::<u32>().ok().filter(|n| *n <= MOST);
+    parsed.ok_or_else(|| {
+        wrong(
+            format!("`{}` is no number", text.trim()),
+            "write a whole number up to 2147483647",
+        )
+    })
+}
+
+fn positive(text: &str) -> Result<u32, SelectorError> {
+    match number(text)? {
+        0 => Err(wrong("a bound is 0", "numbers begin at 1")),
+        n => Ok(n),
+    }
+}
+
+fn histogram(text: &str) -> Result<Selector, SelectorError> {
+    let mut buckets = Vec::new();
+    for part in text.split(',') {
+        let fields: Vec<&str> = part.split('|').collect();
+        let [lo, hi, weight] = fields.as_slice() else {
+            return Err(wrong(
+                format!("`{part}` is no bucket"),
+                "write lo|hi|weight with a whole number as weight",
+            ));
+        };
+        let lo = positive(lo)?;
+        let hi = match hi.trim() {
+            "" => MOST,
+            hi => positive(hi)?,
+        };
+        if lo > hi {
+            return Err(wrong(
+                format!("{lo} is larger than {hi}"),
+                "write the smaller number first",
+            ));
+        }
+        buckets.push(Bucket {
+            lo,
+            hi,
+            weight: number(weight)?,
+        });
+    }
+    if buckets.iter().all(|bucket| bucket.weight == 0) {
+        return Err(wrong("all weights are 0", "give a bucket a weight above 0"));
+    }
+    buckets.sort_by_key(|bucket| bucket.lo);
+    Ok(Selector::Histogram(buckets))
+}
+
+/// The numbers of one worker: `len` from `first` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// First number; without meaning when `len` is 0.
+    pub first: u64,
+    /// How many.
+    pub len: u64,
+}
+
+/// The share of worker `index` (from 1) of `all` in the numbers `lo` to `hi` (specification section
+/// 1.7): the first workers get one number more where the range does not divide evenly.
+///
+/// # Panics
+/// When `index` is 0 or above `all`, or `lo` above `hi`.
+#[must_use]
+pub fn slice(lo: u32, hi: u32, index: u32, all: u32) -> Slice {
+    assert!(index >= 1 && index <= all && lo <= hi, "no such worker");
+    let range = u64::from(hi) - u64::from(lo) + 1;
+    let (base, extra) = (range / u64::from(all), range % u64::from(all));
+    let before = u64::from(index - 1);
+    Slice {
+        first: u64::from(lo) + base * before + before.min(extra),
+        len: base + u64::from(u64::from(index) <= extra),
+    }
+}
+
+/// Object sizes: a selector and the bytes of one of its units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Numbers before the unit is applied.
+    pub selector: Selector,
+    /// Bytes of a unit.
+    pub unit_bytes: u64,
+    /// COSBench itself takes the unit as bytes, whatever it says: its name.
+    pub misread: Option<String>,
+}
+
+/// Units by suffix. COSBench knows powers of 1000 (GB, MB, KB, B), its fork those of 1024 too.
+const UNITS: [(&str, u64); 7] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+impl Sizes {
+    /// Reads sizes such as `c(64)KB`.
+    ///
+    /// # Errors
+    /// When the selector is wrong, the unit is missing, or it is one that COSBench would silently take
+    /// as bytes.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
+        let text = text.trim();
+        let at = text.rfind(')').map_or(text.len(), |at| at + 1);
+        let (selector, unit) = text.split_at(at);
+        let remedy = "end with B, KB, MB, GB (powers of 1000), KiB, MiB or GiB, as in c(64)KB";
+        if unit.is_empty() {
+            return Err(wrong(format!("`{text}` has no unit"), remedy));
+        }
+        let known = UNITS.iter().find(|(name, _)| *name == unit);
+        let Some((name, unit_bytes)) = known else {
+            let problem = match unit.ends_with('B') {
+                true => format!("COSBench would take the unit `{unit}` as bytes"),
+                false => format!("there is no unit `{unit}`"),
+            };
+            return Err(wrong(problem, remedy));
+        };
+        let selector = match Selector::parse(selector)? {
+            Selector::Empty => {
+                return Err(wrong(
+                    "a range from 0 has no sizes",
+                    "use c(0)B for empty objects",
+                ));
+            }
+            selector => selector,
+        };
+        Ok(Self {
+            selector,
+            unit_bytes: *unit_bytes,
+            misread: name.contains('i').then(|| (*name).to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Bucket, Selector, Sizes, slice};
+
+    #[test]
+    fn forms_are_read() {
+        let is = |text: &str, wanted: Selector| assert_eq!(Selector::parse(text), Ok(wanted));
+        is("c(5)", Selector::Constant(5));
+        is("c(1,10)", Selector::Constant(1));
+        is("c(0)", Selector::Constant(0));
+        is("u(1,9)", Selector::Uniform { lo: 1, hi: 9 });
+        is(
+            "u(3)",
+            Selector::Uniform {
+                lo: 3,
+                hi: 2_147_483_647,
+            },
+        );
+        is("r(1,100)", Selector::Range { lo: 1, hi: 100 });
+        is("1-100", Selector::Range { lo: 1, hi: 100 });
+        is("s(2,2)", Selector::Sequential { lo: 2, hi: 2 });
+        is("r(0,0)", Selector::Empty);
+        is("0-0", Selector::Empty);
+        let bucket = |lo, hi, weight| Bucket { lo, hi, weight };
+        is(
+            "h(64|128|3,1|64|1,512||6)",
+            Selector::Histogram(vec![
+                bucket(1, 64, 1),
+                bucket(64, 128, 3),
+                bucket(512, 2_147_483_647, 6),
+            ]),
+        );
+    }
+
+    #[test]
+    fn what_the_drivers_refuse_is_refused() {
+        for text in [
+            "",
+            "5",
+            "f(1,2)",
+            "u(0,5)",
+            "r(5,1)",
+            "r(3)",
+            "s(0,0)",
+            "u(1,2",
+            "u(a,b)",
+            "c(2147483648)",
+            "h(1|2|0.5)",
+            "h(1|2)",
+            "h(5|1|1)",
+            "h(1|2|0)",
+            "u(1-5)",
+        ] {
+            assert!(Selector::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let kb = Sizes::parse("c(64)KB").unwrap();
+        assert_eq!((kb.unit_bytes, kb.misread), (1000, None));
+        let kib = Sizes::parse("u(1,10)KiB").unwrap();
+        assert_eq!(
+            (kib.unit_bytes, kib.misread.as_deref()),
+            (1024, Some("KiB"))
+        );
+        assert_eq!(Sizes::parse("c(0)B").unwrap().unit_bytes, 1);
+        for text in ["c(64)", "c(3)TB", "c(1)kb", "64KB", "r(0,0)B", "c(1)TiB"] {
+            assert!(Sizes::parse(text).is_err(), "{text}");
+        }
+        let error = Sizes::parse("c(3)TB").unwrap_err().to_string();
+        assert!(error.contains("as bytes"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn slices_cover_the_range_once(lo in 1u32..1000, len in 1u32..500, all in 1u32..60) {
+            let hi = lo + len - 1;
+            let mut next = u64::from(lo);
+            for index in 1..=all {
+                let share = slice(lo, hi, index, all);
+                if share.len > 0 {
+                    prop_assert_eq!(share.first, next);
+                    next += share.len;
+                }
+            }
+            prop_assert_eq!(next, u64::from(hi) + 1);
+        }
+
+        #[test]
+        fn no_text_panics(text in "[curshf0-9(),|KMGTiB -]{0,20}") {
+            let _ = Selector::parse(&text);
+            let _ = Sizes::parse(&text);
+        }
+    }
+}
