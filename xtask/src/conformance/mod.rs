@@ -22,7 +22,7 @@ type Part = (&'static str, fn() -> Result);
 /// Parts that take minutes each: they run when they are named, before a release, not on each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -36,6 +36,7 @@ const PARTS: [Part; 13] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("gcs", servers::gcs),
 ];
 
 /// All parts but the long ones, or those that are named.

@@ -2,6 +2,7 @@
 //! means nothing for a target.
 
 pub(crate) mod flags;
+pub(crate) mod gcs;
 pub(crate) mod s3;
 
 use bucketload_drivers::http::Origin;
@@ -31,6 +32,11 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
             limit(&mut config.endpoints, wanted)?;
             s3::service(config)
         }
+        Api::Gcs => {
+            let mut config = gcs::config(args)?;
+            limit(&mut config.endpoints, wanted)?;
+            gcs::service(config)
+        }
     }
 }
 
@@ -41,6 +47,7 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Gcs => Ok(gcs::config(args)?.origins),
     }
 }
 
