@@ -1,10 +1,11 @@
 //! Adapters from Bucketload operations to storage APIs.
 //!
 //! Each driver is a module with a type that implements [`bucketload_core::driver::Driver`]:
-//! [`s3`] speaks to S3 services over the wire client, [`null`] does nothing and shows what the
+//! [`s3`] speaks to S3 services over the wire client, [`azblob`] to Azure Blob Storage, [`null`] does nothing and shows what the
 //! client itself costs. With the feature `conformance`, the `conformance` module checks any
 //! driver against any server.
 
+pub mod azblob;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod http;
