@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
 
@@ -21,6 +22,8 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -29,6 +32,7 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
         }
     };
 }

@@ -145,12 +145,13 @@ impl AzureSession {
         // The renderer wants a `String`: lend it the memory of a pooled buffer.
         let mut lent = Buffer::take();
         let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
-        let mut writer = self.shared.writer.borrow_mut();
-        for i in 0..count {
-            keys.render(i, &mut key);
-            push_delete(&mut document, &mut writer, request.bucket, &key, i);
+        {
+            let mut writer = self.shared.writer.borrow_mut();
+            for i in 0..count {
+                keys.render(i, &mut key);
+                push_delete(&mut document, &mut writer, request.bucket, &key, i);
+            }
         }
-        drop(writer);
         *lent = key.into_bytes();
         push_end(&mut document);
         self.send_batch(request.bucket, &document, count, probe)
@@ -169,11 +170,12 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let mut document = Vec::new();
-        let mut writer = self.shared.writer.borrow_mut();
-        for (i, key) in (0..).zip(keys) {
-            push_delete(&mut document, &mut writer, container, key, i);
+        {
+            let mut writer = self.shared.writer.borrow_mut();
+            for (i, key) in (0..).zip(keys) {
+                push_delete(&mut document, &mut writer, container, key, i);
+            }
         }
-        drop(writer);
         push_end(&mut document);
         self.send_batch(container, &document, keys.len() as u64, probe)
             .await

@@ -53,29 +53,34 @@ impl ContentChecksum {
 mod tests {
     use bucketload_core::payload::{Arena, PayloadKind};
 
-    use super::{Base64, ContentChecksum, Span};
+    use super::{Base64, ContentChecksum, CrcAlgorithm, Span};
 
     #[test]
     fn the_checksum_is_the_one_that_the_service_computes() {
         // What the service answered to a Put Blob of these bytes, as recorded in the tests of the
         // public SDK for JavaScript (storage-blob, syncuploadfromurl).
-        for (text, want) in [("Hello World", "YeJLfssylmU=")] {
-            let value = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, text.as_bytes());
-            assert_eq!(Base64::new(&value.to_le_bytes()).as_bytes(), want.as_bytes());
-        }
+        let value = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, b"Hello World");
+        assert_eq!(Base64::new(&value.to_le_bytes()).as_bytes(), b"YeJLfssylmU=");
     }
 
     #[test]
     fn spans_are_covered() {
         let arena = Arena::new(PayloadKind::Zeros, 0);
         let content = arena.content(0, 0, 0, 16);
-        let span = Span { content, offset: 3, len: 0 };
+        let span = Span {
+            content,
+            offset: 3,
+            len: 0,
+        };
         // MD5 of nothing (RFC 1321, appendix A.5).
-        assert_eq!(ContentChecksum::Md5.of(span).as_bytes(), b"1B2M2Y8AsgTpgAmY7PhCfg==");
+        assert_eq!(
+            ContentChecksum::Md5.of(span).as_bytes(),
+            b"1B2M2Y8AsgTpgAmY7PhCfg=="
+        );
         assert_eq!(ContentChecksum::Crc64.of(span).as_bytes(), b"AAAAAAAAAAA=");
         let mut bytes = [0; 16];
         content.fill(0, &mut bytes);
-        let sent = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
+        let sent = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, &bytes);
         let whole = ContentChecksum::Crc64.of(Span::whole(content));
         assert_eq!(whole, Base64::new(&sent.to_le_bytes()));
     }

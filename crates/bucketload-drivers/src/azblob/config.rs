@@ -111,7 +111,10 @@ impl AzureConfig {
                         "copy the query of the URL, without quotes",
                     );
                 }
-                if !token.split('&').any(|p| p.len() > 4 && p.starts_with("sig=")) {
+                if !token
+                    .split('&')
+                    .any(|p| p.len() > 4 && p.starts_with("sig="))
+                {
                     return fail(
                         "SAS token",
                         "it has no signature (sig=…)",
@@ -134,7 +137,10 @@ mod tests {
         let endpoint = Endpoint::parse("http://127.0.0.1:10000/a", "test").unwrap();
         let config = AzureConfig::new(vec![endpoint], account, auth);
         let text = format!("{config:?}");
-        assert!(!text.contains("sig=") && !text.contains("c2VjcmV0"), "{text}");
+        assert!(
+            !text.contains("sig=") && !text.contains("c2VjcmV0"),
+            "{text}"
+        );
         config.check().map_err(|e| e.to_string())
     }
 
@@ -144,7 +150,11 @@ mod tests {
         assert_eq!(with("", Auth::Sas("sv=1&sig=abc%3D".into())), Ok(()));
         assert_eq!(with("", Auth::Anonymous), Ok(()));
         for (account, auth, word) in [
-            ("", Auth::SharedKey("c2VjcmV0".into()), "AZURE_STORAGE_ACCOUNT"),
+            (
+                "",
+                Auth::SharedKey("c2VjcmV0".into()),
+                "AZURE_STORAGE_ACCOUNT",
+            ),
             ("Big", Auth::SharedKey("c2VjcmV0".into()), "lower-case"),
             ("a", Auth::SharedKey("not base64!".into()), "base64"),
             ("a", Auth::SharedKey("".into()), "base64"),

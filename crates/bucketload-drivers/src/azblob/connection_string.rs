@@ -46,14 +46,19 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
     }
     let get = |name: &str| {
         let mut found = pairs.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
-        found.next().map(|(_, value)| *value).filter(|v| !v.is_empty())
+        found
+            .next()
+            .map(|(_, value)| *value)
+            .filter(|v| !v.is_empty())
     };
     if get("UseDevelopmentStorage").is_some_and(|v| v.eq_ignore_ascii_case("true")) {
         let proxy = get("DevelopmentStorageProxyUri").unwrap_or(DEVELOPMENT_PROXY);
         let url = match proxy == DEVELOPMENT_PROXY {
             true => format!("{proxy}/{DEVELOPMENT_ACCOUNT}"),
             // As the documentation has it, `http://myProxyUri`: without a port.
-            false if proxy.matches(':').count() < 2 => format!("{proxy}:10000/{DEVELOPMENT_ACCOUNT}"),
+            false if proxy.matches(':').count() < 2 => {
+                format!("{proxy}:10000/{DEVELOPMENT_ACCOUNT}")
+            }
             false => format!("{}/{DEVELOPMENT_ACCOUNT}", proxy.trim_end_matches('/')),
         };
         return Ok(Parsed {
@@ -140,7 +145,9 @@ mod tests {
     #[test]
     fn the_documented_forms_are_read() {
         assert_eq!(
-            ok("DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=a2V5==;EndpointSuffix=core.chinacloudapi.cn"),
+            ok(
+                "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=a2V5==;EndpointSuffix=core.chinacloudapi.cn"
+            ),
             all("https://acc.blob.core.chinacloudapi.cn", "acc", true)
         );
         assert_eq!(
@@ -148,20 +155,32 @@ mod tests {
             all("https://acc.blob.core.windows.net", "acc", true)
         );
         assert_eq!(
-            ok("BlobEndpoint=https://acc.blob.core.windows.net/;QueueEndpoint=https://q/;SharedAccessSignature=?sv=1&sig=x%3D"),
+            ok(
+                "BlobEndpoint=https://acc.blob.core.windows.net/;QueueEndpoint=https://q/;SharedAccessSignature=?sv=1&sig=x%3D"
+            ),
             all("https://acc.blob.core.windows.net", "acc", false)
         );
         assert_eq!(
-            ok("DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:7/a;"),
+            ok(
+                "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:7/a;"
+            ),
             all("http://127.0.0.1:7/a", "a", true)
         );
         assert_eq!(
             ok("UseDevelopmentStorage=true"),
-            all("http://127.0.0.1:10000/devstoreaccount1", "devstoreaccount1", true)
+            all(
+                "http://127.0.0.1:10000/devstoreaccount1",
+                "devstoreaccount1",
+                true
+            )
         );
         assert_eq!(
             ok("UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://proxy"),
-            all("http://proxy:10000/devstoreaccount1", "devstoreaccount1", true)
+            all(
+                "http://proxy:10000/devstoreaccount1",
+                "devstoreaccount1",
+                true
+            )
         );
         // A signature wins over a key.
         assert!(!ok("AccountName=a;AccountKey=a2V5;SharedAccessSignature=sig=x").2);
@@ -170,14 +189,25 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_and_no_value_is_shown() {
         for (text, word) in [
-            ("AccountName=acc", "neither AccountKey nor SharedAccessSignature"),
+            (
+                "AccountName=acc",
+                "neither AccountKey nor SharedAccessSignature",
+            ),
             ("AccountKey=c2VjcmV0", "no AccountName"),
-            ("SharedAccessSignature=sig=c2VjcmV0", "neither AccountName nor BlobEndpoint"),
+            (
+                "SharedAccessSignature=sig=c2VjcmV0",
+                "neither AccountName nor BlobEndpoint",
+            ),
             ("AccountName=acc;c2VjcmV0", "part 2"),
             ("", "neither"),
-            ("AccountName=a;AccountKey=c2VjcmV0;BlobEndpoint=nonsense", "BlobEndpoint"),
+            (
+                "AccountName=a;AccountKey=c2VjcmV0;BlobEndpoint=nonsense",
+                "BlobEndpoint",
+            ),
         ] {
-            let error = parse(text, "AZURE_STORAGE_CONNECTION_STRING").unwrap_err().to_string();
+            let error = parse(text, "AZURE_STORAGE_CONNECTION_STRING")
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(word), "{text}: {error}");
             assert!(!error.contains("c2VjcmV0"), "{error}");
         }

@@ -28,8 +28,6 @@ const OAUTH: [&str; 3] = [
 /// What the caller (command line, workload file) sets; everything else is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct AzureOverrides {
-    /// Account that the target names (`abfss://CONTAINER@ACCOUNT.…`).
-    pub account: Option<String>,
     /// `--endpoint-url`: URLs of the account's blob service, separated by commas, with ranges.
     pub endpoint_url: Option<String>,
     /// `--no-sign-request`: anonymous access.
@@ -60,15 +58,14 @@ impl AzureConfig {
             .transpose()?;
         let from_string = Source::Env(CONNECTION_STRING);
 
-        let named = overrides.account.clone().map(|a| (a, Source::Flag("--target")));
         let in_string = || {
             let account = string.as_ref()?.account.clone();
             (!account.is_empty()).then(|| (account, from_string.clone()))
         };
         let in_env = || Some((get(ACCOUNT)?, Source::Env(ACCOUNT)));
         let account = match &string {
-            Some(_) => named.or_else(in_string),
-            None => named.or_else(in_env),
+            Some(_) => in_string(),
+            None => in_env(),
         };
 
         let endpoint_url = match (&overrides.endpoint_url, &string) {
@@ -83,7 +80,10 @@ impl AzureConfig {
             (None, Some(string), _) => (vec![string.endpoint.clone()], from_string.clone()),
             (None, None, Some((account, source))) => {
                 let url = format!("https://{account}.blob.core.windows.net");
-                (vec![Endpoint::parse(&url, &source.to_string())?], Source::Default)
+                (
+                    vec![Endpoint::parse(&url, &source.to_string())?],
+                    Source::Default,
+                )
             }
             (None, None, None) => {
                 return Err(ConfigError::new(
@@ -105,7 +105,9 @@ impl AzureConfig {
         let (auth, auth_source) = authorisation(overrides, &get, string.map(|s| s.auth))?;
         let mut config = Self::new(endpoints, &account, auth);
         config.checksum = overrides.checksum;
-        config.source_addresses.clone_from(&overrides.source_addresses);
+        config
+            .source_addresses
+            .clone_from(&overrides.source_addresses);
         config.tls = TlsConfig {
             ca_bundle: overrides.ca_bundle.clone(),
             insecure: overrides.no_verify_ssl,
@@ -122,9 +124,8 @@ impl AzureConfig {
 /// style").
 fn put_account_in_path(endpoint: &mut Endpoint, account: &str) {
     let host = endpoint.host.as_str();
-    let bare = host == "localhost"
-        || host.parse::<Ipv4Addr>().is_ok()
-        || host.parse::<Ipv6Addr>().is_ok();
+    let bare =
+        host == "localhost" || host.parse::<Ipv4Addr>().is_ok() || host.parse::<Ipv6Addr>().is_ok();
     if bare && endpoint.base_path.is_empty() && !account.is_empty() {
         endpoint.base_path = format!("/{account}");
     }
@@ -159,12 +160,7 @@ fn authorisation(
     })
 }
 
-fn origins(
-    config: &AzureConfig,
-    account: Source,
-    endpoint: Source,
-    auth: Source,
-) -> Vec<Origin> {
+fn origins(config: &AzureConfig, account: Source, endpoint: Source, auth: Source) -> Vec<Origin> {
     let urls: Vec<_> = config.endpoints.iter().map(Endpoint::url).collect();
     let shown = match config.auth {
         Auth::SharedKey(_) => "account key ***",
@@ -195,7 +191,11 @@ fn origins(
     };
     list.push(("tls", tls.describe(&config.endpoints), source));
     if !config.source_addresses.is_empty() {
-        let shown: Vec<_> = config.source_addresses.iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = config
+            .source_addresses
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         list.push((
             "source addresses",
             shown.join(","),

@@ -5,10 +5,7 @@ use crate::http::Secret;
 const STRING: &str =
     "AccountName=fromstring;AccountKey=c3RyaW5n;BlobEndpoint=http://127.0.0.1:7/fromstring";
 
-fn discover(
-    overrides: &AzureOverrides,
-    env: &[(&str, &str)],
-) -> Result<AzureConfig, String> {
+fn discover(overrides: &AzureOverrides, env: &[(&str, &str)]) -> Result<AzureConfig, String> {
     let look = |name: &str| {
         let found = env.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| (*value).to_owned())
@@ -51,7 +48,10 @@ fn a_signature_wins_over_a_key() {
     let account = ("AZURE_STORAGE_ACCOUNT", "acc");
     let config = plain(&[account, ("AZURE_STORAGE_KEY", "a2V5")]).unwrap();
     assert_eq!(config.auth, key("a2V5"));
-    assert_eq!(config.endpoints[0].url(), "https://acc.blob.core.windows.net");
+    assert_eq!(
+        config.endpoints[0].url(),
+        "https://acc.blob.core.windows.net"
+    );
     let config = plain(&[
         account,
         ("AZURE_STORAGE_KEY", "a2V5"),
@@ -72,12 +72,18 @@ fn flags_win_over_the_environment() {
     assert_eq!(config.endpoints[0].url(), "http://127.0.0.1:9/fromstring");
     let overrides = AzureOverrides {
         no_sign_request: true,
-        account: Some("public".to_owned()),
         ..AzureOverrides::default()
     };
-    let config = discover(&overrides, &[("AZURE_STORAGE_KEY", "a2V5")]).unwrap();
+    let env = [
+        ("AZURE_STORAGE_ACCOUNT", "public"),
+        ("AZURE_STORAGE_KEY", "a2V5"),
+    ];
+    let config = discover(&overrides, &env).unwrap();
     assert_eq!(config.auth, Auth::Anonymous);
-    assert_eq!(config.endpoints[0].url(), "https://public.blob.core.windows.net");
+    assert_eq!(
+        config.endpoints[0].url(),
+        "https://public.blob.core.windows.net"
+    );
 }
 
 #[test]
@@ -94,8 +100,14 @@ fn accounts_are_read_from_endpoints() {
 #[test]
 fn what_is_missing_is_named() {
     for (env, words) in [
-        (&[][..], ["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"]),
-        (&[("AZURE_STORAGE_ACCOUNT", "a")][..], ["credentials", "AZURE_STORAGE_SAS_TOKEN"]),
+        (
+            &[][..],
+            ["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"],
+        ),
+        (
+            &[("AZURE_STORAGE_ACCOUNT", "a")][..],
+            ["credentials", "AZURE_STORAGE_SAS_TOKEN"],
+        ),
         (
             &[("AZURE_STORAGE_ACCOUNT", "a"), ("AZURE_CLIENT_ID", "x")][..],
             ["AZURE_CLIENT_ID", "not offered"],

@@ -27,13 +27,14 @@ const IDS: IdFields = IdFields {
 
 /// What the API has an operation for. There is no upload to begin, to list or to abort: blocks
 /// belong to their blob until a list of blocks is committed or a week has passed. There is one
-/// listing, and no copy of ranges that needs no further authorisation.
+/// listing; accounts without a hierarchical namespace have no renames.
 const CLASSES: &[OpClass] = &[
     OpClass::Get,
     OpClass::RangeGet,
     OpClass::Put,
     OpClass::PutIfAbsent,
     OpClass::MultipartPut,
+    OpClass::Append,
     OpClass::Head,
     OpClass::Delete,
     OpClass::DeleteMany,

@@ -64,7 +64,7 @@ impl Explained {
                 // What follows is the string that was signed.
                 let text = text.get();
                 let first = text.split("Server used following").next().unwrap_or("");
-                out.authentication = tidy(first);
+                out.authentication = tidy(first).trim_end_matches('.').to_owned();
             }
             _ => {}
         });
@@ -116,7 +116,7 @@ pub(super) fn to_error(
         ("", "") => format!("the server answered status {status} without an explanation"),
         (code, "") => code.to_owned(),
         ("", message) => message.to_owned(),
-        (code, message) => format!("{code}: {message}"),
+        (code, message) => format!("{code}: {}", message.trim_end_matches('.')),
     };
     if !explained.authentication.is_empty() {
         detail += &format!(" ({})", explained.authentication);
@@ -165,7 +165,9 @@ fn authentication_hint(
             let token = token.expose();
             let value = |name: &str| {
                 let mut pairs = token.split('&').filter_map(|pair| pair.split_once('='));
-                pairs.find(|(n, _)| *n == name).map(|(_, v)| encode::decode(v))
+                pairs
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, v)| encode::decode(v))
             };
             let at = |name: &str| value(name).and_then(|v| Some((instant::parse_iso(&v)?, v)));
             match (at("st"), at("se")) {
@@ -175,20 +177,22 @@ fn authentication_hint(
                 (Some((start, text)), _) if start > now => {
                     format!("; the SAS token is not valid before {}", tidy(&text))
                 }
-                _ if code == "AuthenticationFailed" => {
-                    "; check that the SAS token was copied completely".to_owned()
-                }
-                _ => {
-                    let permissions = value("sp").unwrap_or_default();
-                    format!("; the SAS token permits `{}`", tidy(&permissions))
-                }
+                _ => format!(
+                    "; check that the SAS token was copied completely; it permits `{}`",
+                    tidy(&value("sp").unwrap_or_default())
+                ),
             }
         }
-        Auth::SharedKey(_) if code == "AuthenticationFailed" => format!(
-            "; check AZURE_STORAGE_KEY (or AccountKey): it is not the key of account `{}`",
-            config.account
-        ),
-        Auth::SharedKey(_) => String::new(),
+        Auth::SharedKey(_) => {
+            let more = match code {
+                "AuthenticationFailed" => "",
+                _ => ", and that the account's network rules admit this machine",
+            };
+            format!(
+                "; check that AZURE_STORAGE_KEY (or AccountKey) is the key of account `{}`{more}",
+                config.account
+            )
+        }
         Auth::Anonymous => {
             "; requests were sent without authorisation (--no-sign-request)".to_owned()
         }

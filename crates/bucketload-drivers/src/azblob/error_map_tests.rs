@@ -19,7 +19,12 @@ fn now() -> u64 {
 }
 
 fn refused(status: u16, body: &str, auth: Auth) -> OpError {
-    to_error(status, &Explained::parse(body.as_bytes()), &config(auth), now())
+    to_error(
+        status,
+        &Explained::parse(body.as_bytes()),
+        &config(auth),
+        now(),
+    )
 }
 
 fn coded(status: u16, code: &str, auth: Auth) -> OpError {
@@ -38,7 +43,12 @@ const WRONG_KEY: &str = "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><Erro
 fn a_wrong_key_is_explained() {
     let error = refused(403, WRONG_KEY, key());
     assert_eq!((error.kind, error.status), (ErrorKind::Auth, 403));
-    for part in ["AuthenticationFailed: Server failed", "MAC signature", "AZURE_STORAGE_KEY", "`acc`"] {
+    for part in [
+        "AuthenticationFailed: Server failed",
+        "MAC signature",
+        "AZURE_STORAGE_KEY",
+        "`acc`",
+    ] {
         assert!(error.detail.contains(part), "{part}: {error}");
     }
     for part in ["RequestId", "string to sign", "x-ms-date", "\n"] {
@@ -53,7 +63,10 @@ fn a_wrong_key_is_explained() {
 fn a_signature_is_told_from_its_time() {
     let sas = |times: &str| Auth::Sas(format!("sv=1&sp=rl&{times}&sig=c2VjcmV0").as_str().into());
     for (times, word) in [
-        ("se=2026-11-19T00%3A00%3A00Z", "expired at 2026-11-19T00:00:00Z"),
+        (
+            "se=2026-11-19T00%3A00%3A00Z",
+            "expired at 2026-11-19T00:00:00Z",
+        ),
         ("se=2026-11-20", "expired at 2026-11-20"),
         ("st=2026-12-01&se=2027-01-01", "not valid before 2026-12-01"),
         ("se=2027-01-01T00:00Z", "copied completely"),
@@ -111,7 +124,11 @@ fn codes_and_statuses_have_meanings() {
     assert_eq!(refused(500, full, key()).kind, ErrorKind::Full);
     let silent = coded(502, "", key());
     assert!(silent.detail.contains("without an explanation"), "{silent}");
-    assert!(coded(400, "InvalidResourceName", key()).detail.contains("3 to 63"));
+    assert!(
+        coded(400, "InvalidResourceName", key())
+            .detail
+            .contains("3 to 63")
+    );
 }
 
 #[test]
@@ -123,6 +140,9 @@ fn signatures_and_keys_never_pass() {
     let body = "<Error><Code>X</Code><Message>key c2VjcmV0 sig=abc</Message></Error>";
     let error = refused(400, body, key());
     assert_eq!(&*error.detail, "X: key *** sig=***");
-    assert_eq!(Explained::parse(b"<Error><Code>Half</Code><Mess").code, "Half");
+    assert_eq!(
+        Explained::parse(b"<Error><Code>Half</Code><Mess").code,
+        "Half"
+    );
     assert_eq!(Explained::parse(b"no document"), Explained::default());
 }

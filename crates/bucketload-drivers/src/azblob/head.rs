@@ -152,12 +152,12 @@ impl HeadWriter {
             middle: Vec::with_capacity(512),
             range: Vec::with_capacity(64),
         };
-        writer.to_now();
+        writer.refresh();
         writer
     }
 
     #[inline]
-    fn to_now(&mut self) {
+    fn refresh(&mut self) {
         let now = (self.clock)();
         if now != self.second {
             self.move_to(now);
@@ -191,7 +191,7 @@ impl HeadWriter {
     /// Appends the head of `call` to `out`; `length` is that of the body.
     #[inline]
     pub(super) fn render(&mut self, out: &mut Vec<u8>, call: &Call<'_>, length: u64) {
-        self.to_now();
+        self.refresh();
         out.extend_from_slice(call.method.as_bytes());
         out.push(b' ');
         let path = out.len();
@@ -252,7 +252,7 @@ impl HeadWriter {
 
     /// Appends a DELETE as it stands inside a batch: its version is that of the batch.
     pub(super) fn render_inner_delete(&mut self, out: &mut Vec<u8>, container: &str, key: &str) {
-        self.to_now();
+        self.refresh();
         out.extend_from_slice(b"DELETE ");
         let path = out.len();
         push_path(out, &self.base_path, container, key);
@@ -283,7 +283,7 @@ impl HeadWriter {
 
     /// Appends the URL of a blob that the service is to read itself, with the permission to do so.
     pub(super) fn push_source_url(&mut self, out: &mut Vec<u8>, container: &str, key: &str) {
-        self.to_now();
+        self.refresh();
         for piece in [self.scheme, "://", &self.authority] {
             out.extend_from_slice(piece.as_bytes());
         }

@@ -78,7 +78,12 @@ fn a_new_second_is_another_signature() {
     NOW.set(NOW.get() + 1);
     let second = head(&mut writer, &call, 0);
     assert!(second.contains("08:49:38 GMT"), "{second}");
-    let signature = |text: &str| text.lines().find(|l| l.starts_with("Auth")).unwrap().to_owned();
+    let signature = |text: &str| {
+        text.lines()
+            .find(|l| l.starts_with("Auth"))
+            .unwrap()
+            .to_owned()
+    };
     assert_ne!(signature(&first), signature(&second));
 }
 

@@ -20,6 +20,7 @@ mod driver;
 mod error_map;
 mod head;
 mod instant;
+mod ops_append;
 mod ops_blocks;
 mod ops_container;
 mod ops_list;

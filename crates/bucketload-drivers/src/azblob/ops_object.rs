@@ -181,9 +181,10 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut source = Buffer::take();
-        let mut writer = self.shared.writer.borrow_mut();
-        writer.push_source_url(&mut source, request.bucket, request.source);
-        drop(writer);
+        {
+            let mut writer = self.shared.writer.borrow_mut();
+            writer.push_source_url(&mut source, request.bucket, request.source);
+        }
         let fields = [
             Field {
                 name: "x-ms-copy-source",

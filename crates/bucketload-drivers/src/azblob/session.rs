@@ -84,7 +84,9 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-        self.link.perform(hub, endpoint, prepared, sink, probe).await
+        self.link
+            .perform(hub, endpoint, prepared, sink, probe)
+            .await
     }
 
     /// Performs one request. The answer is a success (status below 300).
@@ -121,6 +123,8 @@ fn not_offered(class: OpClass) -> OpError {
             "there are no uploads to list or abort: blocks that are not committed belong to their \
              blob and expire after a week"
         }
+        OpClass::Rename => "blobs of a flat account are copied and deleted",
+        OpClass::Touch => "a blob's time changes only with its content or properties",
         _ => "this driver does not do it",
     };
     OpError::new(
@@ -144,6 +148,7 @@ impl Session for AzureSession {
             // The others are several requests, or one with a document to be built or read.
             OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
             OpClass::Copy => park(self.copy(request, probe)).await,
+            OpClass::Append => park(self.append(request, probe)).await,
             OpClass::List => park(self.list(request, probe)).await,
             OpClass::MultipartPut => park(self.multipart_put(request, probe)).await,
             OpClass::PutTagging => park(self.put_tagging(request, probe)).await,

@@ -101,10 +101,22 @@ impl Signer {
 
     /// Appends a query that allows whoever has it to read one blob until `expiry` (seconds since
     /// 1970): what the service needs to fetch the source of a copy.
-    pub(super) fn push_read_sas(&mut self, out: &mut Vec<u8>, container: &str, key: &str, expiry: u64) {
+    pub(super) fn push_read_sas(
+        &mut self,
+        out: &mut Vec<u8>,
+        container: &str,
+        key: &str,
+        expiry: u64,
+    ) {
         let expiry = instant::iso(expiry);
         self.scratch.clear();
-        for piece in [&b"r\n\n"[..], &expiry, b"\n/blob/", self.account.as_bytes(), b"/"] {
+        for piece in [
+            &b"r\n\n"[..],
+            &expiry,
+            b"\n/blob/",
+            self.account.as_bytes(),
+            b"/",
+        ] {
             self.scratch.extend_from_slice(piece);
         }
         for piece in [container, "/", key, "\n\n\n\n", API_VERSION] {

@@ -90,7 +90,10 @@ fn every_signed_field_has_its_line() {
     };
     let text = text("devstoreaccount1", &typed);
     let lines: Vec<&str> = text.split('\n').collect();
-    assert_eq!(lines[3..6], ["11", "sQqNsWTgdUEFt6mb5y4/5Q==", "application/xml"]);
+    assert_eq!(
+        lines[3..6],
+        ["11", "sQqNsWTgdUEFt6mb5y4/5Q==", "application/xml"]
+    );
     assert_eq!(lines[9], "*");
     assert_eq!(lines[15], "/devstoreaccount1/devstoreaccount1/box/a%20b");
 }

@@ -17,7 +17,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, short, value_name = "URL")]
     pub(crate) target: Option<String>,
 
-    /// URL of the S3 service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
+    /// URL of the service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
     ///
     /// Unless given: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, `endpoint_url` of the AWS profile, or
     /// Amazon's endpoint of the region.
@@ -151,6 +151,8 @@ names! {
 names! {
     /// Checksum algorithms.
     Checksum {
+        /// MD5 (Azure)
+        Md5 => "md5",
         /// CRC-32
         Crc32 => "crc32",
         /// CRC-32C
@@ -221,7 +223,7 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
-        let wrong = parse("--checksum md5").unwrap_err();
+        let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }
 }

@@ -1,6 +1,7 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
 //! means nothing for a target.
 
+mod azblob;
 pub(crate) mod flags;
 pub(crate) mod s3;
 
@@ -31,6 +32,11 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
             limit(&mut config.endpoints, wanted)?;
             s3::service(config)
         }
+        Api::Azblob => {
+            let mut config = azblob::config(args)?;
+            limit(&mut config.endpoints, wanted)?;
+            azblob::service(config)
+        }
     }
 }
 
@@ -41,6 +47,7 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Azblob => Ok(azblob::config(args)?.origins),
     }
 }
 
