@@ -19,7 +19,7 @@ use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Quirks, Suite, Support};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 
 fn clock() -> u64 {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
-        "azblob" => azblob().map(|driver| act(verb, &driver, rest)),
+        "az" => azblob().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -97,7 +97,16 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
         quirks,
         clock,
     };
-    let results = suite.run(driver).await?;
+    let survey = suite.survey(driver).await?;
+    for (class, support) in survey.classes {
+        let word = match support {
+            Support::Works => "works",
+            Support::Refused => "refused",
+            Support::NotOffered => "-",
+        };
+        println!("class   {class} {word}");
+    }
+    let results = survey.checks;
     for result in &results {
         match &result.failure {
             None => println!("ok      {}", result.name),

@@ -60,7 +60,10 @@ mod tests {
         // What the service answered to a Put Blob of these bytes, as recorded in the tests of the
         // public SDK for JavaScript (storage-blob, syncuploadfromurl).
         let value = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, b"Hello World");
-        assert_eq!(Base64::new(&value.to_le_bytes()).as_bytes(), b"YeJLfssylmU=");
+        assert_eq!(
+            Base64::new(&value.to_le_bytes()).as_bytes(),
+            b"YeJLfssylmU="
+        );
     }
 
     #[test]
