@@ -9,4 +9,5 @@
 pub mod conformance;
 pub mod http;
 pub mod null;
+pub mod posix;
 pub mod s3;
