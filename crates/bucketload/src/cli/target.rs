@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::posix::PosixArgs;
+
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// s3://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
-    /// or null: (no server at all)
+    /// s3://BUCKET/PREFIX, file:///DIR (a file system), mem: (embedded server, memory), serve:///DIR
+    /// (embedded server, directory) or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
@@ -71,6 +73,9 @@ pub(crate) struct TargetArgs {
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    #[command(flatten)]
+    pub(crate) posix: PosixArgs,
 }
 
 impl TargetArgs {
@@ -99,6 +104,7 @@ impl TargetArgs {
             payload_signing: other.payload_signing.or(self.payload_signing),
             checksum: other.checksum.or(self.checksum),
             engine: other.engine.or(self.engine),
+            posix: self.posix.with(&other.posix),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! means nothing for a target.
 
 pub(crate) mod flags;
+pub(crate) mod posix;
 pub(crate) mod s3;
 
 use bucketload_drivers::http::Origin;
