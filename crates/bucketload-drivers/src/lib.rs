@@ -17,4 +17,5 @@ pub mod gcs;
 pub mod http;
 mod json;
 pub mod null;
+pub mod posix;
 pub mod s3;

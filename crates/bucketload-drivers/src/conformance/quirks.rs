@@ -150,6 +150,19 @@ impl Quirks {
                 min_part: 0,
                 ..s3
             },
+            // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
+            // keys have slashes, so that nothing can lie below an object.
+            "posix" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                min_part: 0,
+                ..s3
+            },
             // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,
