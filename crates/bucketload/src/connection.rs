@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::azblob::AzureDriver;
+use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
 
@@ -22,6 +23,8 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// Google Cloud Storage.
+    Gcs(Arc<GcsDriver>),
     /// Azure Blob Storage.
     Azblob(Arc<AzureDriver>),
 }
@@ -32,6 +35,7 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::Azblob($driver) => $body,
         }
     };

@@ -8,18 +8,25 @@ use std::path::PathBuf;
 pub(crate) enum Api {
     /// Amazon S3 and its kind.
     S3,
+    /// Google Cloud Storage, JSON API.
+    Gcs,
     /// Azure Blob Storage.
     Azblob,
 }
 
 impl Api {
     /// Every API.
-    pub(crate) const ALL: &'static [Self] = &[Self::S3, Self::Azblob];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::S3, //
+        Self::Azblob,
+        Self::Gcs,
+    ];
 
     /// The schemes of its URLs, the usual one first.
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
+            Self::Gcs => &["gs"],
             Self::Azblob => &["az", "azure"],
         }
     }

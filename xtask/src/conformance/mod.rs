@@ -25,7 +25,7 @@ type Part = (&'static str, fn() -> Result);
 /// each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 14] = [
+const PARTS: &[Part] = &[
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -39,6 +39,7 @@ const PARTS: [Part; 14] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("gcs", servers::gcs),
     ("azure", azure::all),
 ];
 
@@ -56,7 +57,7 @@ pub(crate) fn all(args: &[String]) -> Result {
             names.join(", ")
         ));
     }
-    let chosen = PARTS.into_iter().filter(|(name, _)| {
+    let chosen = PARTS.iter().copied().filter(|(name, _)| {
         !flags.is_empty()
             || names.iter().any(|arg| *arg == name)
             || names.is_empty() && !LONG.contains(name)

@@ -78,6 +78,7 @@ pub struct Quirks {
     pub payload_modes: &'static [PayloadMode],
 }
 
+const NOT_FOUND: Expect = Expect::Fails(&[ErrorKind::NotFound]);
 const CONFLICT: Expect = Expect::Fails(&[ErrorKind::Conflict]);
 const UNSUPPORTED: Expect = Expect::Fails(&[ErrorKind::Unsupported]);
 const REJECTED: Expect = Expect::Fails(&[ErrorKind::Rejected]);
@@ -154,7 +155,7 @@ impl Quirks {
             "azurite" => Self {
                 backslash: false,
                 longer_key: Expect::Works,
-                delete_absent: Expect::Fails(&[ErrorKind::NotFound]),
+                delete_absent: NOT_FOUND,
                 append_kind: true,
                 min_part: 0,
                 ..s3
@@ -170,6 +171,23 @@ impl Quirks {
                     PayloadMode::Streaming,
                     PayloadMode::UnsignedTrailer,
                 ],
+                ..s3
+            },
+            // Cloud Storage's JSON API.
+            "gcs" => Self {
+                delete_absent: NOT_FOUND,
+                min_part: 256 * 1024,
+                ..s3
+            },
+            // The emulator with its files in a directory (1.56).
+            "fake-gcs-server" => Self {
+                // It takes such an object and forgets its content.
+                trailing_slash: Expect::Fails(&[ErrorKind::NotFound]),
+                below_object: SERVER,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                delete_absent: NOT_FOUND,
+                min_part: 256 * 1024,
                 ..s3
             },
             _ => return None,

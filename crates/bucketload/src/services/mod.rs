@@ -3,6 +3,7 @@
 
 mod azblob;
 pub(crate) mod flags;
+mod gcs;
 pub(crate) mod s3;
 
 use bucketload_drivers::http::Origin;
@@ -27,16 +28,9 @@ pub(crate) struct Service {
 /// When settings contradict each other, or there are fewer endpoints than wanted.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     match api {
-        Api::S3 => {
-            let mut config = s3::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            s3::service(config)
-        }
-        Api::Azblob => {
-            let mut config = azblob::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            azblob::service(config)
-        }
+        Api::S3 => s3::open(args, wanted),
+        Api::Azblob => azblob::open(args, wanted),
+        Api::Gcs => gcs::open(args, wanted),
     }
 }
 
@@ -48,11 +42,12 @@ pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failur
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
         Api::Azblob => Ok(azblob::config(args)?.origins),
+        Api::Gcs => Ok(gcs::config(args)?.origins),
     }
 }
 
 /// Keeps the first `wanted` endpoints.
-pub(crate) fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
+fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     let known = endpoints.len();
     if wanted > known {
