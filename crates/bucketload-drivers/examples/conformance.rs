@@ -20,6 +20,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Quirks, Suite};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "swift" => swift().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -54,6 +56,14 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = S3Config::discover(&overrides, &env, home.as_deref());
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the OpenStack tools.
+fn swift() -> Result<SwiftDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, home.as_deref());
+    SwiftDriver::sign_in(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

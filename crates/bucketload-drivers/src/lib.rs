@@ -1,7 +1,7 @@
 //! Adapters from Bucketload operations to storage APIs.
 //!
 //! Each driver is a module with a type that implements [`bucketload_core::driver::Driver`]:
-//! [`s3`] speaks to S3 services over the wire client, [`null`] does nothing and shows what the
+//! [`s3`] and [`swift`] speak to their services over the wire client, [`null`] does nothing and shows what the
 //! client itself costs. With the feature `conformance`, the `conformance` module checks any
 //! driver against any server.
 
@@ -10,3 +10,4 @@ pub mod conformance;
 pub mod http;
 pub mod null;
 pub mod s3;
+pub mod swift;

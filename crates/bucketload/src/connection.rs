@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::swift::SwiftDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -21,6 +22,8 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// OpenStack Swift.
+    Swift(Arc<SwiftDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -29,6 +32,7 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Swift($driver) => $body,
         }
     };
 }

@@ -8,16 +8,19 @@ use std::path::PathBuf;
 pub(crate) enum Api {
     /// Amazon S3 and its kind.
     S3,
+    /// OpenStack Swift.
+    Swift,
 }
 
 impl Api {
     /// Every API.
-    pub(crate) const ALL: &'static [Self] = &[Self::S3];
+    pub(crate) const ALL: &'static [Self] = &[Self::S3, Self::Swift];
 
     /// The schemes of its URLs, the usual one first.
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
+            Self::Swift => &["swift"],
         }
     }
 

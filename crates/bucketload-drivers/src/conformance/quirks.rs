@@ -140,6 +140,18 @@ impl Quirks {
                 payload_modes: WHOLE,
                 ..s3
             },
+            // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
+            "swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                ..s3
+            },
+            // radosgw 16.2 by the Swift API.
+            "ceph-swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                ..s3
+            },
             // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,

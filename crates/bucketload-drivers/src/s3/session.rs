@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use bucketload_core::driver::{Completion, Place, Session};
-use bucketload_core::error::OpError;
+use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;

@@ -68,6 +68,10 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     pub(crate) checksum: Option<Checksum>,
 
+    /// How Swift objects of several parts are put together; unless given `slo`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) swift_large_object: Option<SwiftLargeObject>,
+
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
@@ -98,6 +102,7 @@ impl TargetArgs {
             addressing: other.addressing.or(self.addressing),
             payload_signing: other.payload_signing.or(self.payload_signing),
             checksum: other.checksum.or(self.checksum),
+            swift_large_object: other.swift_large_object.or(self.swift_large_object),
             engine: other.engine.or(self.engine),
         }
     }
@@ -161,6 +166,26 @@ names! {
         Sha1 => "sha1",
         /// SHA-256
         Sha256 => "sha256",
+        /// MD5 (Swift)
+        Md5 => "md5",
+    }
+}
+
+/// How Swift objects of several parts are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwiftLargeObject {
+    /// Static: the manifest names each segment with its MD5
+    Slo,
+    /// Dynamic: the object is what the listing shows below a prefix
+    Dlo,
+}
+
+impl From<SwiftLargeObject> for bucketload_drivers::swift::LargeObject {
+    fn from(kind: SwiftLargeObject) -> Self {
+        match kind {
+            SwiftLargeObject::Slo => Self::Slo,
+            SwiftLargeObject::Dlo => Self::Dlo,
+        }
     }
 }
 
@@ -221,7 +246,7 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
-        let wrong = parse("--checksum md5").unwrap_err();
+        let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod flags;
 pub(crate) mod s3;
+pub(crate) mod swift;
 
 use bucketload_drivers::http::Origin;
 
@@ -20,10 +21,10 @@ pub(crate) struct Service {
 }
 
 /// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
-/// sent yet.
+/// sent yet, except that Swift's token is obtained.
 ///
 /// # Errors
-/// When settings contradict each other, or there are fewer endpoints than wanted.
+/// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     match api {
         Api::S3 => {
@@ -31,6 +32,7 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
             limit(&mut config.endpoints, wanted)?;
             s3::service(config)
         }
+        Api::Swift => swift::service(args, wanted),
     }
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Swift => Ok(swift::config(args)?.origins),
     }
 }
 
