@@ -9,5 +9,6 @@
 pub mod conformance;
 pub mod http;
 pub mod null;
+pub mod placement;
 pub mod s3;
 pub mod swift;
