@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use bucketload_drivers::swift::check_container;
+
 /// A storage API that a service may have. `services` knows how to open each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
@@ -81,6 +83,9 @@ impl Target {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() {
                 return Err(format!("target {text:?} names no bucket; {forms}"));
+            }
+            if api == Api::Swift {
+                check_container(bucket).map_err(|e| format!("target {text:?}: {e}"))?;
             }
             return Ok(Self::Service {
                 api,

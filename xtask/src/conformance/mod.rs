@@ -13,6 +13,7 @@ mod oracle;
 mod replay;
 mod scenarios;
 mod servers;
+mod swift;
 mod traces;
 mod truth;
 
@@ -24,7 +25,7 @@ type Part = (&'static str, fn() -> Result);
 /// each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -38,6 +39,7 @@ const PARTS: [Part; 13] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("swift", swift::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

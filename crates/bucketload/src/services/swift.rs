@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bucketload_drivers::swift::{
-    LargeObject, SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container,
+    LargeObject, SignInError, SwiftConfig, SwiftDriver, SwiftOverrides,
 };
 
 use super::{Service, flags};
@@ -68,12 +68,4 @@ pub(crate) fn service(args: &TargetArgs, wanted: Option<usize>) -> Result<Servic
         endpoints: driver.endpoints(),
         driver: AnyDriver::Swift(Arc::new(driver)),
     })
-}
-
-/// Refuses what cannot be a container's name.
-///
-/// # Errors
-/// What is wrong with it.
-pub(crate) fn check_bucket(name: &str) -> Result<(), String> {
-    check_container(name)
 }
