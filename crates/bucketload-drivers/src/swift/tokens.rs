@@ -153,6 +153,9 @@ fn renewal(lifetime_s: Option<u64>) -> Option<Instant> {
     Instant::now().checked_add((life * 4 / 5).max(PAUSE))
 }
 
+/// How signing in ended: the tokens, and the storage URL that was told.
+type SignedIn = Result<(Arc<Tokens>, Option<String>), OpError>;
+
 /// Asks for tokens.
 struct SignIn {
     auth: SwiftAuth,
@@ -268,9 +271,7 @@ fn now_s() -> u64 {
 ///
 /// # Errors
 /// When a certificate file cannot be used (outer), or signing in fails (inner).
-pub(crate) fn sign_in(
-    config: &SwiftConfig,
-) -> Result<Result<(Arc<Tokens>, Option<String>), OpError>, ConfigError> {
+pub(crate) fn sign_in(config: &SwiftConfig) -> Result<SignedIn, ConfigError> {
     let url = match &config.auth {
         SwiftAuth::V1 { url, .. } => url.clone(),
         SwiftAuth::Keystone(keystone) => keystone.url.clone(),
@@ -295,7 +296,7 @@ pub(crate) fn sign_in(
 }
 
 /// Tells the first token, then renews it until the driver is gone.
-fn keep(asking: &SignIn, tell: &mpsc::Sender<Result<(Arc<Tokens>, Option<String>), OpError>>) {
+fn keep(asking: &SignIn, tell: &mpsc::Sender<SignedIn>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
