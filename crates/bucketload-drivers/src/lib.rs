@@ -1,13 +1,23 @@
 //! Adapters from Bucketload operations to storage APIs.
 //!
 //! Each driver is a module with a type that implements [`bucketload_core::driver::Driver`]:
-//! [`s3`] and [`swift`] speak to their services over the wire client, [`null`] does nothing and shows what the
-//! client itself costs. With the feature `conformance`, the `conformance` module checks any
-//! driver against any server.
+//!
+//! - [`azblob`]: Azure Blob Storage
+//! - [`gcs`]: Google Cloud Storage
+//! - [`s3`]: Amazon S3 and its kind
+//! - [`swift`]: OpenStack Swift
+//! - [`null`]: nothing at all, to show what the client itself costs
+//!
+//! What HTTP services have in common stands in [`http`]; [`placement`] computes where stores keep
+//! objects. With the feature `conformance`, the `conformance` module checks any driver against any
+//! server.
 
+pub mod azblob;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod gcs;
 pub mod http;
+mod json;
 pub mod null;
 pub mod placement;
 pub mod s3;

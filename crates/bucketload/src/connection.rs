@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
+use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
 use bucketload_drivers::swift::SwiftDriver;
@@ -22,6 +24,10 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// Google Cloud Storage.
+    Gcs(Arc<GcsDriver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
     /// OpenStack Swift.
     Swift(Arc<SwiftDriver>),
 }
@@ -32,6 +38,8 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Swift($driver) => $body,
         }
     };
