@@ -9,6 +9,7 @@ use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::swift::SwiftDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -30,6 +31,8 @@ pub(crate) enum AnyDriver {
     Azblob(Arc<AzureDriver>),
     /// A file system.
     Posix(Arc<PosixDriver>),
+    /// OpenStack Swift.
+    Swift(Arc<SwiftDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -41,6 +44,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
+            $crate::connection::AnyDriver::Swift($driver) => $body,
         }
     };
 }
