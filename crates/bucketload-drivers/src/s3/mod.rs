@@ -21,7 +21,7 @@ mod discover;
 mod driver;
 mod encode;
 mod endpoint;
-mod error_map;
+pub(crate) mod error_map;
 mod exchange;
 mod lookup;
 mod ops_bucket;
