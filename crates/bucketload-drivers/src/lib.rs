@@ -2,10 +2,13 @@
 //!
 //! Each driver is a module with a type that implements [`bucketload_core::driver::Driver`]:
 //! [`s3`] speaks to S3 services over the wire client, [`null`] does nothing and shows what the
-//! client itself costs. With the feature `conformance`, the `conformance` module checks any
+//! client itself costs. [`engines`] replaces the native client of a driver by an SDK or a
+//! command-line program. With the feature `conformance`, the `conformance` module checks any
 //! driver against any server.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod engines;
+pub mod http;
 pub mod null;
 pub mod s3;
