@@ -1,10 +1,12 @@
 //! What a client's error means, from what it lets through: the store's answer where there was one,
 //! else the chain of causes, else text.
 
-use std::error::Error;
-use std::io;
+#[cfg(any(test, feature = "http-engines"))]
+use std::{error::Error, io};
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::ErrorKind;
+#[cfg(feature = "http-engines")]
+use bucketload_core::error::OpError;
 
 /// Longest text taken over from a client, in characters.
 const MAX_TEXT: usize = 300;
@@ -26,6 +28,7 @@ pub(crate) fn tidy(text: &str) -> String {
 }
 
 /// The meaning of a failure without an answer of the store: the first cause that tells.
+#[cfg(any(test, feature = "http-engines"))]
 pub(crate) fn kind_of_cause(error: &(dyn Error + 'static)) -> ErrorKind {
     let mut at = Some(error);
     while let Some(cause) = at {
@@ -52,6 +55,7 @@ pub(crate) fn kind_of_cause(error: &(dyn Error + 'static)) -> ErrorKind {
 }
 
 /// An error and its causes in one line.
+#[cfg(any(test, feature = "http-engines"))]
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut out = error.to_string();
     let mut at = error.source();
@@ -67,7 +71,7 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Phrases by which clients tell what happened, in the order in which they are looked for.
-const PHRASES: [(&str, ErrorKind); 27] = [
+const PHRASES: [(&str, ErrorKind); 28] = [
     ("certificate", ErrorKind::Tls),
     ("handshake", ErrorKind::Tls),
     ("ssl error", ErrorKind::Tls),
@@ -93,6 +97,7 @@ const PHRASES: [(&str, ErrorKind); 27] = [
     ("incompletemessage", ErrorKind::Reset),
     ("unexpected end of file", ErrorKind::Reset),
     ("unexpected eof", ErrorKind::Reset),
+    ("end of file before message length", ErrorKind::Reset),
     ("error reading a body from connection", ErrorKind::Reset),
     ("no space left", ErrorKind::Full),
 ];

@@ -28,5 +28,7 @@ pub mod object_store;
 pub mod opendal;
 #[cfg(feature = "http-engines")]
 pub(crate) mod payload;
+#[cfg(feature = "http-engines")]
+pub(crate) mod reading;
 
 pub use driver::{Client, Engine, EngineDriver, EngineFacts, EngineSession};

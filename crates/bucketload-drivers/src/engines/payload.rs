@@ -5,8 +5,13 @@
 
 use std::sync::Arc;
 
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
 use bucketload_core::payload::{Content, Segment};
 use bytes::Bytes;
+
+/// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
+const MAX_PARTS: u64 = 10_000;
 
 /// A worker's view of the arena.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +44,53 @@ impl Payload {
         }
         pieces
     }
+}
+
+/// The content to write.
+///
+/// # Errors
+/// When the request has none.
+pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
+    request.content.ok_or_else(|| {
+        let class = request.op.class;
+        let detail = format!("{class} was asked for without content");
+        OpError::new(ErrorKind::Unsupported, detail)
+    })
+}
+
+/// The keys of a deletion of several.
+///
+/// # Errors
+/// When there are none or more than `most`.
+pub(crate) fn keys_of(request: &Request<'_>, most: u64) -> Result<Vec<String>, OpError> {
+    let count = request.op.count;
+    let Some(keys) = request.keys.filter(|_| (1..=most).contains(&count)) else {
+        let detail = format!("delete-many takes 1 to {most} keys per request, not {count}");
+        return Err(OpError::new(ErrorKind::Rejected, detail));
+    };
+    let key = |i| {
+        let mut key = String::new();
+        keys.render(i, &mut key);
+        key
+    };
+    Ok((0..count).map(key).collect())
+}
+
+/// Number and length of the parts of `size` bytes in parts of `part` (0 = one part).
+///
+/// # Errors
+/// When there are more parts than S3 allows.
+pub(crate) fn parts_of(size: u64, part: u64) -> Result<(u64, u64), OpError> {
+    let part = if part == 0 { size.max(1) } else { part };
+    let count = size.div_ceil(part).max(1);
+    if count > MAX_PARTS {
+        let detail = format!(
+            "{size} bytes in parts of {part} make {count} parts, more than the {MAX_PARTS} that \
+             S3 allows; raise the part size"
+        );
+        return Err(OpError::new(ErrorKind::Rejected, detail));
+    }
+    Ok((count, part))
 }
 
 #[cfg(test)]

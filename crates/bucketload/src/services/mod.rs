@@ -1,6 +1,7 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
-//! means nothing for a target.
+//! means nothing for a target; `engines` puts another client in front of S3.
 
+pub(crate) mod engines;
 pub(crate) mod flags;
 pub(crate) mod s3;
 
@@ -29,7 +30,7 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
         Api::S3 => {
             let mut config = s3::config(args)?;
             limit(&mut config.endpoints, wanted)?;
-            s3::service(config)
+            engines::service(config, args)
         }
     }
 }

@@ -43,7 +43,11 @@ impl Access {
 pub(crate) fn check(tool: Tool, config: &S3Config) -> Result<(), ConfigError> {
     let fail = |what: &str, remedy: &str| {
         let place = format!("engine cli:{tool}");
-        Err(ConfigError::new(place, format!("it cannot be told {what}"), remedy))
+        Err(ConfigError::new(
+            place,
+            format!("it cannot be told {what}"),
+            remedy,
+        ))
     };
     let native = "leave the flag out, or use --engine native";
     if config.payload != PayloadMode::Unsigned {
@@ -60,7 +64,10 @@ pub(crate) fn check(tool: Tool, config: &S3Config) -> Result<(), ConfigError> {
     }
     let with_path = config.endpoints.iter().any(|e| !e.base_path.is_empty());
     if with_path && matches!(tool, Tool::Mc | Tool::S3cmd) {
-        return fail("a path in front of the bucket", "end the URL after host and port");
+        return fail(
+            "a path in front of the bucket",
+            "end the URL after host and port",
+        );
     }
     if config.credentials.is_none() && tool == Tool::S3cmd {
         return fail(
@@ -271,7 +278,9 @@ pub(crate) fn retries_in_words(client: &Installed, retries: u32) -> String {
 /// Whether an s3cmd of this version reads `max_retries`.
 fn has_retry_switch(version: &str) -> bool {
     let number = version.rsplit(' ').next().unwrap_or_default();
-    let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut parts = number
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (2, 4)
 }
 

@@ -115,11 +115,7 @@ impl CliClient {
         Err(meaning(tool, &ended, &told, &self.inner.config))
     }
 
-    async fn put(
-        &self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn put(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         let content = request.content.ok_or_else(|| {
             OpError::new(ErrorKind::Unsupported, "put was asked for without content")
         })?;
@@ -131,11 +127,7 @@ impl CliClient {
         })
     }
 
-    async fn get(
-        &self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn get(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         match std::fs::remove_file(&self.file) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.own_file(&e)),
             _ => {}
@@ -151,11 +143,7 @@ impl CliClient {
         reading.judge(0, received, None)
     }
 
-    async fn list(
-        &self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn list(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         let (tool, subject) = (self.tool(), self.subject(request));
         let mut items = 0;
         let mut see = |text: &str| {
@@ -173,11 +161,7 @@ impl CliClient {
         })
     }
 
-    async fn head(
-        &self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn head(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         let tool = self.tool();
         let mut size = None;
         let mut see = |text: &str| size = size.or_else(|| line::size(tool, text));
@@ -192,11 +176,7 @@ impl CliClient {
         })
     }
 
-    async fn count(
-        &self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn count(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         let mut items = 0;
         let mut see = |text: &str| items += u64::from(!text.trim().is_empty());
         self.call(request, probe, &mut see).await?;

@@ -167,17 +167,47 @@ mod tests {
     #[test]
     fn complaints_of_the_clients_are_understood() {
         for (text, kind) in [
-            ("ERROR: S3 error: 404 (NoSuchKey): The specified key does not exist.", K::NotFound),
-            ("fatal error: An error occurred (404) when calling the HeadObject operation: Key \"k\" does not exist", K::NotFound),
-            ("make_bucket failed: s3://b An error occurred (BucketAlreadyOwnedByYou) when calling", K::Conflict),
-            ("remove_bucket failed: An error occurred (BucketNotEmpty) when calling", K::Conflict),
-            ("ERROR: S3 error: 403 (SignatureDoesNotMatch): The request signature", K::Auth),
-            ("An error occurred (SlowDown) when calling the PutObject operation (reached max retries: 0)", K::Throttled),
-            ("An error occurred (InternalError) when calling the GetObject operation", K::Server),
-            ("Could not connect to the endpoint URL: \"http://127.0.0.1:1/b\"", K::Connect),
+            (
+                "ERROR: S3 error: 404 (NoSuchKey): The specified key does not exist.",
+                K::NotFound,
+            ),
+            (
+                "fatal error: An error occurred (404) when calling the HeadObject operation: Key \"k\" does not exist",
+                K::NotFound,
+            ),
+            (
+                "make_bucket failed: s3://b An error occurred (BucketAlreadyOwnedByYou) when calling",
+                K::Conflict,
+            ),
+            (
+                "remove_bucket failed: An error occurred (BucketNotEmpty) when calling",
+                K::Conflict,
+            ),
+            (
+                "ERROR: S3 error: 403 (SignatureDoesNotMatch): The request signature",
+                K::Auth,
+            ),
+            (
+                "An error occurred (SlowDown) when calling the PutObject operation (reached max retries: 0)",
+                K::Throttled,
+            ),
+            (
+                "An error occurred (InternalError) when calling the GetObject operation",
+                K::Server,
+            ),
+            (
+                "Could not connect to the endpoint URL: \"http://127.0.0.1:1/b\"",
+                K::Connect,
+            ),
             ("Failed to copyto: directory not found", K::NotFound),
-            ("ERROR : : error reading destination directory: Forbidden: status code: 403, request id:", K::Auth),
-            ("Get \"http://h\": dial tcp 127.0.0.1:1: connect: connection refused", K::Connect),
+            (
+                "ERROR : : error reading destination directory: Forbidden: status code: 403, request id:",
+                K::Auth,
+            ),
+            (
+                "Get \"http://h\": dial tcp 127.0.0.1:1: connect: connection refused",
+                K::Connect,
+            ),
             ("x509: certificate signed by unknown authority", K::Tls),
             ("something else", K::Protocol),
         ] {

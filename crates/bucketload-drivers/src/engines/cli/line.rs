@@ -85,7 +85,14 @@ pub(crate) fn arguments(
         (Tool::Aws, C::Get) => receive(words(&["s3", "cp", "--only-show-errors"])),
         (Tool::Aws, C::Delete) => words(&["s3", "rm", "--only-show-errors", &at]),
         (Tool::Aws, C::Head) => words(&[
-            "s3api", "head-object", "--output", "json", "--bucket", bucket, "--key", key,
+            "s3api",
+            "head-object",
+            "--output",
+            "json",
+            "--bucket",
+            bucket,
+            "--key",
+            key,
         ]),
         (Tool::Aws, C::List) if subject.recursive => words(&["s3", "ls", "--recursive", &at]),
         (Tool::Aws, C::List) => words(&["s3", "ls", &at]),
@@ -276,11 +283,23 @@ mod tests {
     #[test]
     fn listings_give_whole_keys() {
         for (tool, text, key) in [
-            (Tool::S3cmd, "2026-11-20 17:30           11  s3://buck/p/a b", "p/a b"),
-            (Tool::S3cmd, "                          DIR  s3://buck/p/q/", "p/q/"),
+            (
+                Tool::S3cmd,
+                "2026-11-20 17:30           11  s3://buck/p/a b",
+                "p/a b",
+            ),
+            (
+                Tool::S3cmd,
+                "                          DIR  s3://buck/p/q/",
+                "p/q/",
+            ),
             (Tool::Aws, "2026-11-20 17:30:00         11 p/ a b", "p/ a b"),
             (Tool::Aws, "                           PRE q/", "p/q/"),
-            (Tool::Mc, r#"{"status":"success","type":"file","key":"a b"}"#, "p/a b"),
+            (
+                Tool::Mc,
+                r#"{"status":"success","type":"file","key":"a b"}"#,
+                "p/a b",
+            ),
             (Tool::Rclone, "a b", "p/a b"),
         ] {
             assert_eq!(listed(tool, &subject("p/"), text).as_deref(), Some(key));

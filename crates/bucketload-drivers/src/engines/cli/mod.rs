@@ -120,7 +120,10 @@ impl Engine for CliEngine {
             name: format!("cli:{}", client.tool),
             settings: vec![
                 setting("client version", &client.version),
-                setting("time", "one process per operation, from its start to its exit"),
+                setting(
+                    "time",
+                    "one process per operation, from its start to its exit",
+                ),
                 setting("engine retries", &retries),
                 setting("requests", "those that a process makes are not visible"),
                 setting("checksums and parts", "as the client decides"),

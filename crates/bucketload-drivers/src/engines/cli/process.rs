@@ -69,8 +69,7 @@ pub(crate) async fn run(
         group.pid = None;
         status
     };
-    let (status, (), complaint) =
-        tokio::join!(wait, read_lines(stdout, line), read_end(stderr));
+    let (status, (), complaint) = tokio::join!(wait, read_lines(stdout, line), read_end(stderr));
     probe.done();
     Ok(Ended {
         status: status.map_err(|e| broken("cannot be waited for", &e))?,
@@ -146,16 +145,26 @@ mod tests {
                 .await
                 .unwrap();
             assert_eq!(lines, ["one", "two", "rest"]);
-            assert_eq!((ended.status.code(), ended.complaint.as_str()), (Some(7), "wrong\n"));
-            assert_eq!((probe.started_ns(), probe.done_ns(), probe.requests()), (5, 5, 1));
+            assert_eq!(
+                (ended.status.code(), ended.complaint.as_str()),
+                (Some(7), "wrong\n")
+            );
+            assert_eq!(
+                (probe.started_ns(), probe.done_ns(), probe.requests()),
+                (5, 5, 1)
+            );
         });
     }
 
     #[test]
     fn long_complaints_keep_their_end() {
         block_on(async {
-            let command = script("i=0; while [ $i -lt 3000 ]; do echo 0123456789abcdef >&2; i=$((i+1)); done; echo last >&2");
-            let ended = run(command, &mut Probe::new(|| 0), &mut |_| {}).await.unwrap();
+            let command = script(
+                "i=0; while [ $i -lt 3000 ]; do echo 0123456789abcdef >&2; i=$((i+1)); done; echo last >&2",
+            );
+            let ended = run(command, &mut Probe::new(|| 0), &mut |_| {})
+                .await
+                .unwrap();
             assert!(ended.complaint.len() <= 2 * super::MAX_COMPLAINT);
             assert!(ended.complaint.ends_with("last\n"));
         });
@@ -167,7 +176,10 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("pid");
             // The shell waits for a child of its own.
-            let command = script(&format!("sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display()));
+            let command = script(&format!(
+                "sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait",
+                file.display()
+            ));
             let mut probe = Probe::new(|| 0);
             let mut ignore = |_: &str| {};
             let running = run(command, &mut probe, &mut ignore);

@@ -101,8 +101,9 @@ impl Installed {
     /// # Errors
     /// When it is not there, does not answer, or is another program of that name.
     pub(crate) fn find(tool: Tool, search: Option<OsString>) -> Result<Self, ConfigError> {
-        let fail =
-            |problem: String| ConfigError::new(format!("engine cli:{tool}"), problem, tool.remedy());
+        let fail = |problem: String| {
+            ConfigError::new(format!("engine cli:{tool}"), problem, tool.remedy())
+        };
         let path = std::env::split_paths(&search.unwrap_or_default())
             .map(|dir| dir.join(tool.program()))
             .find(|path| is_program(path))
@@ -157,8 +158,14 @@ fn version_of(path: &std::path::Path) -> Result<String, String> {
     let mut text = String::new();
     // A version is far shorter than what a pipe holds, so the program could end before this.
     for stream in [
-        child.stdout.take().map(|s| Box::new(s) as Box<dyn std::io::Read>),
-        child.stderr.take().map(|s| Box::new(s) as Box<dyn std::io::Read>),
+        child
+            .stdout
+            .take()
+            .map(|s| Box::new(s) as Box<dyn std::io::Read>),
+        child
+            .stderr
+            .take()
+            .map(|s| Box::new(s) as Box<dyn std::io::Read>),
     ]
     .into_iter()
     .flatten()
