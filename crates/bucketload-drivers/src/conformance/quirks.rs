@@ -44,6 +44,8 @@ pub struct Quirks {
     pub dot_dot_segment: Expect,
     /// Keys that end in `/` and have content.
     pub trailing_slash: Expect,
+    /// Keys that end in a blank.
+    pub blank_end: Expect,
     /// `a/b` while `a` exists.
     pub below_object: Expect,
     /// Longest key in bytes.
@@ -86,6 +88,7 @@ impl Default for Quirks {
             dot_segment: Expect::Works,
             dot_dot_segment: Expect::Works,
             trailing_slash: Expect::Works,
+            blank_end: Expect::Works,
             below_object: Expect::Works,
             max_key: 1024,
             longer_key: REJECTED,
@@ -103,6 +106,30 @@ impl Default for Quirks {
 }
 
 impl Quirks {
+    /// These quirks with those of a client engine added: libraries that name objects by paths refuse
+    /// keys which they would turn into others.
+    #[must_use]
+    pub fn with_engine(self, engine: &str) -> Self {
+        match engine {
+            "object-store" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                ..self
+            },
+            "opendal" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                blank_end: REJECTED,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
     /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1 and Ceph 16.2 pass the
     /// suite with them.

@@ -117,6 +117,60 @@ pub(crate) fn from_cause(error: &(dyn Error + 'static)) -> OpError {
     OpError::new(kind_of_cause(error), chain(error))
 }
 
+/// What an error of a library means that came when the last answer had `status` (0: there was none).
+/// Libraries put the answer's document, or its code, into their text.
+#[cfg(any(feature = "engine-object-store", feature = "engine-opendal"))]
+pub(crate) fn from_answer(
+    status: u16,
+    error: &(dyn Error + 'static),
+    config: &crate::s3::S3Config,
+) -> OpError {
+    use crate::s3::error_map::{Context, ErrorDocument, to_error};
+    let text = chain(error);
+    let scrub = |text: &str| match &config.credentials {
+        Some(credentials) => credentials.scrub(text),
+        None => text.to_owned(),
+    };
+    if status < 300 {
+        let mut error = from_cause(error);
+        error.status = status;
+        error.detail = scrub(&error.detail).into();
+        return error;
+    }
+    let mut whole = error.to_string();
+    let mut at = error.source();
+    while let Some(cause) = at {
+        whole += &cause.to_string();
+        at = cause.source();
+    }
+    let mut document = match whole.find("<Error") {
+        Some(from) => ErrorDocument::parse(whole[from..].as_bytes()),
+        None => ErrorDocument::default(),
+    };
+    // opendal: `S3Error { code: "NoSuchKey", message: …`
+    for (field, start) in [
+        (&mut document.code, "code: \""),
+        (&mut document.message, "message: \""),
+    ] {
+        if field.is_empty()
+            && let Some(from) = whole.find(start).map(|at| at + start.len())
+            && let Some(len) = whole[from..].find('"')
+        {
+            *field = tidy(&whole[from..from + len]);
+        }
+    }
+    if document.code.is_empty() && document.message.is_empty() {
+        document.message = text;
+    }
+    let context = Context {
+        region: &config.region,
+        credentials: config.credentials.as_ref(),
+        bucket_region: "",
+        location: "",
+    };
+    to_error(status, &document, &context)
+}
+
 #[cfg(test)]
 mod tests {
     use std::error::Error;

@@ -31,6 +31,14 @@ impl Marks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A request leaves. The status of an answer before it is forgotten, so that a failure without
+    /// an answer is not taken for one with it.
+    pub(crate) fn started(&self) {
+        let mut probe = self.probe();
+        probe.started();
+        probe.answered(0);
+    }
+
     /// An answer's head has come: marks it and keeps the store's names for the request where they
     /// are wanted. `field` looks up a header field.
     pub(crate) fn answered<'v>(&self, status: u16, field: impl Fn(&str) -> Option<&'v [u8]>) {
@@ -75,8 +83,8 @@ mod tests {
         probe.want_ids_from(0);
         {
             let _lent = marks.lend(&mut probe);
-            layer.probe().started();
-            layer.probe().started();
+            layer.started();
+            layer.started();
             layer.answered(503, |name| {
                 (name == "x-amz-request-id").then_some(b"r1".as_slice())
             });
@@ -85,7 +93,7 @@ mod tests {
         assert_eq!((probe.first_byte_ns(), probe.status()), (7, 503));
         assert_eq!(probe.ids().unwrap().request_id.as_str(), "r1");
         // What a left-over request does later touches nobody's operation.
-        layer.probe().started();
+        layer.started();
         assert_eq!(probe.requests(), 2);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) mod failure;
 pub(crate) mod marks;
 #[cfg(feature = "engine-object-store")]
 pub mod object_store;
+#[cfg(feature = "http-engines")]
+pub(crate) mod of_thread;
 #[cfg(feature = "engine-opendal")]
 pub mod opendal;
 #[cfg(feature = "http-engines")]

@@ -17,16 +17,12 @@ use aws_smithy_runtime_api::client::runtime_components::{
 };
 use aws_smithy_types::config_bag::ConfigBag;
 use bucketload_core::error::{ErrorKind, OpError};
-use tokio::runtime::{Handle, Id};
 
 use crate::engines::marks::Marks;
-
-/// A thread's HTTP client: the runtime that its connections live on, the certificates that it
-/// trusts, and the client.
-type OfThread = (Id, Option<Vec<u8>>, SharedHttpClient);
+use crate::engines::of_thread::{EngineId, Slot, of_this_thread};
 
 thread_local! {
-    static OF_THREAD: RefCell<Option<OfThread>> = const { RefCell::new(None) };
+    static OF_THREAD: Slot<SharedHttpClient> = const { RefCell::new(None) };
 }
 
 /// The HTTP client of a thread, watched for one worker.
@@ -37,25 +33,16 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// The client that the workers of this thread share. Connections belong to a runtime, so a new
-    /// one starts afresh.
+    /// The client that the workers of this thread share.
     ///
     /// # Errors
     /// When the certificates cannot be used.
-    pub(super) fn of_this_thread(trusted: Option<&[u8]>, marks: Marks) -> Result<Self, OpError> {
-        let runtime = Handle::current().id();
-        let inner = OF_THREAD.with_borrow_mut(|slot| match slot {
-            Some((id, certificates, client))
-                if *id == runtime && certificates.as_deref() == trusted =>
-            {
-                Ok(client.clone())
-            }
-            _ => {
-                let client = client(trusted)?;
-                *slot = Some((runtime, trusted.map(<[u8]>::to_vec), client.clone()));
-                Ok(client)
-            }
-        })?;
+    pub(super) fn of_this_thread(
+        engine: EngineId,
+        trusted: Option<&[u8]>,
+        marks: Marks,
+    ) -> Result<Self, OpError> {
+        let inner = OF_THREAD.with(|slot| of_this_thread(slot, engine, || client(trusted)))?;
         Ok(Self { inner, marks })
     }
 }
@@ -112,7 +99,7 @@ struct WatchedConnector {
 
 impl HttpConnector for WatchedConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        self.marks.probe().started();
+        self.marks.started();
         let answer = self.inner.call(request);
         let marks = self.marks.clone();
         HttpConnectorFuture::new(async move {

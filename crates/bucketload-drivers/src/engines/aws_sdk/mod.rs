@@ -31,17 +31,44 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
 use super::marks::Marks;
+use super::of_thread::EngineId;
 use super::payload::Payload;
-use super::{Client, Engine, EngineFacts, failure};
+use super::{Client, Engine, EngineFacts, driver::unsupported, failure};
 use crate::s3::error_map::{Context, ErrorDocument, to_error};
 use crate::s3::{Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, Source};
 
 /// Version of the SDK that this crate is written for; the lock file pins the exact one.
 const VERSION: &str = "aws-sdk-s3 1.157";
 
+/// What S3 has an operation for.
+const CLASSES: [OpClass; 21] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::PutIfAbsent,
+    OpClass::MultipartPut,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::DeleteMany,
+    OpClass::List,
+    OpClass::ListV1,
+    OpClass::Copy,
+    OpClass::MultipartAbort,
+    OpClass::MultipartCopy,
+    OpClass::ListUploads,
+    OpClass::PutTagging,
+    OpClass::GetTagging,
+    OpClass::DeleteTagging,
+    OpClass::MakeBucket,
+    OpClass::HeadBucket,
+    OpClass::DeleteBucket,
+    OpClass::ListBuckets,
+];
+
 /// The SDK bound to an S3 target.
 #[derive(Clone, Debug)]
 pub struct AwsSdkEngine {
+    id: EngineId,
     config: S3Config,
     retries: u32,
     /// Certificates to trust instead of the system's, PEM.
@@ -78,6 +105,7 @@ impl AwsSdkEngine {
             })?),
         };
         Ok(Self {
+            id: EngineId::new(),
             config: config.clone(),
             retries,
             trusted,
@@ -99,7 +127,7 @@ impl Engine for AwsSdkEngine {
     type Client = AwsSdkClient;
 
     fn classes(&self) -> &[OpClass] {
-        &OpClass::ALL
+        &CLASSES
     }
 
     fn facts(&self) -> EngineFacts {
@@ -143,6 +171,7 @@ impl Engine for AwsSdkEngine {
                 n => RetryConfig::standard().with_max_attempts(n.saturating_add(1)),
             })
             .http_client(http::Watched::of_this_thread(
+                self.id,
                 self.trusted.as_deref(),
                 marks.clone(),
             )?);
@@ -261,6 +290,7 @@ impl AwsSdkClient {
             OpClass::HeadBucket => self.head_bucket(request).await,
             OpClass::DeleteBucket => self.delete_bucket(request).await,
             OpClass::ListBuckets => self.list_buckets().await,
+            class => Err(unsupported("aws-sdk", class)),
         }
     }
 }

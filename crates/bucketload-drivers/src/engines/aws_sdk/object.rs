@@ -21,7 +21,11 @@ const DONE: Completion = Completion {
 impl AwsSdkClient {
     pub(super) async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
-        let call = self.sdk.get_object().bucket(request.bucket).key(request.key);
+        let call = self
+            .sdk
+            .get_object()
+            .bucket(request.bucket)
+            .key(request.key);
         let call = call.set_range(reading.range().map(range_header));
         let result = call.send().await;
         let mut answer = match result {
@@ -58,7 +62,11 @@ impl AwsSdkClient {
         let content = content_of(request)?;
         let absent = request.op.class == OpClass::PutIfAbsent;
         let stream = body::stream(&mut self.payload, &content, 0, content.size());
-        let call = self.sdk.put_object().bucket(request.bucket).key(request.key);
+        let call = self
+            .sdk
+            .put_object()
+            .bucket(request.bucket)
+            .key(request.key);
         let call = call
             .set_checksum_algorithm(self.checksum.clone())
             .set_if_none_match(absent.then(|| "*".to_owned()))
@@ -76,7 +84,11 @@ impl AwsSdkClient {
     }
 
     pub(super) async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
-        let call = self.sdk.head_object().bucket(request.bucket).key(request.key);
+        let call = self
+            .sdk
+            .head_object()
+            .bucket(request.bucket)
+            .key(request.key);
         let result = call.send().await;
         let size = self.ended(result)?.content_length();
         let size = size.and_then(|size| u64::try_from(size).ok());
@@ -89,13 +101,21 @@ impl AwsSdkClient {
     }
 
     pub(super) async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
-        let call = self.sdk.delete_object().bucket(request.bucket).key(request.key);
+        let call = self
+            .sdk
+            .delete_object()
+            .bucket(request.bucket)
+            .key(request.key);
         let result = call.send().await;
         self.ended(result).map(|_| DONE)
     }
 
     pub(super) async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
-        let call = self.sdk.copy_object().bucket(request.bucket).key(request.key);
+        let call = self
+            .sdk
+            .copy_object()
+            .bucket(request.bucket)
+            .key(request.key);
         let result = call.copy_source(copy_source(request)).send().await;
         self.ended(result).map(|_| DONE)
     }

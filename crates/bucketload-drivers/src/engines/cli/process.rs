@@ -36,8 +36,9 @@ impl Drop for Group {
     }
 }
 
-/// Runs `command` to its end. `started` is marked just before the process is made and `done` when it
-/// has ended and its output is read; there is no first byte, as nobody sees it.
+/// Runs `command` to its end. `started` is marked just before the process is made, `first byte` and
+/// `done` when it has ended and its output is read: nobody sees what comes when before that, so the
+/// whole service time is waiting.
 ///
 /// # Errors
 /// When the process cannot be made or waited for.
@@ -70,7 +71,7 @@ pub(crate) async fn run(
         status
     };
     let (status, (), complaint) = tokio::join!(wait, read_lines(stdout, line), read_end(stderr));
-    probe.done();
+    probe.first_byte_and_done();
     Ok(Ended {
         status: status.map_err(|e| broken("cannot be waited for", &e))?,
         complaint,
