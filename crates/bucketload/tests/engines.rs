@@ -15,7 +15,7 @@ here=$(dirname "$0")
 [ "$1" = --version ] && { echo "s3cmd version 9.9"; exit 0; }
 echo "$@" >> "$here/log"
 config=$2
-shift 4
+shift 3
 verb=$1
 shift
 name() { echo "${1#s3://}" | tr / _; }

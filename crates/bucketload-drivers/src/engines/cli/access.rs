@@ -10,6 +10,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::tool::{Installed, Tool};
+use crate::http::Secret;
 use crate::s3::{Addressing, ConfigError, Credentials, Endpoint, PayloadMode, S3Config};
 
 /// Name of the target in the configuration of clients that want one.
@@ -109,6 +110,15 @@ fn parts(config: &S3Config) -> [&str; 3] {
     };
     let token = session_token.as_ref().map_or("", |token| token.expose());
     [access_key, secret_key.expose(), token]
+}
+
+/// The secrets of `config`.
+pub(crate) fn secrets(config: &S3Config) -> Vec<Secret> {
+    let credentials = config.credentials.iter();
+    credentials
+        .flat_map(|c| [Some(c.secret_key.clone()), c.session_token.clone()])
+        .flatten()
+        .collect()
 }
 
 /// Writes a file that only its owner may read.
@@ -257,9 +267,7 @@ fn s3cmd(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io
     private(&file, &text)?;
     access.arg("-c");
     access.arg(file);
-    for flag in ["--no-progress", "--quiet"] {
-        access.arg(flag);
-    }
+    access.arg("--no-progress");
     Ok(access)
 }
 

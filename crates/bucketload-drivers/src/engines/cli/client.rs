@@ -90,7 +90,7 @@ impl CliClient {
             key: request.key,
             recursive: request.delimiter.is_empty(),
             file: &self.file,
-            region: &self.inner.config.region,
+            region: &self.inner.region,
         }
     }
 
@@ -112,7 +112,7 @@ impl CliClient {
         if ended.status.success() && told.is_empty() || is_empty_listing(tool, request, &ended) {
             return Ok(());
         }
-        Err(meaning(tool, &ended, &told, &self.inner.config))
+        Err(meaning(tool, &ended, &told, &self.inner.secrets))
     }
 
     async fn put(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
@@ -136,8 +136,11 @@ impl CliClient {
         let mut reading = Reading::of(request);
         let received = match File::open(&self.file) {
             Ok(file) => read(file, &mut reading).map_err(|e| self.own_file(&e))?,
-            // Some clients make no file of an empty object.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
+            // rclone takes an absent object for a folder without anything in it.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let detail = format!("{} ended well, but received nothing", self.tool());
+                return Err(OpError::new(ErrorKind::NotFound, detail));
+            }
             Err(e) => return Err(self.own_file(&e)),
         };
         reading.judge(0, received, None)

@@ -5,7 +5,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use super::process::Ended;
 use super::tool::Tool;
 use crate::engines::failure::{kind_of_text, tidy};
-use crate::s3::S3Config;
+use crate::http::Secret;
 use crate::s3::error_map::{Context, ErrorDocument, to_error};
 
 /// Error codes of S3 that clients repeat, with the status that they come with (Amazon S3 API
@@ -45,7 +45,9 @@ const STATUSES: [u16; 13] = [
 ];
 
 /// Phrases of clients that hide the store's code.
-const PHRASES: [(&str, ErrorKind); 12] = [
+const PHRASES: [(&str, ErrorKind); 13] = [
+    // mc, of a source that is not there.
+    ("unable to guess the type of copy", ErrorKind::NotFound),
     ("object does not exist", ErrorKind::NotFound),
     ("bucket does not exist", ErrorKind::NotFound),
     ("key does not exist", ErrorKind::NotFound),
@@ -62,7 +64,8 @@ const PHRASES: [(&str, ErrorKind); 12] = [
 
 /// What a client's failure means. `told` is what it printed on standard output about it, if
 /// anything.
-pub(crate) fn meaning(tool: Tool, ended: &Ended, told: &str, config: &S3Config) -> OpError {
+/// Whatever it says, `secrets` do not get out.
+pub(crate) fn meaning(tool: Tool, ended: &Ended, told: &str, secrets: &[Secret]) -> OpError {
     let how = match ended.status.code() {
         Some(code) => format!("{tool} ended with code {code}"),
         None => format!("{tool} was ended by a signal"),
@@ -75,10 +78,10 @@ pub(crate) fn meaning(tool: Tool, ended: &Ended, told: &str, config: &S3Config) 
         (false, false) => tidy(&format!("{complaint} {told}")),
     };
     let whole = format!("{} {told}", ended.complaint);
-    let (kind, status) = classify(&whole, config);
+    let (kind, status) = classify(&whole);
     let mut detail = format!("{how}: {text}");
-    if let Some(credentials) = &config.credentials {
-        detail = credentials.scrub(&detail);
+    for secret in secrets.iter().filter(|s| !s.expose().is_empty()) {
+        detail = detail.replace(secret.expose(), "***");
     }
     OpError::with_status(kind, status, detail)
 }
@@ -89,10 +92,10 @@ fn last_words(text: &str) -> String {
     tidy(&lines[lines.len().saturating_sub(3)..].join(" "))
 }
 
-fn classify(text: &str, config: &S3Config) -> (ErrorKind, u16) {
+fn classify(text: &str) -> (ErrorKind, u16) {
     let code = CODES.iter().find(|(code, _)| has_word(text, code));
     if let Some((code, status)) = code {
-        return (by_answer(*status, code, config), *status);
+        return (by_answer(*status, code), *status);
     }
     if let Some(kind) = kind_of_text(text) {
         return (kind, 0);
@@ -113,19 +116,19 @@ fn classify(text: &str, config: &S3Config) -> (ErrorKind, u16) {
         .any(|phrase| lower.contains(phrase.as_str()))
     });
     if let Some(status) = mentioned {
-        return (by_answer(status, "", config), status);
+        return (by_answer(status, ""), status);
     }
     let phrase = PHRASES.iter().rev().find(|(p, _)| lower.contains(p));
     phrase.map_or((ErrorKind::Protocol, 0), |(_, kind)| (*kind, 0))
 }
 
-fn by_answer(status: u16, code: &str, config: &S3Config) -> ErrorKind {
+fn by_answer(status: u16, code: &str) -> ErrorKind {
     let document = ErrorDocument {
         code: code.to_owned(),
         ..ErrorDocument::default()
     };
     let context = Context {
-        region: &config.region,
+        region: "",
         credentials: None,
         bucket_region: "",
         location: "",
@@ -151,17 +154,13 @@ mod tests {
     use super::meaning;
     use crate::engines::cli::process::Ended;
     use crate::engines::cli::tool::Tool;
-    use crate::s3::{Credentials, Endpoint, S3Config};
 
     fn error(complaint: &str, told: &str) -> bucketload_core::error::OpError {
-        let endpoint = Endpoint::parse("http://127.0.0.1:9000", "test").unwrap();
-        let credentials = Credentials::new("AKID", "sEcret/key");
-        let config = S3Config::new(vec![endpoint], "us-east-1", Some(credentials));
         let ended = Ended {
             status: ExitStatus::from_raw(12 << 8),
             complaint: complaint.to_owned(),
         };
-        meaning(Tool::S3cmd, &ended, told, &config)
+        meaning(Tool::S3cmd, &ended, told, &["sEcret/key".into()])
     }
 
     #[test]

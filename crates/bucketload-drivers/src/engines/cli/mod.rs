@@ -30,6 +30,7 @@ pub use tool::Tool;
 use self::access::Access;
 use self::tool::Installed;
 use super::{Engine, EngineFacts};
+use crate::http::Secret;
 use crate::s3::{ConfigError, S3Config};
 
 /// A command-line client bound to an S3 target.
@@ -41,7 +42,10 @@ pub struct CliEngine {
 /// What all workers share. The directory and the secrets in it go with it.
 pub(crate) struct Inner {
     pub(crate) client: Installed,
-    pub(crate) config: S3Config,
+    /// Region that buckets are made in.
+    pub(crate) region: String,
+    /// What must not get out.
+    pub(crate) secrets: Vec<Secret>,
     /// One per endpoint.
     pub(crate) access: Vec<Access>,
     /// Variables of the environment that the client shall not see.
@@ -95,7 +99,8 @@ impl CliEngine {
             inner: Arc::new(Inner {
                 foreign: foreign.collect(),
                 access: all,
-                config: config.clone(),
+                region: config.region.clone(),
+                secrets: access::secrets(config),
                 client,
                 dir,
                 retries,
