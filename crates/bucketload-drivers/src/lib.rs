@@ -1,14 +1,22 @@
 //! Adapters from Bucketload operations to storage APIs.
 //!
 //! Each driver is a module with a type that implements [`bucketload_core::driver::Driver`]:
-//! [`s3`] speaks to S3 services over the wire client, [`null`] does nothing and shows what the
-//! client itself costs. [`engines`] replaces the native client of a driver by an SDK or a
-//! command-line program. With the feature `conformance`, the `conformance` module checks any
-//! driver against any server.
+//!
+//! - [`azblob`]: Azure Blob Storage
+//! - [`gcs`]: Google Cloud Storage
+//! - [`s3`]: Amazon S3 and its kind
+//! - [`null`]: nothing at all, to show what the client itself costs
+//!
+//! What HTTP services have in common stands in [`http`]; [`engines`] replaces the native client of a
+//! driver by a library or a command-line program. With the feature `conformance`, the
+//! `conformance` module checks any driver against any server.
 
+pub mod azblob;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod engines;
+pub mod gcs;
 pub mod http;
+mod json;
 pub mod null;
 pub mod s3;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
 use bucketload_drivers::engines::EngineDriver;
 #[cfg(feature = "engine-aws-sdk")]
 use bucketload_drivers::engines::aws_sdk::AwsSdkEngine;
@@ -12,6 +13,7 @@ use bucketload_drivers::engines::cli::CliEngine;
 use bucketload_drivers::engines::object_store::ObjectStoreEngine;
 #[cfg(feature = "engine-opendal")]
 use bucketload_drivers::engines::opendal::OpendalEngine;
+use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
 
@@ -40,6 +42,10 @@ pub(crate) enum AnyDriver {
     /// S3 by the crate `opendal`.
     #[cfg(feature = "engine-opendal")]
     Opendal(Arc<EngineDriver<S3Driver, OpendalEngine>>),
+    /// Google Cloud Storage.
+    Gcs(Arc<GcsDriver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -55,6 +61,8 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::ObjectStore($driver) => $body,
             #[cfg(feature = "engine-opendal")]
             $crate::connection::AnyDriver::Opendal($driver) => $body,
+            $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
         }
     };
 }

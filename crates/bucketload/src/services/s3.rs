@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Overrides, Secret};
 
-use super::flags;
+use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
@@ -64,4 +64,11 @@ fn parse<T: std::str::FromStr<Err = String>>(
     name.map(str::parse)
         .transpose()
         .map_err(|e| Failure::usage(format!("{flag}: {e}")))
+}
+
+/// The driver for the first `wanted` endpoints (`None`: all).
+pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    let mut config = config(args)?;
+    limit(&mut config.endpoints, wanted)?;
+    engines::service(config, args)
 }
