@@ -5,11 +5,12 @@
 //! one request and a multipart upload, and has no operation for buckets, tags or uploads under way.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Completion, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
+use bucketload_core::op::{ByteRange, OpClass, Request};
 use bucketload_core::record::Probe;
 use futures_util::StreamExt as _;
 use opendal::layers::RetryLayer;
@@ -196,6 +197,20 @@ fn check(key: &str) -> Result<(), OpError> {
     Err(OpError::new(ErrorKind::Rejected, detail))
 }
 
+/// The bytes of `range` that there are: it takes an answer that ends with the object for one that
+/// was cut off.
+fn within(request: &Request<'_>, range: ByteRange) -> Range<u64> {
+    let size = match request.content.filter(|_| request.verify) {
+        Some(content) => content.size(),
+        None => request.op.size,
+    };
+    let end = range.offset + range.len;
+    match size > range.offset {
+        true => range.offset..end.min(size),
+        false => range.offset..end,
+    }
+}
+
 impl OpendalClient {
     fn operator(&mut self, bucket: &str) -> Result<Operator, OpError> {
         if let Some((of, operator)) = &self.operator
@@ -256,10 +271,7 @@ impl OpendalClient {
         let opened = async {
             let reader = operator.reader(request.key).await?;
             match reading.range() {
-                Some(range) => {
-                    let range = range.offset..range.offset + range.len;
-                    reader.into_stream(range).await
-                }
+                Some(range) => reader.into_stream(within(request, range)).await,
                 None => reader.into_stream(..).await,
             }
         };
