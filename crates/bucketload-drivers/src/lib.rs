@@ -20,5 +20,6 @@ pub mod http;
 mod json;
 pub mod null;
 pub mod placement;
+pub mod posix;
 pub mod s3;
 pub mod swift;

@@ -25,10 +25,27 @@ pub(crate) const SWIFT: &[&str] = &[
     "--swift-large-object",
 ];
 
+/// Flags of file systems.
+pub(crate) const POSIX: &[&str] = &[
+    "--posix-io",
+    "--posix-direct",
+    "--posix-fsync",
+    "--posix-write",
+    "--posix-cache",
+    "--posix-layout",
+    "--posix-block",
+    "--posix-slot",
+    "--posix-threads",
+];
+
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
     match given(args).next() {
         None => Ok(()),
+        Some(flag) if POSIX.contains(&flag) => Err(Failure::usage(format!(
+            "{flag} is for a file system; with target {target} it means nothing. \
+             Name a directory: --target file:///DIRECTORY"
+        ))),
         Some(flag) => Err(Failure::usage(format!(
             "{flag} is for a service of its own; with target {target} it means nothing. \
              Name the service's bucket: --target s3://BUCKET/PREFIX"
@@ -68,5 +85,6 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--swift-large-object", args.swift_large_object.is_some()),
     ]
     .into_iter()
+    .chain(args.posix.given())
     .filter_map(|(flag, given)| given.then_some(flag))
 }
