@@ -17,13 +17,6 @@ pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "
 
 /// Flags of Google Cloud Storage alone, and the one that it shares with S3.
 pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
-/// Flags of Swift alone.
-pub(crate) const SWIFT: &[&str] = &[
-    "--profile",
-    "--region",
-    "--no-sign-request",
-    "--swift-large-object",
-];
 
 /// Flags of file systems.
 pub(crate) const POSIX: &[&str] = &[
@@ -36,6 +29,14 @@ pub(crate) const POSIX: &[&str] = &[
     "--posix-block",
     "--posix-slot",
     "--posix-threads",
+];
+
+/// Flags of Swift alone.
+pub(crate) const SWIFT: &[&str] = &[
+    "--profile",
+    "--region",
+    "--no-sign-request",
+    "--swift-large-object",
 ];
 
 /// Refuses every flag that says where a service is or who asks.
