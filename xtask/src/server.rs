@@ -39,6 +39,11 @@ pub(crate) fn free_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
+        Self::start_parts(name, &["rgw"])
+    }
+
+    /// As [`Server::start`]; of Ceph these parts (`rgw`, `fs`).
+    pub(crate) fn start_parts(name: &str, parts: &[&str]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
         let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if name == "ceph" {
@@ -57,7 +62,11 @@ impl Server {
                 settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
                 (
                     settings,
-                    vec!["start".into(), "rgw".into()],
+                    [&["start"], parts]
+                        .concat()
+                        .into_iter()
+                        .map(String::from)
+                        .collect(),
                     vec!["clean".into()],
                 )
             } else {

@@ -7,6 +7,7 @@ mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod files;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -24,7 +25,7 @@ type Part = (&'static str, fn() -> Result);
 /// each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -38,6 +39,7 @@ const PARTS: [Part; 13] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("files", files::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -153,6 +153,12 @@ impl Quirks {
                 min_part: 0,
                 ..s3
             },
+            // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
+            "s3fs" => Self {
+                max_key: 900,
+                longer_key: REJECTED,
+                ..Self::of("posix")?
+            },
             // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,
