@@ -18,7 +18,9 @@ use std::time::Instant;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Quirks, Suite, Support};
+use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
         "posix" => posix().map(|driver| act(verb, &driver, rest)),
+        "gs" => gcs().map(|driver| act(verb, &driver, rest)),
+        "az" => azblob().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -67,6 +71,21 @@ fn posix() -> Result<PosixDriver, String> {
         .map(|io| io.parse())
         .transpose()?;
     PosixDriver::new(config)
+}
+
+/// A driver from the environment of Google's tools.
+fn gcs() -> Result<GcsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
+    config.and_then(GcsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the Azure tools.
+fn azblob() -> Result<AzureDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = AzureConfig::discover(&AzureOverrides::default(), &env);
+    config.and_then(AzureDriver::new).map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

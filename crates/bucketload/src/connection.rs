@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
+use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
@@ -24,6 +26,10 @@ pub(crate) enum AnyDriver {
     S3(Arc<S3Driver>),
     /// A file system.
     Posix(Arc<PosixDriver>),
+    /// Google Cloud Storage.
+    Gcs(Arc<GcsDriver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -33,6 +39,8 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
+            $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
         }
     };
 }
