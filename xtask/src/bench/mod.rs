@@ -20,7 +20,7 @@ use crate::sh::{Result, need_programs, root};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
-/// the table into `docs/performance.md`.
+/// the table into `docs/performance.md`. The word `engines` names the rows against other clients.
 pub(crate) fn main(args: &[String]) -> Result {
     if args.first().is_some_and(|arg| arg == "posix") {
         return posix::main(&args[1..]);
@@ -41,7 +41,11 @@ pub(crate) fn main(args: &[String]) -> Result {
         "| row | against | goal | measured: median (range, n) | our cost | its cost |\n|---|---|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
-    for row in setup.rows() {
+    let mut rows = setup.rows();
+    if words.iter().any(|word| word.contains("engines")) {
+        rows.extend(setup.engine_rows());
+    }
+    for row in rows {
         if !words.is_empty() && !words.iter().any(|word| row.name.contains(word.as_str())) {
             continue;
         }

@@ -44,6 +44,8 @@ pub struct Quirks {
     pub dot_dot_segment: Expect,
     /// Keys that end in `/` and have content.
     pub trailing_slash: Expect,
+    /// Keys that end in a blank.
+    pub blank_end: Expect,
     /// `a/b` while `a` exists.
     pub below_object: Expect,
     /// Whether a backslash in a key stands for itself; otherwise it becomes a slash.
@@ -64,15 +66,24 @@ pub struct Quirks {
     pub list_uploads: Expect,
     /// A ListObjectsV2 answer that is not the last page.
     pub list_v2_pages: Expect,
+    /// Deleting an object that is not there.
+    pub delete_absent: Expect,
+    /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
+    /// to, and parts cannot be committed over what was appended.
+    pub append_kind: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
     pub delete_full: Expect,
+    /// Whether a write on condition that there is no object heeds the condition. Otherwise it is
+    /// ignored without a word: the object is replaced.
+    pub if_absent: bool,
     /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
     /// is the caller who chooses one.
     pub payload_modes: &'static [PayloadMode],
 }
 
+const NOT_FOUND: Expect = Expect::Fails(&[ErrorKind::NotFound]);
 const CONFLICT: Expect = Expect::Fails(&[ErrorKind::Conflict]);
 const UNSUPPORTED: Expect = Expect::Fails(&[ErrorKind::Unsupported]);
 const REJECTED: Expect = Expect::Fails(&[ErrorKind::Rejected]);
@@ -88,6 +99,7 @@ impl Default for Quirks {
             dot_segment: Expect::Works,
             dot_dot_segment: Expect::Works,
             trailing_slash: Expect::Works,
+            blank_end: Expect::Works,
             below_object: Expect::Works,
             backslash: true,
             max_key: 1024,
@@ -98,14 +110,41 @@ impl Default for Quirks {
             part_copy: Expect::Works,
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
+            delete_absent: Expect::Works,
+            append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
+            if_absent: true,
             payload_modes: PayloadMode::ALL,
         }
     }
 }
 
 impl Quirks {
+    /// These quirks with those of a client engine added: libraries that name objects by paths refuse
+    /// keys which they would turn into others.
+    #[must_use]
+    pub fn with_engine(self, engine: &str) -> Self {
+        match engine {
+            "object-store" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                ..self
+            },
+            "opendal" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                blank_end: REJECTED,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
     /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35
     /// pass the suite with them.
@@ -143,6 +182,15 @@ impl Quirks {
                 payload_modes: WHOLE,
                 ..s3
             },
+            // Seen with 3.35: the service's limit of 1024 characters is not enforced.
+            "azurite" => Self {
+                backslash: false,
+                longer_key: Expect::Works,
+                delete_absent: NOT_FOUND,
+                append_kind: true,
+                min_part: 0,
+                ..s3
+            },
             // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
             // keys have slashes, so that nothing can lie below an object.
             "posix" => Self {
@@ -154,6 +202,7 @@ impl Quirks {
                 longer_key: Expect::Works,
                 max_segment: 255,
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 ..s3
             },
             // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
@@ -162,11 +211,17 @@ impl Quirks {
                 longer_key: REJECTED,
                 ..Self::of("posix")?
             },
-            // Seen with 3.35: the service's limit of 1024 characters is not enforced.
-            "azurite" => Self {
-                backslash: false,
-                longer_key: Expect::Works,
+            // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
+            "swift" => Self {
                 min_part: 0,
+                make_existing: Expect::Works,
+                ..s3
+            },
+            // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
+            "ceph-swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                if_absent: false,
                 ..s3
             },
             // From its documentation and hand-made requests; it builds too slowly for every run.
@@ -184,6 +239,7 @@ impl Quirks {
             },
             // Cloud Storage's JSON API.
             "gcs" => Self {
+                delete_absent: NOT_FOUND,
                 min_part: 256 * 1024,
                 ..s3
             },
@@ -194,6 +250,7 @@ impl Quirks {
                 below_object: SERVER,
                 longer_key: Expect::Works,
                 max_segment: 255,
+                delete_absent: NOT_FOUND,
                 min_part: 256 * 1024,
                 ..s3
             },

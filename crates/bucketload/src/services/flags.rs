@@ -15,6 +15,9 @@ pub(crate) const HTTP: &[&str] = &[
 /// Flags of S3 alone.
 pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "--addressing"];
 
+/// Flags of Google Cloud Storage alone, and the one that it shares with S3.
+pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
+
 /// Flags of file systems.
 pub(crate) const POSIX: &[&str] = &[
     "--posix-io",
@@ -27,8 +30,14 @@ pub(crate) const POSIX: &[&str] = &[
     "--posix-slot",
     "--posix-threads",
 ];
-/// Flags of Google Cloud Storage alone, and the one that it shares with S3.
-pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
+
+/// Flags of Swift alone.
+pub(crate) const SWIFT: &[&str] = &[
+    "--profile",
+    "--region",
+    "--no-sign-request",
+    "--swift-large-object",
+];
 
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
@@ -74,6 +83,7 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--addressing", args.addressing.is_some()),
         ("--token-file", args.token_file.is_some()),
         ("--gcs-large-object", args.gcs_large_object.is_some()),
+        ("--swift-large-object", args.swift_large_object.is_some()),
     ]
     .into_iter()
     .chain(args.posix.given())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bucketload_drivers::http::{Origin, Source};
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 
-use super::{Service, flags};
+use super::{Service, engines, flags};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -14,6 +14,7 @@ use crate::exit::Failure;
 /// The configuration for the directory `root`.
 fn config(root: &Path, args: &TargetArgs) -> Result<PosixConfig, Failure> {
     flags::refuse_but(&[flags::POSIX], args, "file://")?;
+    engines::refuse(args, "file://")?;
     let given = &args.posix;
     let mut config = PosixConfig::new(root);
     config.io = given.posix_io;
