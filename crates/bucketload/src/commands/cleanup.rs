@@ -8,25 +8,28 @@ use std::collections::BTreeSet;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_drivers::s3::S3Driver;
 use bucketload_run::{now_ns, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
-use crate::connection::target_of;
+use crate::connection::{target_of, with_driver};
 use crate::exit::{Exit, Failure};
-use crate::s3;
+use crate::services;
 use crate::target::Target;
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
-    let Target::S3 { bucket, prefix } = target_of(&args.target, None)? else {
+    let Target::Service {
+        api,
+        bucket,
+        prefix,
+    } = target_of(&args.target, None)?
+    else {
         return Err(Failure::usage(
-            "cleanup: only an s3:// target outlives a run; name one: --target s3://BUCKET/PREFIX",
+            "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
         ));
     };
-    let driver =
-        S3Driver::new(s3::config(&args.target)?).map_err(|e| Failure::usage(e.to_string()))?;
+    let service = services::open(api, &args.target, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -36,30 +39,46 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     } else {
         format!("{prefix}/")
     };
-    LocalSet::new()
-        .block_on(&runtime, clean(&driver, &bucket, &base, args))
+    let place = Place {
+        url: format!("{}://{bucket}/", api.scheme()),
+        bucket: &bucket,
+        base: &base,
+    };
+    let cleaned = with_driver!(service.driver, driver => {
+        LocalSet::new().block_on(&runtime, clean(&*driver, &place, args))
+    });
+    cleaned
         .map(|()| Exit::Ok)
-        .map_err(|e| Failure::target(format!("cleanup of s3://{bucket}/{base}: {e}")))
+        .map_err(|e| Failure::target(format!("cleanup of {}{base}: {e}", place.url)))
 }
 
-async fn clean(
-    driver: &S3Driver,
-    bucket: &str,
-    base: &str,
+/// Where to clean.
+struct Place<'a> {
+    /// URL of the bucket, with a slash at its end.
+    url: String,
+    bucket: &'a str,
+    /// Prefix of everything that is looked at: empty, or with a slash at its end.
+    base: &'a str,
+}
+
+async fn clean<D: Driver>(
+    driver: &D,
+    place: &Place<'_>,
     args: &CleanupArgs,
 ) -> Result<(), OpError> {
+    let Place { url, bucket, base } = place;
     let worker = WorkerId {
         thread: 0,
         worker: 0,
     };
     let mut session = driver.open(worker, &mut Probe::new(now_ns)).await?;
     let places = if args.yes_delete_foreign {
-        vec![base.to_owned()]
+        vec![(*base).to_owned()]
     } else {
         marked_places(&mut session, bucket, base).await?
     };
     if places.is_empty() {
-        println!("no run left anything below s3://{bucket}/{base}");
+        println!("no run left anything below {url}{base}");
     }
     for place in places {
         let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
@@ -68,7 +87,7 @@ async fn clean(
         } else {
             "deleted"
         };
-        println!("s3://{bucket}/{place}: {deleted} objects {word}");
+        println!("{url}{place}: {deleted} objects {word}");
     }
     Ok(())
 }
