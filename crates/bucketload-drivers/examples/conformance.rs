@@ -18,7 +18,7 @@ use std::time::Instant;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Quirks, Suite, Support};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 
 fn clock() -> u64 {
@@ -88,7 +88,16 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
         quirks,
         clock,
     };
-    let results = suite.run(driver).await?;
+    let survey = suite.survey(driver).await?;
+    for (class, support) in survey.classes {
+        let word = match support {
+            Support::Works => "works",
+            Support::Refused => "refused",
+            Support::NotOffered => "-",
+        };
+        println!("class   {class} {word}");
+    }
+    let results = survey.checks;
     for result in &results {
         match &result.failure {
             None => println!("ok      {}", result.name),

@@ -3,13 +3,16 @@
 //!
 //! The suite makes a bucket of its own and deletes it again. What a server is documented to do
 //! differently stands in its [`Quirks`]: the suite then demands the documented refusal, so that
-//! nothing is skipped silently and a limitation that has gone is noticed.
+//! nothing is skipped silently and a limitation that has gone is noticed. In the same way a class
+//! that a driver does not list in its capabilities must be refused as unsupported.
 
 mod bucket;
 mod list;
 mod multipart;
 mod object;
 mod quirks;
+
+use std::collections::BTreeSet;
 
 use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -48,6 +51,14 @@ impl Suite {
     /// # Errors
     /// When there is no session or no bucket to check with.
     pub async fn run<D: Driver>(&self, driver: &D) -> Result<Vec<CheckResult>, OpError> {
+        Ok(self.survey(driver).await?.checks)
+    }
+
+    /// Runs every check against `driver`, and tells which operations work at all.
+    ///
+    /// # Errors
+    /// When there is no session or no bucket to check with.
+    pub async fn survey<D: Driver>(&self, driver: &D) -> Result<Survey, OpError> {
         let mut probe = Probe::new(self.clock);
         let worker = WorkerId {
             thread: 0,
@@ -56,10 +67,12 @@ impl Suite {
         let session = driver.open(worker, &mut probe).await?;
         let mut context = Context {
             session,
+            classes: driver.capabilities().classes,
             bucket: self.bucket.clone(),
             quirks: self.quirks.clone(),
             arena: Arena::new(PayloadKind::Random, 0x00c0_ffee),
             probe,
+            worked: BTreeSet::new(),
         };
         context.session.ensure_bucket(&self.bucket).await?;
         let mut results = Vec::new();
@@ -90,6 +103,10 @@ impl Suite {
             object::long_keys,
             object::copies_are_equal,
             object::tags_come_back,
+            object::writes_if_absent_happen_once,
+            object::appends_add_to_the_end,
+            object::renames_move,
+            object::touches_keep_content,
             object::probes_are_marked,
             list::prefixes_and_pages,
             list::delimiters_group,
@@ -109,17 +126,53 @@ impl Suite {
             name: "nothing_is_left",
             failure: failure.map(|e| e.to_string()),
         });
-        Ok(results)
+        let support = |class: OpClass| {
+            if context.worked.contains(&class) {
+                Support::Works
+            } else if context.classes.contains(&class) {
+                Support::Refused
+            } else {
+                Support::NotOffered
+            }
+        };
+        Ok(Survey {
+            checks: results,
+            classes: OpClass::ALL.into_iter().map(|c| (c, support(c))).collect(),
+        })
     }
+}
+
+/// What a run of the suite found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// How each check ended.
+    pub checks: Vec<CheckResult>,
+    /// Every operation class, and whether it works.
+    pub classes: Vec<(OpClass, Support)>,
+}
+
+/// Whether an operation class works on a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// It worked at least once.
+    Works,
+    /// The driver offers it, and the server never did it.
+    Refused,
+    /// The driver does not offer it for this API.
+    NotOffered,
 }
 
 /// What checks work with.
 struct Context<S> {
     session: S,
+    /// What the driver says that it can do.
+    classes: Vec<OpClass>,
     bucket: String,
     quirks: Quirks,
     arena: Arena,
     probe: Probe,
+    /// Classes of which an operation has worked.
+    worked: BTreeSet<OpClass>,
 }
 
 /// A request of class `class`, to be completed by the caller.
@@ -159,16 +212,45 @@ impl<S: Session> Context<S> {
         arena.content(0, id, version, size)
     }
 
+    /// Whether the driver offers `class`. Where it does not, it must say so when it is asked.
+    async fn offers(&mut self, class: OpClass) -> Result<bool, String> {
+        if self.classes.contains(&class) {
+            return Ok(true);
+        }
+        let result = self.simple(class, "not/offered").await;
+        failed(class.name(), result, &[ErrorKind::Unsupported])?;
+        Ok(false)
+    }
+
+    /// Those of `classes` that the driver offers.
+    async fn offered(&mut self, classes: &[OpClass]) -> Result<Vec<OpClass>, String> {
+        let mut offered = Vec::new();
+        for &class in classes {
+            if self.offers(class).await? {
+                offered.push(class);
+            }
+        }
+        Ok(offered)
+    }
+
     async fn execute(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         self.probe.reset();
-        self.session.execute(request, &mut self.probe).await
+        let done = self.session.execute(request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(request.op.class);
+        }
+        done
     }
 
     /// An operation on `key` of the suite's bucket without further parameters.
     async fn simple(&mut self, class: OpClass, key: &str) -> Result<Completion, OpError> {
         self.probe.reset();
         let request = request(class, &self.bucket, key);
-        self.session.execute(&request, &mut self.probe).await
+        let done = self.session.execute(&request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(class);
+        }
+        done
     }
 
     /// Writes `size` bytes of version `version`; `part` above 0 makes it a multipart upload.
@@ -189,7 +271,11 @@ impl<S: Session> Context<S> {
         request.op.size = size;
         request.op.version = version;
         request.op.count = part;
-        self.session.execute(&request, &mut self.probe).await
+        let done = self.session.execute(&request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(class);
+        }
+        done
     }
 
     /// Reads `key` and compares it with what was written under `written_as`.
@@ -211,7 +297,11 @@ impl<S: Session> Context<S> {
         request.verify = true;
         request.op.size = size;
         request.op.range = range;
-        self.session.execute(&request, &mut self.probe).await
+        let done = self.session.execute(&request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(class);
+        }
+        done
     }
 
     /// Writes an object and reads it back.

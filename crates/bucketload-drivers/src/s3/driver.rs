@@ -24,6 +24,9 @@ const IDS: IdFields = IdFields {
     extended: "x-amz-id-2",
 };
 
+/// What the API does not have.
+const ABSENT: [OpClass; 3] = [OpClass::Append, OpClass::Touch, OpClass::Rename];
+
 /// The native S3 driver: its own HTTP/1.1 and SigV4, one connection per session.
 #[derive(Clone)]
 pub struct S3Driver {
@@ -76,7 +79,10 @@ impl Driver for S3Driver {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            classes: OpClass::ALL.to_vec(),
+            classes: OpClass::ALL
+                .into_iter()
+                .filter(|class| !ABSENT.contains(class))
+                .collect(),
             verify: true,
             connections: true,
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use bucketload_core::driver::{Completion, Place, Session};
-use bucketload_core::error::OpError;
+use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
@@ -111,6 +111,11 @@ impl S3Session {
     }
 }
 
+#[cold]
+fn absent(class: OpClass) -> OpError {
+    OpError::new(ErrorKind::Unsupported, format!("S3 has no {class}"))
+}
+
 impl Session for S3Session {
     async fn execute(
         &mut self,
@@ -139,6 +144,7 @@ impl Session for S3Session {
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
+            class @ (OpClass::Append | OpClass::Touch | OpClass::Rename) => Err(absent(class)),
         }
     }
 

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use bucketload_core::generate::objects::Population;
-use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeAssign};
 
 /// Everything that the content and the names of the prepared objects depend on, as text: plans with
@@ -44,7 +43,7 @@ impl Wear {
         for entry in measuring(plan) {
             let existing = entry.keys != KeyLaw::Fresh;
             let prepared = prepares(plan, entry.keyset).next().is_some();
-            let deletes = matches!(entry.class, OpClass::Delete | OpClass::DeleteMany);
+            let deletes = entry.class.removes_objects();
             let overwrites = entry.class.writes_body() && existing;
             if prepared && (deletes || overwrites) {
                 self.damaged.insert(entry.keyset);
