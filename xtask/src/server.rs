@@ -60,6 +60,21 @@ impl Server {
                     vec!["start".into(), "rgw".into()],
                     vec!["clean".into()],
                 )
+            } else if name == "hdfs" {
+                let state = home().join(&instance);
+                let mut settings = vec![
+                    ("SERVERS_HOME".to_owned(), state.display().to_string()),
+                    ("HDFS_DATANODES".to_owned(), "3".to_owned()),
+                ];
+                for key in ["HDFS_PORT", "HDFS_HTTP_PORT"] {
+                    settings.push((key.to_owned(), free_port()?.to_string()));
+                }
+                // the script adds up to 23 to this one
+                settings.push((
+                    "HDFS_DN_PORT".to_owned(),
+                    (20_000 + free_port()? % 12_000).to_string(),
+                ));
+                (settings, vec!["start".into()], vec!["clean".into()])
             } else {
                 let at = vec!["--instance".to_owned(), instance];
                 let with = |verb: &str| [vec![verb.to_owned()], at.clone()].concat();
@@ -94,7 +109,7 @@ impl Drop for Server {
         if let Err(error) = run(&mut command) {
             eprintln!("xtask: {} could not be stopped: {error}", self.name);
         }
-        if self.name == "ceph" {
+        if matches!(self.name.as_str(), "ceph" | "hdfs") {
             let state = home().join(format!("ci{}", std::process::id()));
             if let Err(error) = std::fs::remove_dir_all(&state) {
                 eprintln!("xtask: {}: {error}", state.display());

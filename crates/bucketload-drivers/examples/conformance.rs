@@ -19,7 +19,11 @@ use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Quirks, Suite, Support};
+use bucketload_drivers::hadoop::HadoopOverrides;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -33,6 +37,9 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
+        #[cfg(feature = "hdfs")]
+        "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -54,6 +61,23 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = S3Config::discover(&overrides, &env, home.as_deref());
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+fn webhdfs() -> Result<WebHdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = WebHdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config
+        .and_then(WebHdfsDriver::new)
+        .map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+#[cfg(feature = "hdfs")]
+fn hdfs() -> Result<HdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = HdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config.and_then(HdfsDriver::new).map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

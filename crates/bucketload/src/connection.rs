@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::webhdfs::WebHdfsDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -21,6 +24,11 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// HDFS by REST.
+    WebHdfs(Arc<WebHdfsDriver>),
+    /// HDFS by RPC.
+    #[cfg(feature = "hdfs")]
+    Hdfs(Arc<HdfsDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -29,6 +37,9 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::WebHdfs($driver) => $body,
+            #[cfg(feature = "hdfs")]
+            $crate::connection::AnyDriver::Hdfs($driver) => $body,
         }
     };
 }
@@ -87,7 +98,9 @@ impl Connection {
             )?),
         };
         let Service { driver, endpoints } = match (&target, &server) {
-            (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
+            (Target::Service { api, server, .. }, _) => {
+                services::open(*api, server.as_deref(), args, wanted)?
+            }
             (_, Some(server)) => s3::service(s3::embedded(server, args)?)?,
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),
@@ -117,6 +130,7 @@ impl Connection {
                 api,
                 bucket,
                 prefix,
+                ..
             } => {
                 let at = self
                     .endpoints

@@ -8,22 +8,45 @@ use std::path::PathBuf;
 pub(crate) enum Api {
     /// Amazon S3 and its kind.
     S3,
+    /// HDFS by its REST interface.
+    WebHdfs,
+    /// HDFS by its RPC protocol.
+    #[cfg(feature = "hdfs")]
+    Hdfs,
 }
 
 impl Api {
     /// Every API.
-    pub(crate) const ALL: &'static [Self] = &[Self::S3];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::S3,
+        Self::WebHdfs,
+        #[cfg(feature = "hdfs")]
+        Self::Hdfs,
+    ];
 
     /// The schemes of its URLs, the usual one first.
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
+            Self::WebHdfs => &["webhdfs"],
+            #[cfg(feature = "hdfs")]
+            Self::Hdfs => &["hdfs"],
         }
     }
 
     /// The usual scheme of its URLs.
     pub(crate) const fn scheme(self) -> &'static str {
         self.schemes()[0]
+    }
+
+    /// Whether its URLs may name the server, as `SCHEME://HOST:PORT/BUCKET/PREFIX`.
+    const fn names_servers(self) -> bool {
+        match self {
+            Self::WebHdfs => true,
+            #[cfg(feature = "hdfs")]
+            Self::Hdfs => true,
+            _ => false,
+        }
     }
 
     fn from_scheme(scheme: &str) -> Option<Self> {
@@ -45,6 +68,8 @@ pub(crate) enum Target {
     Service {
         /// How to talk to it.
         api: Api,
+        /// `HOST:PORT` of the server, where the API's URLs may name it and this one does.
+        server: Option<String>,
         /// Bucket (container, directory) name.
         bucket: String,
         /// Key prefix without a slash at its ends; may be empty.
@@ -75,12 +100,18 @@ impl Target {
         if let Some((scheme, rest)) = text.split_once("://")
             && let Some(api) = Api::from_scheme(scheme)
         {
+            let (first, below) = rest.split_once('/').unwrap_or((rest, ""));
+            let (server, rest) = match api.names_servers() && first.contains(':') {
+                true => (Some(first.to_owned()), below),
+                false => (None, rest),
+            };
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() {
                 return Err(format!("target {text:?} names no bucket; {forms}"));
             }
             return Ok(Self::Service {
                 api,
+                server,
                 bucket: bucket.to_owned(),
                 prefix: prefix.trim_matches('/').to_owned(),
             });
@@ -134,6 +165,7 @@ mod tests {
     fn forms_are_recognised() {
         let s3 = |bucket: &str, prefix: &str| Target::Service {
             api: Api::S3,
+            server: None,
             bucket: bucket.into(),
             prefix: prefix.into(),
         };
@@ -164,6 +196,25 @@ mod tests {
                 "{wrong}"
             );
         }
+    }
+
+    #[test]
+    fn hadoop_urls_may_name_the_name_node() {
+        let webhdfs = |server: Option<&str>, bucket: &str, prefix: &str| Target::Service {
+            api: Api::WebHdfs,
+            server: server.map(str::to_owned),
+            bucket: bucket.into(),
+            prefix: prefix.into(),
+        };
+        assert_eq!(
+            Target::parse("webhdfs://nn:9870/data/bench/"),
+            Ok(webhdfs(Some("nn:9870"), "data", "bench"))
+        );
+        assert_eq!(
+            Target::parse("webhdfs://data/bench"),
+            Ok(webhdfs(None, "data", "bench"))
+        );
+        assert!(Target::parse("webhdfs://nn:9870/").is_err());
     }
 
     #[test]

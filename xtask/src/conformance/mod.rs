@@ -7,6 +7,7 @@ mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod hdfs;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -22,9 +23,9 @@ type Part = (&'static str, fn() -> Result);
 
 /// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
 /// each change.
-const LONG: [&str; 3] = ["traces", "compare", "capacity"];
+const LONG: [&str; 4] = ["traces", "compare", "capacity", "hdfs"];
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -38,6 +39,7 @@ const PARTS: [Part; 13] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("hdfs", hdfs::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

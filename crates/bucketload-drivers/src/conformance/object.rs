@@ -134,14 +134,21 @@ const ODD_KEYS: [&str; 14] = [
 ];
 
 pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
-    for key in ODD_KEYS {
+    let refused = c.quirks.refused;
+    let (impossible, possible): (Vec<_>, Vec<_>) =
+        ODD_KEYS.into_iter().partition(|key| key.contains(refused));
+    for key in impossible {
+        let put = c.put(key, 0, 77, 0).await;
+        failed(&format!("put of `{key}`"), put, &[ErrorKind::Rejected])?;
+    }
+    for key in &possible {
         let result = c.round_trip(key, 77).await;
         result.map_err(|e| format!("`{key}`: {e}"))?;
     }
     let bucket = c.bucket.clone();
     let mut listed = worked("list", c.keys(&bucket, "odd/").await)?;
     listed.sort();
-    let mut wanted = ODD_KEYS.map(str::to_owned).to_vec();
+    let mut wanted: Vec<String> = possible.into_iter().map(str::to_owned).collect();
     wanted.sort();
     same("keys listed", &listed, &wanted)?;
     worked("delete", c.session.delete_keys(&bucket, &wanted).await)?;
@@ -150,6 +157,33 @@ pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
         worked("list", c.keys(&bucket, "odd/").await)?,
         Vec::new(),
     )
+}
+
+/// Objects are read right after their writes were acknowledged: length and content must be there.
+pub(super) async fn acknowledged_writes_are_whole<S: Session>(c: &mut Context<S>) -> Outcome {
+    const COUNT: u64 = 60;
+    let mut wrong = Vec::new();
+    for i in 0..COUNT {
+        let (key, size) = (format!("whole/{i}"), 1 + i * 700);
+        worked("put", c.put(&key, 0, size, 0).await)?;
+        let head = worked("head", c.simple(OpClass::Head, &key).await)?;
+        let got = c.get(&key, &key, 0, size, None).await;
+        if head.object_size != size {
+            wrong.push(format!(
+                "{key}: {} bytes instead of {size}",
+                head.object_size
+            ));
+        } else if let Err(error) = got {
+            wrong.push(format!("{key}: {error}"));
+        }
+    }
+    match wrong.first() {
+        None => Ok(()),
+        Some(first) => Err(format!(
+            "{} of {COUNT} writes, such as {first}",
+            wrong.len()
+        )),
+    }
 }
 
 pub(super) async fn doubled_slashes<S: Session>(c: &mut Context<S>) -> Outcome {
@@ -352,7 +386,10 @@ pub(super) async fn probes_are_marked<S: Session>(c: &mut Context<S>) -> Outcome
                 "{what}: started, first byte and done are {order:?}"
             ));
         }
-        same(&format!("{what}: requests"), p.requests(), requests)
+        match c.quirks.single_requests || p.requests() < requests {
+            true => same(&format!("{what}: requests"), p.requests(), requests),
+            false => Ok(()),
+        }
     };
     for size in [100, 2_000_000] {
         worked("put", c.put("probe/key", 0, size, 0).await)?;

@@ -66,6 +66,11 @@ pub struct Quirks {
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
     pub delete_full: Expect,
+    /// Characters that keys cannot have.
+    pub refused: &'static [char],
+    /// Whether every operation on an object, and every page of a listing, is one request that the driver
+    /// can count.
+    pub single_requests: bool,
     /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
     /// is the caller who chooses one.
     pub payload_modes: &'static [PayloadMode],
@@ -97,6 +102,8 @@ impl Default for Quirks {
             list_v2_pages: Expect::Works,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
+            refused: &[],
+            single_requests: true,
             payload_modes: PayloadMode::ALL,
         }
     }
@@ -151,6 +158,20 @@ impl Quirks {
                     PayloadMode::Streaming,
                     PayloadMode::UnsignedTrailer,
                 ],
+                ..s3
+            },
+            // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
+            "hdfs" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                make_existing: Expect::Works,
+                refused: &[':'],
+                single_requests: false,
                 ..s3
             },
             _ => return None,

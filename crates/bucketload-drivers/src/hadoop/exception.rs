@@ -185,19 +185,54 @@ mod tests {
                       0 datanode(s) running and no node(s) are excluded in this operation.";
         let past = "Offset=1000 out of the range [0, 10); OPEN, path=/b/k";
         for (class, message, status, kind) in [
-            ("org.apache.hadoop.fs.FileAlreadyExistsException", "", 403, ErrorKind::Conflict),
-            ("org.apache.hadoop.fs.ParentNotDirectoryException", "", 403, ErrorKind::Conflict),
-            ("org.apache.hadoop.security.AccessControlException", "", 403, ErrorKind::Auth),
-            ("org.apache.hadoop.security.token.SecretManager$InvalidToken", "", 403, ErrorKind::Auth),
-            ("org.apache.hadoop.hdfs.protocol.DSQuotaExceededException", "", 403, ErrorKind::Full),
+            (
+                "org.apache.hadoop.fs.FileAlreadyExistsException",
+                "",
+                403,
+                ErrorKind::Conflict,
+            ),
+            (
+                "org.apache.hadoop.fs.ParentNotDirectoryException",
+                "",
+                403,
+                ErrorKind::Conflict,
+            ),
+            (
+                "org.apache.hadoop.security.AccessControlException",
+                "",
+                403,
+                ErrorKind::Auth,
+            ),
+            (
+                "org.apache.hadoop.security.token.SecretManager$InvalidToken",
+                "",
+                403,
+                ErrorKind::Auth,
+            ),
+            (
+                "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException",
+                "",
+                403,
+                ErrorKind::Full,
+            ),
             (
                 "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException",
                 "",
                 403,
                 ErrorKind::Rejected,
             ),
-            ("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "", 403, ErrorKind::Server),
-            ("org.apache.hadoop.ipc.StandbyException", "", 403, ErrorKind::Server),
+            (
+                "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
+                "",
+                403,
+                ErrorKind::Server,
+            ),
+            (
+                "org.apache.hadoop.ipc.StandbyException",
+                "",
+                403,
+                ErrorKind::Server,
+            ),
             ("java.io.IOException", full, 403, ErrorKind::Full),
             ("java.io.IOException", nobody, 403, ErrorKind::Server),
             ("java.io.IOException", past, 403, ErrorKind::Rejected),
@@ -207,13 +242,20 @@ mod tests {
             ("some.Other", "", 400, ErrorKind::Rejected),
             ("", "", 507, ErrorKind::Full),
         ] {
-            assert_eq!(to_error(class, message, status).kind, kind, "{class} {message}");
+            assert_eq!(
+                to_error(class, message, status).kind,
+                kind,
+                "{class} {message}"
+            );
         }
     }
 
     #[test]
     fn messages_are_one_line_of_bounded_length() {
-        assert_eq!(tidy("\n first \u{1b}[31mline\n\tat java.lang"), "first [31mline");
+        assert_eq!(
+            tidy("\n first \u{1b}[31mline\n\tat java.lang"),
+            "first [31mline"
+        );
         assert_eq!(tidy(&"x".repeat(1000)).chars().count(), 301);
         assert_eq!(tidy(""), "");
     }

@@ -18,11 +18,7 @@ pub(crate) trait Tree: Lister {
     ///
     /// # Errors
     /// `Conflict` when it is not, `NotFound` when it is not there.
-    fn remove_dir(
-        &mut self,
-        bucket: &str,
-        dir: &str,
-    ) -> impl Future<Output = Result<(), OpError>>;
+    fn remove_dir(&mut self, bucket: &str, dir: &str) -> impl Future<Output = Result<(), OpError>>;
 }
 
 /// Removes `dir` (empty: the bucket itself) and the directories in it, if there is no file in any of
@@ -177,7 +173,10 @@ mod tests {
         };
         assert_eq!(left("p/run/"), ["p/", "p/other/"]);
         assert_eq!(left("p/run/x/"), ["p/", "p/other/", "p/run/"]);
-        assert_eq!(left("p/other/"), ["p/", "p/other/", "p/run/", "p/run/x/", "p/run/x/y/"]);
+        assert_eq!(
+            left("p/other/"),
+            ["p/", "p/other/", "p/run/", "p/run/x/", "p/run/x/y/"]
+        );
     }
 
     #[test]

@@ -143,8 +143,12 @@ mod tests {
     #[test]
     fn a_directory_in_the_way_is_no_object() {
         let error = |text: &str| OpError::new(ErrorKind::Conflict, text);
-        assert!(exists(&error("FileAlreadyExistsException: /b/k for client 1 already exists")));
-        assert!(!exists(&error("FileAlreadyExistsException: /b/k already exists as a directory")));
+        assert!(exists(&error(
+            "FileAlreadyExistsException: /b/k for client 1 already exists"
+        )));
+        assert!(!exists(&error(
+            "FileAlreadyExistsException: /b/k already exists as a directory"
+        )));
         assert!(!exists(&error("ParentNotDirectoryException: /b/k")));
     }
 }

@@ -86,7 +86,9 @@ impl Site {
         let mut out = value.to_owned();
         for _ in 0..20 {
             let Some(at) = out.find("${") else { break };
-            let Some(end) = out[at..].find('}') else { break };
+            let Some(end) = out[at..].find('}') else {
+                break;
+            };
             let Some((known, _)) = self.values.get(&out[at + 2..at + end]) else {
                 break;
             };
@@ -158,9 +160,7 @@ mod tests {
              <property><name>dfs.namenode.http-address.ns.n2</name><value>b:2</value></property>\
              </configuration>",
         );
-        let (nodes, _) = site
-            .name_nodes("ns", "dfs.namenode.http-address")
-            .unwrap();
+        let (nodes, _) = site.name_nodes("ns", "dfs.namenode.http-address").unwrap();
         assert_eq!(nodes, ["a:1", "b:2"]);
         assert!(site.name_nodes("other", "x").is_none());
     }

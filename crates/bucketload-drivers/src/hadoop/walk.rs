@@ -101,7 +101,11 @@ impl<C: Default> Walk<C> {
 
     /// Whether this walk would go on behind `key`, in a listing of `bucket` and `prefix`.
     pub(crate) fn continues(&self, bucket: &str, prefix: &str, key: &str) -> bool {
-        (self.bucket.as_str(), self.prefix.as_str(), self.shown.as_str()) == (bucket, prefix, key)
+        (
+            self.bucket.as_str(),
+            self.prefix.as_str(),
+            self.shown.as_str(),
+        ) == (bucket, prefix, key)
     }
 
     /// The next one; `None` at the end. A directory that has gone meanwhile is empty; so is one that
@@ -178,8 +182,7 @@ impl<C: Default> Walk<C> {
     }
 
     fn is_new(&self, key: &str) -> bool {
-        self.shown.is_empty()
-            || compare(key.as_bytes(), self.shown.as_bytes()) == Ordering::Greater
+        self.shown.is_empty() || compare(key.as_bytes(), self.shown.as_bytes()) == Ordering::Greater
     }
 
     /// Goes down into `dir`, unless all of it was shown already; shows it in flat walks.
@@ -336,7 +339,10 @@ mod tests {
     #[test]
     fn prefixes_select() {
         let mut tree = Tree::of(["p/a 1", "p/a 2", "p/a/3", "p/b", "pq", "q/x"]);
-        assert_eq!(list(&mut tree, "p/a", "", false), ["p/a 1", "p/a 2", "p/a/3"]);
+        assert_eq!(
+            list(&mut tree, "p/a", "", false),
+            ["p/a 1", "p/a 2", "p/a/3"]
+        );
         assert_eq!(list(&mut tree, "p/a ", "", false), ["p/a 1", "p/a 2"]);
         assert_eq!(list(&mut tree, "p", "", true), ["p/", "pq"]);
         assert!(list(&mut tree, "p/none", "", false).is_empty());

@@ -64,7 +64,9 @@ impl HdfsConfig {
             Some((nodes, source)) if nodes.is_empty() => {
                 return Err(ConfigError::new(
                     source.to_string(),
-                    format!("no dfs.namenode.rpc-address.{authority}.* says where the name nodes are"),
+                    format!(
+                        "no dfs.namenode.rpc-address.{authority}.* says where the name nodes are"
+                    ),
                     "add one for each name node",
                 ));
             }
@@ -134,13 +136,22 @@ mod tests {
         ] {
             let config = of(url, SERVICE).unwrap();
             assert_eq!(config.url, want);
-            assert_eq!((config.name_nodes, config.files.root.as_str()), (nodes, root));
+            assert_eq!(
+                (config.name_nodes, config.files.root.as_str()),
+                (nodes, root)
+            );
         }
     }
 
     #[test]
     fn what_cannot_be_used_is_refused() {
-        for url in ["http://h:9870", "hdfs://", "hdfs:///x", "hdfs://a b", "hdfs://h/../x"] {
+        for url in [
+            "http://h:9870",
+            "hdfs://",
+            "hdfs:///x",
+            "hdfs://a b",
+            "hdfs://h/../x",
+        ] {
             assert!(of(url, SERVICE).is_err(), "{url}");
         }
         let error = of("", "<configuration/>").unwrap_err();

@@ -16,20 +16,20 @@ pub(super) fn meaning(error: HdfsError) -> OpError {
         HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message) => {
             to_error(&class, &message, 0)
         }
-        HdfsError::AlreadyExists(message) => {
-            to_error("FileAlreadyExistsException", &message, 0)
-        }
+        HdfsError::AlreadyExists(message) => to_error("FileAlreadyExistsException", &message, 0),
         HdfsError::FileNotFound(path) | HdfsError::BlocksNotFound(path) => {
             to_error("FileNotFoundException", &path, 0)
         }
-        HdfsError::IsADirectoryError(path) => {
-            of(ErrorKind::NotFound, &format!("the path is a directory: {path}"))
-        }
+        HdfsError::IsADirectoryError(path) => of(
+            ErrorKind::NotFound,
+            &format!("the path is a directory: {path}"),
+        ),
         HdfsError::ChecksumError => of(ErrorKind::Corrupt, "a block's checksum is wrong"),
         error @ (HdfsError::InvalidPath(_)
         | HdfsError::InvalidArgument(_)
         | HdfsError::UrlParseError(_)) => of(ErrorKind::Rejected, &error.to_string()),
-        error @ (HdfsError::UnsupportedFeature(_) | HdfsError::UnsupportedErasureCodingPolicy(_)) => {
+        error @ (HdfsError::UnsupportedFeature(_)
+        | HdfsError::UnsupportedErasureCodingPolicy(_)) => {
             of(ErrorKind::Unsupported, &error.to_string())
         }
         error @ (HdfsError::SASLError(_)
@@ -72,7 +72,10 @@ mod tests {
         let rpc = |class: &str| HdfsError::RPCError(class.to_owned(), "m\n\tat x".to_owned());
         let io = |kind: io::ErrorKind| HdfsError::IOError(io::Error::from(kind));
         for (error, kind) in [
-            (rpc("org.apache.hadoop.security.AccessControlException"), ErrorKind::Auth),
+            (
+                rpc("org.apache.hadoop.security.AccessControlException"),
+                ErrorKind::Auth,
+            ),
             (
                 rpc("org.apache.hadoop.hdfs.server.namenode.SafeModeException"),
                 ErrorKind::Server,
@@ -81,8 +84,14 @@ mod tests {
                 rpc("org.apache.hadoop.hdfs.protocol.NSQuotaExceededException"),
                 ErrorKind::Full,
             ),
-            (HdfsError::FileNotFound("/a".to_owned()), ErrorKind::NotFound),
-            (HdfsError::IsADirectoryError("/a".to_owned()), ErrorKind::NotFound),
+            (
+                HdfsError::FileNotFound("/a".to_owned()),
+                ErrorKind::NotFound,
+            ),
+            (
+                HdfsError::IsADirectoryError("/a".to_owned()),
+                ErrorKind::NotFound,
+            ),
             (HdfsError::ChecksumError, ErrorKind::Corrupt),
             (io(io::ErrorKind::ConnectionRefused), ErrorKind::Connect),
             (io(io::ErrorKind::UnexpectedEof), ErrorKind::Reset),
@@ -92,7 +101,10 @@ mod tests {
                 ErrorKind::Connect,
             ),
             (HdfsError::NoSASLMechanism, ErrorKind::Auth),
-            (HdfsError::DataTransferError("x".to_owned()), ErrorKind::Server),
+            (
+                HdfsError::DataTransferError("x".to_owned()),
+                ErrorKind::Server,
+            ),
         ] {
             let found = meaning(error);
             assert_eq!(found.kind, kind, "{found}");

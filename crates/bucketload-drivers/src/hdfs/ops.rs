@@ -48,11 +48,7 @@ fn chunk(content: &Content<'_>, at: u64) -> Bytes {
 }
 
 /// Writes `first` and all that follows it in `content`, and closes the file.
-async fn pour(
-    writer: &mut FileWriter,
-    content: &Content<'_>,
-    first: Bytes,
-) -> Result<(), OpError> {
+async fn pour(writer: &mut FileWriter, content: &Content<'_>, first: Bytes) -> Result<(), OpError> {
     let mut at = first.len() as u64;
     let mut next = first;
     while !next.is_empty() {

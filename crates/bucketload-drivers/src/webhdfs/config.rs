@@ -82,9 +82,15 @@ impl WebHdfsConfig {
         config.settle(&place)?;
         let shown: Vec<String> = config.endpoints.iter().map(Endpoint::url).collect();
         note(&mut config.origins, "name nodes", shown.join(","), source);
-        if let Some((path, source)) = &overrides.tls.ca_bundle.as_ref().map(|p| (p, "--ca-bundle")) {
+        if let Some((path, source)) = &overrides.tls.ca_bundle.as_ref().map(|p| (p, "--ca-bundle"))
+        {
             let shown = path.display().to_string();
-            note(&mut config.origins, "CA bundle", shown, Source::Flag(source));
+            note(
+                &mut config.origins,
+                "CA bundle",
+                shown,
+                Source::Flag(source),
+            );
         }
         Ok(config)
     }
@@ -140,7 +146,9 @@ fn name_nodes(overrides: &HadoopOverrides, site: &Site) -> Result<(String, Sourc
     let host = default.as_ref().and_then(|(url, _)| {
         let rest = url.split_once("://")?.1;
         let authority = rest.split('/').next().unwrap_or_default();
-        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+        let host = authority
+            .rsplit_once(':')
+            .map_or(authority, |(host, _)| host);
         (!host.is_empty()).then(|| host.to_owned())
     });
     if let Some(service) = &host
@@ -261,7 +269,10 @@ mod tests {
         ] {
             let config = WebHdfsConfig::new(url).unwrap();
             let endpoint: &Endpoint = &config.endpoints[0];
-            assert_eq!((endpoint.base_path.as_str(), config.files.root.as_str()), (base, root));
+            assert_eq!(
+                (endpoint.base_path.as_str(), config.files.root.as_str()),
+                (base, root)
+            );
         }
         assert!(WebHdfsConfig::new("http://h:1/webhdfs/v1/a,http://i:1/webhdfs/v1/b").is_err());
         assert!(WebHdfsConfig::new("http://h:1/webhdfs/v1/../b").is_err());

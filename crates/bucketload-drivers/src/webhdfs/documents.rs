@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn statuses() {
-        let file = br#"{"FileStatus":{"accessTime":0,"blockSize":134217728,"group":"g","length":24930,
+        let file =
+            br#"{"FileStatus":{"accessTime":0,"blockSize":134217728,"group":"g","length":24930,
             "modificationTime":1,"owner":"o","pathSuffix":"","permission":"644","replication":1,
             "storagePolicy":0,"type":"FILE","fileId":16389}}"#;
         let found = status(file).unwrap();
@@ -161,7 +162,10 @@ mod tests {
     fn small_answers() {
         assert!(boolean(b"{\"boolean\":true}").unwrap());
         let body = br#"{"Location":"http:\/\/h:9864\/webhdfs\/v1\/a?op=OPEN"}"#;
-        assert_eq!(location(body).unwrap(), "http://h:9864/webhdfs/v1/a?op=OPEN");
+        assert_eq!(
+            location(body).unwrap(),
+            "http://h:9864/webhdfs/v1/a?op=OPEN"
+        );
         let body = br#"{"BlockLocations":{"BlockLocation":[{"cachedHosts":[],"corrupt":false,
             "hosts":["h"],"length":10,"names":["10.0.0.1:9866","10.0.0.2:9866"],"offset":0,
             "storageTypes":["DISK"],"topologyPaths":["/default-rack/10.0.0.1:9866"]}]}}"#;

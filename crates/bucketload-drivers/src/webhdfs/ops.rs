@@ -114,7 +114,12 @@ impl WebHdfsSession {
         path::check(request.bucket, request.key)?;
         let content = content_of(request)?;
         let size = content.size();
-        let call = Call::new("POST", "APPEND&noredirect=true", request.bucket, request.key);
+        let call = Call::new(
+            "POST",
+            "APPEND&noredirect=true",
+            request.bucket,
+            request.key,
+        );
         let location = match self.locate(&call, probe).await {
             Ok(location) => location,
             // Where there is no file, it begins with these bytes.

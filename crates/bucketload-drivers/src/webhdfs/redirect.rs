@@ -88,7 +88,8 @@ impl DataNodes {
         let mut untimed = Probe::new(|| 0);
         let connected = node.link.connect(hub, &node.endpoint, &mut untimed).await;
         if let Err(mut error) = connected {
-            error.detail = format!("data node {}: {}", node.endpoint.authority, error.detail).into();
+            error.detail =
+                format!("data node {}: {}", node.endpoint.authority, error.detail).into();
             return Err(error);
         }
         let performed = node

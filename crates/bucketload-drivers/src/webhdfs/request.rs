@@ -221,7 +221,10 @@ mod tests {
         );
         assert!(head.ends_with("\r\n\r\n") && !head.contains("Content-Length"));
         let put = render(&config(), &Call::new("PUT", "MKDIRS", "b", "d/"));
-        assert!(put.starts_with("PUT /webhdfs/v1/base/b/d?op=MKDIRS"), "{put}");
+        assert!(
+            put.starts_with("PUT /webhdfs/v1/base/b/d?op=MKDIRS"),
+            "{put}"
+        );
         assert!(put.contains("Content-Length: 0\r\n\r\n"));
     }
 
@@ -230,11 +233,17 @@ mod tests {
         let mut config = WebHdfsConfig::new("http://nn:9870").unwrap();
         let root = Call::new("GET", "LISTSTATUS", "", "");
         let head = render(&config, &root);
-        assert!(head.starts_with("GET /webhdfs/v1/?op=LISTSTATUS HTTP/1.1\r\n"), "{head}");
+        assert!(
+            head.starts_with("GET /webhdfs/v1/?op=LISTSTATUS HTTP/1.1\r\n"),
+            "{head}"
+        );
         config.files.user = Some("u".to_owned());
         config.token = Some(Secret::new("T+/="));
         let head = render(&config, &root);
-        assert!(head.contains("?op=LISTSTATUS&delegation=T%2B%2F%3D HTTP"), "{head}");
+        assert!(
+            head.contains("?op=LISTSTATUS&delegation=T%2B%2F%3D HTTP"),
+            "{head}"
+        );
     }
 
     #[test]
@@ -256,7 +265,11 @@ mod tests {
         );
         assert!(head.contains("Content-Length: 70\r\nExpect: 100-continue\r\n\r\n"));
         let read = second_step("GET", url, Sends::Nothing).unwrap();
-        assert!(!String::from_utf8(read.to_vec()).unwrap().contains("Content-"));
+        assert!(
+            !String::from_utf8(read.to_vec())
+                .unwrap()
+                .contains("Content-")
+        );
     }
 
     #[test]
@@ -270,7 +283,9 @@ mod tests {
             "http://h/a b",
             "http://h/a\r\nX: y",
         ] {
-            let error = second_step("GET", bad, Sends::Nothing).map(drop).unwrap_err();
+            let error = second_step("GET", bad, Sends::Nothing)
+                .map(drop)
+                .unwrap_err();
             assert!(!error.detail.contains("X: y"), "{bad}");
         }
     }

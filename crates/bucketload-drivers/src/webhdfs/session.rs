@@ -145,7 +145,8 @@ impl WebHdfsSession {
                 error.kind = ErrorKind::Protocol;
                 error.detail = "a data node redirects again".into();
             } else if status == 404 {
-                error.detail = "not found, and not by a name node; is this a WebHDFS address?".into();
+                error.detail =
+                    "not found, and not by a name node; is this a WebHDFS address?".into();
             }
             return error;
         };
@@ -250,9 +251,10 @@ impl WebHdfsSession {
         let head = request::second_step(method, location, Sends::Bytes { length, expects })?;
         let mut upload = Upload::new(head, body, expects);
         let hub = &self.inner.hub;
+        let mut ignore = Ignore;
         let performed = self
             .nodes
-            .perform(hub, location, &mut upload, &mut Ignore, probe);
+            .perform(hub, location, &mut upload, &mut ignore, probe);
         let reply = performed.await?;
         match &reply.refusal {
             None => Ok(()),

@@ -68,6 +68,13 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     pub(crate) checksum: Option<Checksum>,
 
+    /// Ask for the length of each object right after its write was acknowledged (HDFS)
+    ///
+    /// The question is not part of the operation's time. A length that differs makes the write a failure
+    /// of kind `corrupt`. Only for workloads in which nobody else writes the same key.
+    #[arg(long)]
+    pub(crate) check_writes: bool,
+
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
@@ -98,6 +105,7 @@ impl TargetArgs {
             addressing: other.addressing.or(self.addressing),
             payload_signing: other.payload_signing.or(self.payload_signing),
             checksum: other.checksum.or(self.checksum),
+            check_writes: self.check_writes || other.check_writes,
             engine: other.engine.or(self.engine),
         }
     }

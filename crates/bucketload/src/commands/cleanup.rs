@@ -21,6 +21,7 @@ use crate::target::Target;
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     let Target::Service {
         api,
+        server,
         bucket,
         prefix,
     } = target_of(&args.target, None)?
@@ -29,7 +30,7 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
             "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
         ));
     };
-    let service = services::open(api, &args.target, None)?;
+    let service = services::open(api, server.as_deref(), &args.target, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -26,8 +26,8 @@ pub(crate) fn show(
         }
         None => connection::target_of(target_args, None)?,
     };
-    if let Target::Service { api, .. } = target {
-        for origin in services::origins(api, target_args)? {
+    if let Target::Service { api, server, .. } = target {
+        for origin in services::origins(api, server.as_deref(), target_args)? {
             rows.push([
                 origin.name.to_owned(),
                 origin.value,

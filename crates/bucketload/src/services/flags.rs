@@ -53,6 +53,7 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--client-cert", args.client_cert.is_some()),
         ("--source-address", !args.source_address.is_empty()),
         ("--addressing", args.addressing.is_some()),
+        ("--check-writes", args.check_writes),
     ]
     .into_iter()
     .filter_map(|(flag, given)| given.then_some(flag))

@@ -2,6 +2,7 @@
 //! means nothing for a target.
 
 pub(crate) mod flags;
+mod hadoop;
 pub(crate) mod s3;
 
 use bucketload_drivers::http::Origin;
@@ -19,18 +20,26 @@ pub(crate) struct Service {
     pub(crate) endpoints: Vec<String>,
 }
 
-/// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
+/// Sets up the driver of a service (at `server`, where its URL names one), with the first `wanted` of its endpoints (`None`: all). Nothing is
 /// sent yet.
 ///
 /// # Errors
 /// When settings contradict each other, or there are fewer endpoints than wanted.
-pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+pub(crate) fn open(
+    api: Api,
+    server: Option<&str>,
+    args: &TargetArgs,
+    wanted: Option<usize>,
+) -> Result<Service, Failure> {
     match api {
         Api::S3 => {
             let mut config = s3::config(args)?;
             limit(&mut config.endpoints, wanted)?;
             s3::service(config)
         }
+        Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
+        #[cfg(feature = "hdfs")]
+        Api::Hdfs => hadoop::hdfs(server, args, wanted),
     }
 }
 
@@ -38,9 +47,16 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
+pub(crate) fn origins(
+    api: Api,
+    server: Option<&str>,
+    args: &TargetArgs,
+) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
+        #[cfg(feature = "hdfs")]
+        Api::Hdfs => Ok(hadoop::hdfs_config(server, args)?.origins),
     }
 }
 
