@@ -19,6 +19,7 @@ use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Quirks, Suite, Support};
+use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::hadoop::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
         #[cfg(feature = "hdfs")]
         "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
@@ -61,6 +63,14 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = S3Config::discover(&overrides, &env, home.as_deref());
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of Google's tools.
+fn gcs() -> Result<GcsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
+    config.and_then(GcsDriver::new).map_err(|e| e.to_string())
 }
 
 /// A driver from Hadoop's environment.

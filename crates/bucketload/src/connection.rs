@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::gcs::GcsDriver;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
@@ -24,6 +25,8 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// Google Cloud Storage.
+    Gcs(Arc<GcsDriver>),
     /// HDFS by REST.
     WebHdfs(Arc<WebHdfsDriver>),
     /// HDFS by RPC.
@@ -37,6 +40,7 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::WebHdfs($driver) => $body,
             #[cfg(feature = "hdfs")]
             $crate::connection::AnyDriver::Hdfs($driver) => $body,

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub(crate) enum Api {
     /// Amazon S3 and its kind.
     S3,
+    /// Google Cloud Storage, JSON API.
+    Gcs,
     /// HDFS by its REST interface.
     WebHdfs,
     /// HDFS by its RPC protocol.
@@ -19,6 +21,7 @@ impl Api {
     /// Every API.
     pub(crate) const ALL: &'static [Self] = &[
         Self::S3,
+        Self::Gcs,
         Self::WebHdfs,
         #[cfg(feature = "hdfs")]
         Self::Hdfs,
@@ -28,6 +31,7 @@ impl Api {
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
+            Self::Gcs => &["gs"],
             Self::WebHdfs => &["webhdfs"],
             #[cfg(feature = "hdfs")]
             Self::Hdfs => &["hdfs"],

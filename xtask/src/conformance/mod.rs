@@ -25,7 +25,7 @@ type Part = (&'static str, fn() -> Result);
 /// each change.
 const LONG: [&str; 4] = ["traces", "compare", "capacity", "hdfs"];
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -39,6 +39,7 @@ const PARTS: [Part; 14] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("gcs", servers::gcs),
     ("hdfs", hdfs::all),
 ];
 

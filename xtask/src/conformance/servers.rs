@@ -28,6 +28,18 @@ const fn s3(server: &'static str) -> Case {
 /// The servers that every run of CI meets.
 const CASES: [Case; 4] = [s3("versitygw"), s3("minio"), s3("s3proxy"), s3("ceph")];
 
+/// Google Cloud Storage's JSON API, by its emulator.
+const GCS: Case = Case {
+    server: "fake-gcs-server",
+    api: "gs",
+    known_as: "fake-gcs-server",
+};
+
+/// The suite and a scenario on the emulator of Google Cloud Storage.
+pub(crate) fn gcs() -> Result {
+    drive(&GCS, "")
+}
+
 /// Installs, starts and drives each server in turn.
 pub(crate) fn all() -> Result {
     let clients = root().join("servers/clients.sh");

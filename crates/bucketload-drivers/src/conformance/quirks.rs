@@ -160,6 +160,21 @@ impl Quirks {
                 ],
                 ..s3
             },
+            // Cloud Storage's JSON API.
+            "gcs" => Self {
+                min_part: 256 * 1024,
+                ..s3
+            },
+            // The emulator with its files in a directory (1.56).
+            "fake-gcs-server" => Self {
+                // It takes such an object and forgets its content.
+                trailing_slash: Expect::Fails(&[ErrorKind::NotFound]),
+                below_object: SERVER,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                min_part: 256 * 1024,
+                ..s3
+            },
             // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
             "hdfs" => Self {
                 double_slash: REJECTED,

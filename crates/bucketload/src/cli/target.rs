@@ -10,14 +10,14 @@ use clap::{Args, ValueEnum, ValueHint};
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// s3://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
+    /// s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
     /// or null: (no server at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
     pub(crate) target: Option<String>,
 
-    /// URL of the S3 service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
+    /// URL of the service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
     ///
     /// Unless given: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, `endpoint_url` of the AWS profile, or
     /// Amazon's endpoint of the region.
@@ -68,6 +68,16 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     pub(crate) checksum: Option<Checksum>,
 
+    /// File with an access token for Google Cloud Storage, read again every minute
+    ///
+    /// Unless given: GOOGLE_OAUTH_ACCESS_TOKEN, the file GOOGLE_APPLICATION_CREDENTIALS, what `gcloud
+    /// auth application-default login` wrote, or the metadata server.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// How Google Cloud Storage gets objects in parts; unless given `resumable`
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub(crate) gcs_large_object: Option<LargeObject>,
     /// Ask for the length of each object right after its write was acknowledged (HDFS)
     ///
     /// The question is not part of the operation's time. A length that differs makes the write a failure
@@ -105,6 +115,8 @@ impl TargetArgs {
             addressing: other.addressing.or(self.addressing),
             payload_signing: other.payload_signing.or(self.payload_signing),
             checksum: other.checksum.or(self.checksum),
+            token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
+            gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
             check_writes: self.check_writes || other.check_writes,
             engine: other.engine.or(self.engine),
         }
@@ -169,6 +181,16 @@ names! {
         Sha1 => "sha1",
         /// SHA-256
         Sha256 => "sha256",
+    }
+}
+
+names! {
+    /// How Google Cloud Storage gets objects in parts.
+    LargeObject {
+        /// One resumable upload in chunks
+        Resumable => "resumable",
+        /// Objects that are composed and deleted
+        Compose => "compose",
     }
 }
 

@@ -15,6 +15,9 @@ pub(crate) const HTTP: &[&str] = &[
 /// Flags of S3 alone.
 pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "--addressing"];
 
+/// Flags of Google Cloud Storage alone, and the one that it shares with S3.
+pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
+
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
     match given(args).next() {
@@ -53,6 +56,8 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--client-cert", args.client_cert.is_some()),
         ("--source-address", !args.source_address.is_empty()),
         ("--addressing", args.addressing.is_some()),
+        ("--token-file", args.token_file.is_some()),
+        ("--gcs-large-object", args.gcs_large_object.is_some()),
         ("--check-writes", args.check_writes),
     ]
     .into_iter()

@@ -2,6 +2,7 @@
 //! means nothing for a target.
 
 pub(crate) mod flags;
+pub(crate) mod gcs;
 mod hadoop;
 pub(crate) mod s3;
 
@@ -37,6 +38,11 @@ pub(crate) fn open(
             limit(&mut config.endpoints, wanted)?;
             s3::service(config)
         }
+        Api::Gcs => {
+            let mut config = gcs::config(args)?;
+            limit(&mut config.endpoints, wanted)?;
+            gcs::service(config)
+        }
         Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
         #[cfg(feature = "hdfs")]
         Api::Hdfs => hadoop::hdfs(server, args, wanted),
@@ -54,6 +60,7 @@ pub(crate) fn origins(
 ) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Gcs => Ok(gcs::config(args)?.origins),
         Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
         #[cfg(feature = "hdfs")]
         Api::Hdfs => Ok(hadoop::hdfs_config(server, args)?.origins),
