@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bucketload_drivers::hadoop::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
-use bucketload_drivers::http::TlsConfig;
+use bucketload_drivers::http::{Endpoint, TlsConfig};
 use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 use super::{Service, flags};
@@ -72,7 +72,8 @@ pub(super) fn webhdfs(
 ) -> Result<Service, Failure> {
     let config = webhdfs_config(server, args)?;
     one_endpoint(wanted)?;
-    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let url = |e: &Endpoint| format!("{}{}", e.url(), config.files.root);
+    let endpoints = config.endpoints.iter().map(url).collect();
     let driver = WebHdfsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
         driver: AnyDriver::WebHdfs(Arc::new(driver)),
@@ -96,7 +97,7 @@ pub(super) fn hdfs(
 ) -> Result<Service, Failure> {
     let config = hdfs_config(server, args)?;
     one_endpoint(wanted)?;
-    let endpoints = vec![config.url.clone()];
+    let endpoints = vec![format!("{}{}", config.url, config.files.root)];
     let driver = HdfsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
         driver: AnyDriver::Hdfs(Arc::new(driver)),
