@@ -18,6 +18,7 @@ use std::time::Instant;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::hadoop::HadoopOverrides;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
+        "az" => azblob().map(|driver| act(verb, &driver, rest)),
         "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
         #[cfg(feature = "hdfs")]
         "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
@@ -71,6 +73,13 @@ fn gcs() -> Result<GcsDriver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
     config.and_then(GcsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the Azure tools.
+fn azblob() -> Result<AzureDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = AzureConfig::discover(&AzureOverrides::default(), &env);
+    config.and_then(AzureDriver::new).map_err(|e| e.to_string())
 }
 
 /// A driver from Hadoop's environment.

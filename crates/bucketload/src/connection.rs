@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
 use bucketload_drivers::gcs::GcsDriver;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::HdfsDriver;
@@ -27,6 +28,8 @@ pub(crate) enum AnyDriver {
     S3(Arc<S3Driver>),
     /// Google Cloud Storage.
     Gcs(Arc<GcsDriver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
     /// HDFS by REST.
     WebHdfs(Arc<WebHdfsDriver>),
     /// HDFS by RPC.
@@ -41,6 +44,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::WebHdfs($driver) => $body,
             #[cfg(feature = "hdfs")]
             $crate::connection::AnyDriver::Hdfs($driver) => $body,

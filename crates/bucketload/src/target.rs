@@ -10,6 +10,8 @@ pub(crate) enum Api {
     S3,
     /// Google Cloud Storage, JSON API.
     Gcs,
+    /// Azure Blob Storage.
+    Azblob,
     /// HDFS by its REST interface.
     WebHdfs,
     /// HDFS by its RPC protocol.
@@ -20,7 +22,8 @@ pub(crate) enum Api {
 impl Api {
     /// Every API.
     pub(crate) const ALL: &'static [Self] = &[
-        Self::S3,
+        Self::S3, //
+        Self::Azblob,
         Self::Gcs,
         Self::WebHdfs,
         #[cfg(feature = "hdfs")]
@@ -32,6 +35,7 @@ impl Api {
         match self {
             Self::S3 => &["s3"],
             Self::Gcs => &["gs"],
+            Self::Azblob => &["az", "azure"],
             Self::WebHdfs => &["webhdfs"],
             #[cfg(feature = "hdfs")]
             Self::Hdfs => &["hdfs"],
@@ -175,6 +179,13 @@ mod tests {
         };
         assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
         assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
+        let azure = Target::Service {
+            api: Api::Azblob,
+            bucket: "c".into(),
+            prefix: "p".into(),
+        };
+        assert_eq!(Target::parse("az://c/p"), Ok(azure.clone()));
+        assert_eq!(Target::parse("azure://c/p"), Ok(azure));
         assert_eq!(Target::parse("mem:"), Ok(Target::Memory));
         assert_eq!(Target::parse("null:"), Ok(Target::Null));
         assert_eq!(
@@ -190,7 +201,8 @@ mod tests {
             "s3://",
             "s3:///p",
             "file://relative",
-            "az://c",
+            "az://",
+            "abfss://c@account.dfs.core.windows.net/p",
             "bucket/prefix",
         ] {
             assert!(

@@ -1,8 +1,9 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
 //! means nothing for a target.
 
+mod azblob;
 pub(crate) mod flags;
-pub(crate) mod gcs;
+mod gcs;
 mod hadoop;
 pub(crate) mod s3;
 
@@ -21,8 +22,8 @@ pub(crate) struct Service {
     pub(crate) endpoints: Vec<String>,
 }
 
-/// Sets up the driver of a service (at `server`, where its URL names one), with the first `wanted` of its endpoints (`None`: all). Nothing is
-/// sent yet.
+/// Sets up the driver of a service (at `server`, where its URL names one), with the first `wanted` of
+/// its endpoints (`None`: all). Nothing is sent yet.
 ///
 /// # Errors
 /// When settings contradict each other, or there are fewer endpoints than wanted.
@@ -33,16 +34,9 @@ pub(crate) fn open(
     wanted: Option<usize>,
 ) -> Result<Service, Failure> {
     match api {
-        Api::S3 => {
-            let mut config = s3::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            s3::service(config)
-        }
-        Api::Gcs => {
-            let mut config = gcs::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            gcs::service(config)
-        }
+        Api::S3 => s3::open(args, wanted),
+        Api::Azblob => azblob::open(args, wanted),
+        Api::Gcs => gcs::open(args, wanted),
         Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
         #[cfg(feature = "hdfs")]
         Api::Hdfs => hadoop::hdfs(server, args, wanted),
@@ -60,6 +54,7 @@ pub(crate) fn origins(
 ) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
         Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
         #[cfg(feature = "hdfs")]
@@ -68,7 +63,7 @@ pub(crate) fn origins(
 }
 
 /// Keeps the first `wanted` endpoints.
-pub(crate) fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
+fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     let known = endpoints.len();
     if wanted > known {
