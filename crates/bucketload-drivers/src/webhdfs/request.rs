@@ -49,6 +49,8 @@ impl<'a> Call<'a> {
 pub(super) struct Heads {
     /// Path of the interface and the root directory, encoded.
     front: Vec<u8>,
+    /// Whether buckets lie right below the interface.
+    bare: bool,
     /// Who asks.
     identity: Vec<u8>,
     /// From behind the query to the end of the fields that never change.
@@ -74,6 +76,7 @@ impl Heads {
         encode::push_query(&mut identity, value);
         let tail = format!(" HTTP/1.1\r\nHost: {}\r\n{FIELDS}", endpoint.authority);
         Self {
+            bare: config.files.root.is_empty(),
             front,
             identity,
             tail: tail.into_bytes(),
@@ -92,7 +95,7 @@ impl Heads {
                 encode::push_key(&mut head, part.trim_end_matches('/'));
             }
         }
-        if call.bucket.is_empty() {
+        if call.bucket.is_empty() && self.bare {
             head.push(b'/');
         }
         head.extend_from_slice(b"?op=");

@@ -9,38 +9,38 @@ use std::sync::{Arc, Mutex};
 
 /// How the fake misbehaves.
 #[derive(Clone, Debug, Default)]
-pub struct Manners {
+pub(crate) struct Manners {
     /// Answer with 307 instead of JSON, as name nodes before 3.0 do.
-    pub redirect: bool,
+    pub(crate) redirect: bool,
     /// Say so instead of doing anything.
-    pub standby: bool,
+    pub(crate) standby: bool,
     /// Refuse writes.
-    pub safe_mode: bool,
+    pub(crate) safe_mode: bool,
     /// Serve files that are longer than this as empty.
-    pub empty_above: Option<usize>,
+    pub(crate) empty_above: Option<usize>,
     /// Store nothing of what is written.
-    pub forget_content: bool,
+    pub(crate) forget_content: bool,
     /// Where to send to instead of the data node.
-    pub send_to: Option<String>,
+    pub(crate) send_to: Option<String>,
 }
 
 /// Paths and their content; `None` for directories.
 type Tree = BTreeMap<String, Option<Vec<u8>>>;
 
 /// What both servers share.
-pub struct State {
-    pub tree: Mutex<Tree>,
-    pub manners: Mutex<Manners>,
+pub(crate) struct State {
+    pub(crate) tree: Mutex<Tree>,
+    pub(crate) manners: Mutex<Manners>,
     /// Request lines that arrived at the name node.
-    pub seen: Mutex<Vec<String>>,
+    pub(crate) seen: Mutex<Vec<String>>,
     data: String,
 }
 
 /// The running servers. Their threads end with the process.
-pub struct Fake {
-    pub state: Arc<State>,
+pub(crate) struct Fake {
+    pub(crate) state: Arc<State>,
     /// `http://127.0.0.1:PORT` of the name node.
-    pub url: String,
+    pub(crate) url: String,
 }
 
 struct Request {
@@ -57,7 +57,7 @@ impl Request {
 }
 
 impl Fake {
-    pub fn start(manners: Manners) -> Self {
+    pub(crate) fn start(manners: Manners) -> Self {
         let bind = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (name, data) = (bind(), bind());
         let url = |listener: &TcpListener| format!("http://{}", listener.local_addr().unwrap());
