@@ -154,13 +154,23 @@ pub(super) fn second_step(
         return Err(unusable());
     };
     let target = &location[origin.len()..];
-    if !target.starts_with('/') || !target.bytes().all(|b| b.is_ascii_graphic()) {
+    if !target.starts_with('/') || !target.bytes().all(|b| b.is_ascii_graphic() || b >= 0x80) {
         return Err(unusable());
     }
     let mut head = Buffer::take();
     head.extend_from_slice(method.as_bytes());
     head.push(b' ');
-    head.extend_from_slice(target.as_bytes());
+    // Name nodes write what is beyond ASCII as it is.
+    if target.is_ascii() {
+        head.extend_from_slice(target.as_bytes());
+    } else {
+        for byte in target.bytes() {
+            match byte {
+                0x80.. => encode::push_byte(&mut head, byte),
+                byte => head.push(byte),
+            }
+        }
+    }
     head.extend_from_slice(b" HTTP/1.1\r\nHost: ");
     head.extend_from_slice(authority.as_bytes());
     head.extend_from_slice(b"\r\n");
@@ -267,6 +277,8 @@ mod tests {
             "{head}"
         );
         assert!(head.contains("Content-Length: 70\r\nExpect: 100-continue\r\n\r\n"));
+        let beyond = second_step("GET", "http://h:1/\u{e4}%20b?x", Sends::Nothing).unwrap();
+        assert!(beyond.starts_with(b"GET /%C3%A4%20b?x HTTP/1.1\r\n"));
         let read = second_step("GET", url, Sends::Nothing).unwrap();
         assert!(
             !String::from_utf8(read.to_vec())
