@@ -21,5 +21,6 @@ pub mod hdfs;
 pub mod http;
 mod json;
 pub mod null;
+pub mod posix;
 pub mod s3;
 pub mod webhdfs;

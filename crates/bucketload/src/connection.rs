@@ -9,6 +9,7 @@ use bucketload_drivers::gcs::GcsDriver;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
+use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
 use bucketload_drivers::webhdfs::WebHdfsDriver;
 
@@ -16,7 +17,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::services::{self, Service, flags, s3};
+use crate::services::{self, Service, flags, posix, s3};
 use crate::target::Target;
 
 /// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
@@ -30,6 +31,8 @@ pub(crate) enum AnyDriver {
     Gcs(Arc<GcsDriver>),
     /// Azure Blob Storage.
     Azblob(Arc<AzureDriver>),
+    /// A file system.
+    Posix(Arc<PosixDriver>),
     /// HDFS by REST.
     WebHdfs(Arc<WebHdfsDriver>),
     /// HDFS by RPC.
@@ -45,6 +48,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::Azblob($driver) => $body,
+            $crate::connection::AnyDriver::Posix($driver) => $body,
             $crate::connection::AnyDriver::WebHdfs($driver) => $body,
             #[cfg(feature = "hdfs")]
             $crate::connection::AnyDriver::Hdfs($driver) => $body,
@@ -93,7 +97,7 @@ impl Connection {
             ));
         }
         let server = match &target {
-            Target::Service { .. } => None,
+            Target::Service { .. } | Target::Files(_) => None,
             Target::Null => {
                 flags::refuse_all(args, "null:")?;
                 None
@@ -106,6 +110,7 @@ impl Connection {
             )?),
         };
         let Service { driver, endpoints } = match (&target, &server) {
+            (Target::Files(path), _) => posix::service(path, args)?,
             (Target::Service { api, server, .. }, _) => {
                 services::open(*api, server.as_deref(), args, wanted)?
             }
@@ -133,6 +138,7 @@ impl Connection {
         match &self.target {
             Target::Memory => "the embedded server (memory)".to_owned(),
             Target::Directory(path) => format!("the embedded server ({})", path.display()),
+            Target::Files(path) => format!("file://{}", path.display()),
             Target::Null => "the null target".to_owned(),
             Target::Service {
                 api,

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::posix::PosixArgs;
+
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// A service (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX),
-    /// mem: (embedded server, memory), file:///DIR (embedded server, directory) or null: (no server)
+    /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
+    /// gs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
+    /// a directory), or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
@@ -88,6 +91,9 @@ pub(crate) struct TargetArgs {
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    #[command(flatten)]
+    pub(crate) posix: PosixArgs,
 }
 
 impl TargetArgs {
@@ -119,6 +125,7 @@ impl TargetArgs {
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
             check_writes: self.check_writes || other.check_writes,
             engine: other.engine.or(self.engine),
+            posix: self.posix.with(&other.posix),
         }
     }
 }

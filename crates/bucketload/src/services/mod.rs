@@ -5,6 +5,7 @@ mod azblob;
 pub(crate) mod flags;
 mod gcs;
 mod hadoop;
+pub(crate) mod posix;
 pub(crate) mod s3;
 
 use bucketload_drivers::http::Origin;
