@@ -220,6 +220,7 @@ impl Quirks {
                 longer_key: Expect::Works,
                 max_segment: 255,
                 make_existing: Expect::Works,
+                delete_absent: NOT_FOUND,
                 refused: &[':'],
                 single_requests: false,
                 ..s3
