@@ -25,6 +25,7 @@ use bucketload_drivers::hadoop::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 fn clock() -> u64 {
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "az" => azblob().map(|driver| act(verb, &driver, rest)),
+        "swift" => swift().map(|driver| act(verb, &driver, rest)),
         "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
         #[cfg(feature = "hdfs")]
         "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
@@ -80,6 +82,14 @@ fn azblob() -> Result<AzureDriver, String> {
     let env = |name: &str| std::env::var(name).ok();
     let config = AzureConfig::discover(&AzureOverrides::default(), &env);
     config.and_then(AzureDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the OpenStack tools.
+fn swift() -> Result<SwiftDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, home.as_deref());
+    SwiftDriver::sign_in(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
 }
 
 /// A driver from Hadoop's environment.
