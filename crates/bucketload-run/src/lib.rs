@@ -21,6 +21,7 @@
 
 mod affinity;
 mod baton;
+mod buckets;
 mod calibrate;
 mod check;
 mod cleanup;
