@@ -186,7 +186,12 @@ pub(crate) async fn claim<D: Driver>(
             });
         }
         if !own {
-            check_absent(&mut session, plan.timeout_ns, own_buckets).await?;
+            let absent = check_absent(&mut session, plan.timeout_ns, own_buckets).await;
+            if absent.is_err() && created_bucket {
+                // Nothing is in it yet, and nothing would tell later whose it is. The refusal matters.
+                let _ = timed(plan.timeout_ns, session.delete_bucket(bucket)).await;
+            }
+            absent?;
         }
     }
     if !foreign {

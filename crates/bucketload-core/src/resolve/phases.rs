@@ -176,6 +176,13 @@ impl Lower<'_> {
         let deletes = deletes_once(&plans);
         let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
         let through = spec.limits.once == Some(true);
+        if through && spec.limits.ops.is_some() {
+            self.error(
+                &format!("{path}.once"),
+                "the phase ends with its last object, and after a number of operations as well",
+                "give one of them: `once` or `ops`",
+            );
+        }
         let once = deletes || through || plans.iter().all(rounds);
         let has_jobs = plans
             .iter()

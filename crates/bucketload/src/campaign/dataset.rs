@@ -49,6 +49,7 @@ impl Wear {
             if prepared && (deletes || overwrites) {
                 self.damaged.insert(entry.keyset);
             }
+            self.written |= entry.class == OpClass::MakeBucket;
             self.written |= entry.class.creates_object() && !(prepared && overwrites);
         }
     }

@@ -1,6 +1,7 @@
 //! `bucketload cleanup`: deletes what earlier runs left in a target.
 //!
-//! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker. Without
+//! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker, which also names the
+//! buckets that its workload made itself. Without
 //! `--yes-delete-foreign` only such places are emptied.
 
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use bucketload_drivers::s3::S3Driver;
-use bucketload_run::{now_ns, read_marker};
+use bucketload_run::{Marker, now_ns, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
@@ -62,6 +63,12 @@ async fn clean(
         println!("no run left anything below s3://{bucket}/{base}");
     }
     for place in places {
+        if !args.yes_delete_foreign {
+            let marker = read_marker(&mut session, bucket, &place).await?;
+            for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
+                remove_bucket(&mut session, &name, &place, proven, args.dry_run).await?;
+            }
+        }
         let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
         let word = if args.dry_run {
             "would be deleted"
@@ -99,6 +106,41 @@ async fn marked_places<A: Admin>(
         }
     }
     Ok(places)
+}
+
+/// Empties and deletes a bucket that the run of `prefix` made itself, if it still exists. Only objects
+/// below the run's prefix are deleted; the bucket is the run's when its name proves it or such objects
+/// lie in it.
+async fn remove_bucket<A: Admin>(
+    session: &mut A,
+    bucket: &str,
+    prefix: &str,
+    proven: bool,
+    dry: bool,
+) -> Result<(), OpError> {
+    let deleted = match empty(session, bucket, prefix, dry).await {
+        Ok(deleted) => deleted,
+        // It was never made, or is gone already.
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !proven && deleted == 0 {
+        println!("s3://{bucket}: left alone: nothing proves that the run of {prefix} made it");
+        return Ok(());
+    }
+    if dry {
+        println!("s3://{bucket}: {deleted} objects and the bucket would be deleted");
+        return Ok(());
+    }
+    match session.delete_bucket(bucket).await {
+        Ok(()) => println!("s3://{bucket}: {deleted} objects and the bucket deleted"),
+        Err(error) if error.kind == ErrorKind::Conflict => println!(
+            "s3://{bucket}: {deleted} objects deleted; the bucket holds others and was left"
+        ),
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.
