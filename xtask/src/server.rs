@@ -86,14 +86,6 @@ impl Server {
         command.envs(self.settings.iter().map(|(k, v)| (k, v)));
         command
     }
-
-    /// The value the script printed for `key`.
-    pub(crate) fn get(&self, key: &str) -> Result<&str> {
-        self.env
-            .get(key)
-            .map(String::as_str)
-            .ok_or_else(|| format!("{}: printed no {key}", self.name))
-    }
 }
 
 impl Drop for Server {

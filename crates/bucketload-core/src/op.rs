@@ -40,6 +40,10 @@ pub enum OpClass {
     PutIfAbsent,
     /// Write a whole object as create, parts and complete; one operation, several requests.
     MultipartPut,
+    /// Add bytes to the end of an object; where there is none, it begins with them.
+    Append,
+    /// Set the time of an object's last change to now; where there is none, make an empty one.
+    Touch,
     /// Read an object's metadata.
     Head,
     /// Delete one object.
@@ -52,6 +56,8 @@ pub enum OpClass {
     ListV1,
     /// Copy an object on the server.
     Copy,
+    /// Give an object another key, without moving its bytes where the store can.
+    Rename,
     /// Start a multipart upload and abort it again; one operation, two requests.
     MultipartAbort,
     /// Write an object as a multipart upload whose parts are copied from another object.
@@ -76,18 +82,21 @@ pub enum OpClass {
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::Get,
         Self::RangeGet,
         Self::Put,
         Self::PutIfAbsent,
         Self::MultipartPut,
+        Self::Append,
+        Self::Touch,
         Self::Head,
         Self::Delete,
         Self::DeleteMany,
         Self::List,
         Self::ListV1,
         Self::Copy,
+        Self::Rename,
         Self::MultipartAbort,
         Self::MultipartCopy,
         Self::ListUploads,
@@ -109,12 +118,15 @@ impl OpClass {
             Self::Put => "put",
             Self::PutIfAbsent => "put-if-absent",
             Self::MultipartPut => "multipart-put",
+            Self::Append => "append",
+            Self::Touch => "touch",
             Self::Head => "head",
             Self::Delete => "delete",
             Self::DeleteMany => "delete-many",
             Self::List => "list",
             Self::ListV1 => "list-v1",
             Self::Copy => "copy",
+            Self::Rename => "rename",
             Self::MultipartAbort => "multipart-abort",
             Self::MultipartCopy => "multipart-copy",
             Self::ListUploads => "list-uploads",
@@ -137,7 +149,10 @@ impl OpClass {
     /// Whether the operation sends an object body.
     #[must_use]
     pub const fn writes_body(self) -> bool {
-        matches!(self, Self::Put | Self::PutIfAbsent | Self::MultipartPut)
+        matches!(
+            self,
+            Self::Put | Self::PutIfAbsent | Self::MultipartPut | Self::Append
+        )
     }
 
     /// Whether the operation receives an object body.
@@ -146,13 +161,23 @@ impl OpClass {
         matches!(self, Self::Get | Self::RangeGet)
     }
 
-    /// Whether the operation creates an object under the request's key.
+    /// Whether the operation creates an object with content under the request's key. (A touch makes
+    /// empty ones.)
     #[must_use]
     pub const fn creates_object(self) -> bool {
-        matches!(
-            self,
-            Self::Put | Self::PutIfAbsent | Self::MultipartPut | Self::Copy | Self::MultipartCopy
-        )
+        self.writes_body() || self.has_source()
+    }
+
+    /// Whether the operation makes an object of another one, named by [`Request::source`].
+    #[must_use]
+    pub const fn has_source(self) -> bool {
+        matches!(self, Self::Copy | Self::MultipartCopy | Self::Rename)
+    }
+
+    /// Whether the operation takes existing objects away from their keys.
+    #[must_use]
+    pub const fn removes_objects(self) -> bool {
+        matches!(self, Self::Delete | Self::DeleteMany | Self::Rename)
     }
 
     /// Whether the operation leaves every object as it is.
@@ -210,9 +235,9 @@ pub struct Op {
     pub keyset: u16,
     /// Index of the object inside the key set. For list classes: selects the prefix.
     pub key: u64,
-    /// For copies: index of the source object, in key set `source_keyset`.
+    /// For copies and renames: index of the source object, in key set `source_keyset`.
     pub source_key: u64,
-    /// For copies: the key set of the source.
+    /// For copies and renames: the key set of the source.
     pub source_keyset: u16,
     /// Version of the content written; 0 for the initial content of an object.
     pub version: u32,
@@ -261,7 +286,7 @@ pub struct Request<'a> {
     pub bucket: &'a str,
     /// Object key, or key prefix for list classes; unescaped.
     pub key: &'a str,
-    /// For copies: source key in the same bucket; otherwise empty.
+    /// For copies and renames: source key in the same bucket; otherwise empty.
     pub source: &'a str,
     /// For lists: delimiter; empty for none.
     pub delimiter: &'a str,

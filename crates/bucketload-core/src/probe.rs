@@ -159,6 +159,37 @@ impl Probe {
         self.requests += 1;
     }
 
+    /// The clock, for a thread that does the operation's work elsewhere and brings back the
+    /// instants.
+    #[inline]
+    #[must_use]
+    pub const fn clock(&self) -> fn() -> u64 {
+        self.clock
+    }
+
+    /// As [`Probe::started`] at an instant that was read from [`Probe::clock`].
+    #[inline]
+    pub const fn started_at(&mut self, ns: u64) {
+        if self.requests == 0 {
+            self.started_ns = ns;
+        }
+        self.requests += 1;
+    }
+
+    /// As [`Probe::first_byte`] at an instant that was read from [`Probe::clock`].
+    #[inline]
+    pub const fn first_byte_at(&mut self, ns: u64) {
+        if self.first_byte_ns == 0 {
+            self.first_byte_ns = ns;
+        }
+    }
+
+    /// As [`Probe::done`] at an instant that was read from [`Probe::clock`].
+    #[inline]
+    pub const fn done_at(&mut self, ns: u64) {
+        self.done_ns = ns;
+    }
+
     /// Marks the instant at which the operation's first request has left entirely. To be called
     /// only for requests that took several system calls: of one that left in a single call,
     /// `started` is the instant, and a reading of the clock is saved. Ignored for further

@@ -189,3 +189,33 @@ fn mixes_that_contradict_themselves_are_refused() {
     assert!(error(&run(vec![set()], rare)).contains("latest cannot follow"));
     assert!(error(&plan(vec![], vec![])).contains("phases[0].works[0]: does not exist"));
 }
+
+/// Renames take their source in turn and give it a fresh key; touches go to existing or new keys;
+/// what is appended is never the initial content.
+#[test]
+fn renames_touches_and_appends_find_their_objects() {
+    let mut set = keyset("r", 10, constant(100));
+    set.overwritten = true;
+    let mix = vec![
+        entry(OpClass::Rename, 1.0, 0, KeyLaw::Sequential),
+        entry(OpClass::Touch, 1.0, 0, KeyLaw::Fresh),
+        entry(OpClass::Touch, 1.0, 0, KeyLaw::Uniform),
+        entry(OpClass::Append, 1.0, 0, KeyLaw::Uniform),
+    ];
+    let gen_ops = OpGen::new(&run(vec![set], mix), 0, 0).unwrap();
+    let ops: Vec<Op> = (0..1000).map(|seq| gen_ops.op(seq)).collect();
+    let mut fresh = std::collections::HashSet::new();
+    for op in &ops {
+        match (op.class, op.entry) {
+            (OpClass::Rename, _) => {
+                assert_eq!(op.source_key, op.seq % 10);
+                assert!(op.key >= 10 && fresh.insert(op.key));
+            }
+            (OpClass::Touch, 1) => assert!(op.key >= 10 && fresh.insert(op.key)),
+            (OpClass::Touch, _) => assert!(op.key < 10),
+            _ => assert!(op.key < 10 && op.size == 100 && op.version > 0),
+        }
+    }
+    let renames = ops.iter().filter(|op| op.class == OpClass::Rename).count();
+    assert!(renames > 200, "{renames}");
+}

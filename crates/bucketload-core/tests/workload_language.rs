@@ -309,6 +309,32 @@ fn deleting_ends_with_the_last_object() {
     assert_eq!(ops(&[(Field::Ops, "20001")]), (20_001, 1));
 }
 
+/// Appends leave sizes that no plan knows; renames end with the last object, as deletes do; touches
+/// change no content.
+#[test]
+fn appends_renames_and_touches_are_understood() {
+    let plan = |mix: &str, more: &str| {
+        let text = format!(
+            "verify = {more}\n[keysets.data]\ncount = 10\nsize = \"4KiB\"\n\
+             [phases.run]\nduration = \"10s\"\nworkers = 1\nmix = {{ {mix} }}\n"
+        );
+        let file = WorkloadFile::parse("w.toml", &text).unwrap();
+        resolve(&file, &Overrides::default(), &WHOLE).map(|resolved| resolved.plan)
+    };
+    let appends = plan("append = 1, get = 1", "false").unwrap();
+    assert!(appends.keysets[0].overwritten);
+    let keys = |plan: &Plan| run_phase(plan).works[0].mix[0].keys.clone();
+    assert_eq!(keys(&appends), KeyLaw::Uniform);
+    let error = plan("append = 1, get = 1", "true").unwrap_err().to_string();
+    assert!(error.contains("cannot be verified"), "{error}");
+    let renames = plan("rename = 1", "true").unwrap();
+    assert!(!renames.keysets[0].overwritten);
+    assert_eq!(keys(&renames), KeyLaw::Sequential);
+    let touches = plan("touch = 1, get = 1", "true").unwrap();
+    assert!(!touches.keysets[0].overwritten);
+    assert_eq!(keys(&touches), KeyLaw::Uniform);
+}
+
 #[test]
 fn settings_tell_where_they_come_from() {
     let resolved = builtin("online-service", &[(Field::Rate, "5/s")], &WHOLE);

@@ -1,18 +1,23 @@
-//! Runs the driver suite against a real server.
+//! Checks a driver against a real server.
 //!
 //! ```text
 //! AWS_ENDPOINT_URL=http://127.0.0.1:9000 AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… \
-//!     cargo run -p bucketload-drivers --features conformance --example conformance -- minio
+//!     cargo run -p bucketload-drivers --features conformance --example conformance -- suite s3 minio
 //! ```
 //!
-//! The first argument names the server, for its documented differences; without one it must behave
-//! like Amazon S3. A second one is the payload mode, a third one the checksum algorithm. Exit code
-//! 0: every check passed.
+//! Arguments: what to do, the API, and the server's name. `suite` runs the shared suite, knowing the
+//! server's documented differences (S3: a payload mode and a checksum algorithm may follow). `plant`
+//! and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
+//! the second says whether all of them are still there, and nothing else. Where the server is and who
+//! asks comes from the API's usual environment. Exit code 0: everything is as it must be.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use bucketload_core::driver::{Admin, Driver, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Quirks, Suite};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 
@@ -22,54 +27,68 @@ fn clock() -> u64 {
 }
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1);
-    let name = args.next().unwrap_or_else(|| "aws".to_owned());
-    let Some(quirks) = Quirks::of(&name) else {
-        eprintln!("no server is known as `{name}`");
-        return ExitCode::from(2);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [verb, api, rest @ ..] = args.as_slice() else {
+        return refuse("usage: conformance suite|plant|check API …");
+    };
+    let outcome = match api.as_str() {
+        "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        other => Err(format!("there is no driver for {other:?}")),
+    };
+    outcome.unwrap_or_else(|error| refuse(&error))
+}
+
+fn refuse(reason: &str) -> ExitCode {
+    eprintln!("{reason}");
+    ExitCode::from(2)
+}
+
+/// A driver from the AWS environment. `args`: the server's name, payload mode, checksum algorithm.
+fn s3(args: &[String]) -> Result<S3Driver, String> {
+    let overrides = S3Overrides {
+        payload: args.get(1).map(|mode| mode.parse()).transpose()?,
+        checksum: args.get(2).map(|name| name.parse()).transpose()?,
+        ..S3Overrides::default()
     };
     let env = |name: &str| std::env::var(name).ok();
     let home = env("HOME").map(std::path::PathBuf::from);
-    let mut overrides = S3Overrides::default();
-    let payload = args.next().map(|mode| mode.parse()).transpose();
-    let checksum = args.next().map(|algorithm| algorithm.parse()).transpose();
-    match (payload, checksum) {
-        (Ok(payload), Ok(checksum)) => {
-            overrides.payload = payload;
-            overrides.checksum = checksum;
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            eprintln!("{error}");
-            return ExitCode::from(2);
-        }
-    }
     let config = S3Config::discover(&overrides, &env, home.as_deref());
-    let driver = match config.and_then(S3Driver::new) {
-        Ok(driver) => driver,
+    config.and_then(S3Driver::new).map_err(|e| e.to_string())
+}
+
+fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return refuse(&format!("no runtime: {error}")),
+    };
+    let worked = match (verb, args) {
+        ("suite", [name, ..]) => match Quirks::of(name) {
+            Some(quirks) => runtime.block_on(suite(driver, name, quirks)),
+            None => return refuse(&format!("no server is known as `{name}`")),
+        },
+        ("plant", [bucket, prefix]) => runtime.block_on(plant(driver, bucket, prefix)),
+        ("check", [bucket, prefix]) => runtime.block_on(check(driver, bucket, prefix)),
+        _ => return refuse("usage: suite API SERVER, or plant|check API BUCKET PREFIX"),
+    };
+    match worked {
+        Ok(sound) => ExitCode::from(u8::from(!sound)),
         Err(error) => {
             eprintln!("{error}");
-            return ExitCode::from(2);
+            ExitCode::from(3)
         }
-    };
+    }
+}
+
+async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool, OpError> {
     let suite = Suite {
         bucket: format!("bucketload-suite-{}", std::process::id()),
         quirks,
         clock,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let results = match runtime.map(|runtime| runtime.block_on(suite.run(&driver))) {
-        Ok(Ok(results)) => results,
-        Ok(Err(error)) => {
-            eprintln!("{error}");
-            return ExitCode::from(3);
-        }
-        Err(error) => {
-            eprintln!("no runtime: {error}");
-            return ExitCode::from(4);
-        }
-    };
+    let results = suite.run(driver).await?;
     for result in &results {
         match &result.failure {
             None => println!("ok      {}", result.name),
@@ -78,5 +97,65 @@ fn main() -> ExitCode {
     }
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
     println!("{name}: {} passed, {failed} failed", results.len() - failed);
-    ExitCode::from(u8::from(failed > 0))
+    Ok(failed == 0)
+}
+
+/// Keys of objects that look like a run's, or lie beside them, and are not.
+fn foreign(prefix: &str) -> Vec<String> {
+    let mut keys: Vec<String> = (0..40).map(|i| format!("foreign/{i:03}")).collect();
+    keys.push(format!("{prefix}/precious"));
+    keys.push(format!("{prefix}/bucketload-0/data"));
+    keys.push(format!("{prefix}-neighbour"));
+    keys.push("bucketload-1/x".to_owned());
+    keys
+}
+
+async fn session<D: Driver>(driver: &D) -> Result<D::Session, OpError> {
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    driver.open(worker, &mut Probe::new(clock)).await
+}
+
+async fn plant<D: Driver>(driver: &D, bucket: &str, prefix: &str) -> Result<bool, OpError> {
+    let mut session = session(driver).await?;
+    session.ensure_bucket(bucket).await?;
+    for key in foreign(prefix) {
+        session.put_small(bucket, &key, key.as_bytes()).await?;
+    }
+    Ok(true)
+}
+
+async fn check<D: Driver>(driver: &D, bucket: &str, prefix: &str) -> Result<bool, OpError> {
+    let mut session = session(driver).await?;
+    let wanted = foreign(prefix);
+    let (mut found, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let page = session.list_keys(bucket, "", after.as_deref()).await?;
+        found.extend(page.keys);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let lost: Vec<_> = wanted.iter().filter(|key| !found.contains(key)).collect();
+    let litter: Vec<_> = found.iter().filter(|key| !wanted.contains(key)).collect();
+    let mut sound = lost.is_empty() && litter.is_empty();
+    if !sound {
+        println!("lost {lost:?}, left behind {litter:?}");
+    }
+    for key in wanted.iter().filter(|key| found.contains(key)) {
+        if session.get_small(bucket, key).await? != key.as_bytes() {
+            println!("{key} is not what it was");
+            sound = false;
+        }
+    }
+    if sound {
+        println!(
+            "all {} foreign objects are there, and nothing else",
+            wanted.len()
+        );
+    }
+    Ok(sound)
 }

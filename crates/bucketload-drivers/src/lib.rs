@@ -7,5 +7,6 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod http;
 pub mod null;
 pub mod s3;

@@ -92,7 +92,7 @@ impl NullSession {
 /// Bytes that the operation would have moved.
 const fn bytes_of(op: &Op) -> u64 {
     match op.class {
-        OpClass::Put | OpClass::PutIfAbsent | OpClass::MultipartPut => op.size,
+        class if class.writes_body() => op.size,
         OpClass::Get if op.size != Op::UNKNOWN_SIZE => op.size,
         OpClass::RangeGet => match op.range {
             Some(range) => range.len,

@@ -226,7 +226,7 @@ impl Source {
             .map_or(0, |think| think.pause_ns(worker, iteration))
     }
 
-    /// Writes the operation's key and, for copies, its source key; allocates nothing once the
+    /// Writes the operation's key and, for copies and renames, its source key; allocates nothing once the
     /// buffers are large enough.
     #[inline]
     pub(crate) fn render(&self, op: &Op, into: &mut Names) {
@@ -242,7 +242,7 @@ impl Source {
             }
             _ => names.render(op.key, key),
         }
-        if matches!(op.class, OpClass::Copy | OpClass::MultipartCopy) {
+        if op.class.has_source() {
             self.names[usize::from(op.source_keyset)].render(op.source_key, source);
         } else {
             source.clear();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::null::NullDriver;
-use bucketload_drivers::s3::{S3Config, S3Driver};
+use bucketload_drivers::s3::S3Driver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::s3;
+use crate::services::{self, Service, flags, s3};
 use crate::target::Target;
 
 /// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
@@ -68,15 +68,15 @@ impl Connection {
         load: &LoadArgs,
         wanted: Option<usize>,
     ) -> Result<Self, Failure> {
-        if let (Some(_), false) = (wanted, matches!(target, Target::S3 { .. })) {
+        if let (Some(_), false) = (wanted, matches!(target, Target::Service { .. })) {
             return Err(Failure::usage(
-                "endpoints: this target has none; name a service with --target s3://… and --endpoint-url",
+                "endpoints: this target has none; name a service with --target s3://BUCKET and --endpoint-url",
             ));
         }
         let server = match &target {
-            Target::S3 { .. } => None,
+            Target::Service { .. } => None,
             Target::Null => {
-                s3::refuse_service_flags(args, "null:")?;
+                flags::refuse_all(args, "null:")?;
                 None
             }
             Target::Memory => Some(start_embedded("memory", args, load)?),
@@ -86,22 +86,13 @@ impl Connection {
                 load,
             )?),
         };
-        let (driver, endpoints) = match (&target, &server) {
-            (Target::Null, _) => (AnyDriver::Null(Arc::new(NullDriver::new())), Vec::new()),
-            (_, Some(server)) => s3_driver(s3::embedded(server, args)?)?,
-            (_, None) => {
-                let mut config = s3::config(args)?;
-                if let Some(wanted) = wanted {
-                    let known = config.endpoints.len();
-                    if wanted > known {
-                        return Err(Failure::usage(format!(
-                            "endpoints: {wanted} are wanted, {known} are known; name more with --endpoint-url"
-                        )));
-                    }
-                    config.endpoints.truncate(wanted);
-                }
-                s3_driver(config)?
-            }
+        let Service { driver, endpoints } = match (&target, &server) {
+            (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
+            (_, Some(server)) => s3::service(s3::embedded(server, args)?)?,
+            (_, None) => Service {
+                driver: AnyDriver::Null(Arc::new(NullDriver::new())),
+                endpoints: Vec::new(),
+            },
         };
         Ok(Self {
             driver,
@@ -122,7 +113,11 @@ impl Connection {
             Target::Memory => "the embedded server (memory)".to_owned(),
             Target::Directory(path) => format!("the embedded server ({})", path.display()),
             Target::Null => "the null target".to_owned(),
-            Target::S3 { bucket, prefix } => {
+            Target::Service {
+                api,
+                bucket,
+                prefix,
+            } => {
                 let at = self
                     .endpoints
                     .first()
@@ -132,7 +127,7 @@ impl Connection {
                 } else {
                     ""
                 };
-                format!("s3://{bucket}/{prefix}{at}{more}")
+                format!("{}://{bucket}/{prefix}{at}{more}", api.scheme())
             }
         }
     }
@@ -144,16 +139,10 @@ pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<
     match text {
         Some(text) => Target::parse(text).map_err(|e| Failure::usage(format!("--target: {e}"))),
         None => {
-            s3::refuse_service_flags(args, "mem: (the default)")?;
+            flags::refuse_all(args, "mem: (the default)")?;
             Ok(Target::Memory)
         }
     }
-}
-
-fn s3_driver(config: S3Config) -> Result<(AnyDriver, Vec<String>), Failure> {
-    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
-    let driver = S3Driver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
-    Ok((AnyDriver::S3(Arc::new(driver)), endpoints))
 }
 
 fn start_embedded(
@@ -161,7 +150,7 @@ fn start_embedded(
     args: &TargetArgs,
     load: &LoadArgs,
 ) -> Result<EmbeddedServer, Failure> {
-    s3::refuse_service_flags(args, "an embedded server")?;
+    flags::refuse_all(args, "an embedded server")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut server = vec!["--store".to_owned(), store.to_owned()];
     // The client takes the first half of the cores (see RunOptions::local_target).

@@ -1,7 +1,7 @@
 //! Bucketload, the benchmark for object storage.
 //!
-//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`, `s3`
-//! and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
+//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
+//! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
 //! (from plan to report; `olddata` for the objects of an earlier run), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set.
 
@@ -17,7 +17,7 @@ mod metrics;
 mod olddata;
 mod oplog;
 mod prometheus;
-mod s3;
+mod services;
 mod setup;
 mod signals;
 mod sinks;
@@ -57,6 +57,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
         Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
+        Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

@@ -83,7 +83,7 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
             (false, cli::Pacing::Timer) => Pacing::Timer,
             (false, cli::Pacing::Precise) => Pacing::Precise,
         },
-        create_bucket: load.create_bucket || !matches!(target, Target::S3 { .. }),
+        create_bucket: load.create_bucket || !matches!(target, Target::Service { .. }),
         ..RunOptions::default()
     }
 }

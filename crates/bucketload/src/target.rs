@@ -1,7 +1,36 @@
-//! Where the load goes, as written on the command line: `s3://bucket/prefix`, `mem:`, `null:`,
-//! `file:///directory` or a bare absolute path.
+//! Where the load goes, as written on the command line: `s3://bucket/prefix` and the like, `mem:`,
+//! `null:`, `file:///directory` or a bare absolute path.
 
 use std::path::PathBuf;
+
+/// A storage API that a service may have. `services` knows how to open each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// Amazon S3 and its kind.
+    S3,
+}
+
+impl Api {
+    /// Every API.
+    pub(crate) const ALL: &'static [Self] = &[Self::S3];
+
+    /// The schemes of its URLs, the usual one first.
+    pub(crate) const fn schemes(self) -> &'static [&'static str] {
+        match self {
+            Self::S3 => &["s3"],
+        }
+    }
+
+    /// The usual scheme of its URLs.
+    pub(crate) const fn scheme(self) -> &'static str {
+        self.schemes()[0]
+    }
+
+    fn from_scheme(scheme: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|api| api.schemes().contains(&scheme))
+    }
+}
 
 /// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,13 +41,25 @@ pub(crate) enum Target {
     Directory(PathBuf),
     /// No server: operations that do nothing, to see what the client alone can do.
     Null,
-    /// An S3 service.
-    S3 {
-        /// Bucket name.
+    /// A storage service.
+    Service {
+        /// How to talk to it.
+        api: Api,
+        /// Bucket (container, directory) name.
         bucket: String,
         /// Key prefix without a slash at its ends; may be empty.
         prefix: String,
     },
+}
+
+/// What may be written as a target.
+fn forms() -> String {
+    let services = Api::ALL.iter().map(|api| {
+        let scheme = api.scheme();
+        format!("{scheme}://BUCKET/PREFIX, ")
+    });
+    let services: String = services.collect();
+    format!("use {services}mem:, null: or file:///DIRECTORY")
 }
 
 /// Bucket of the embedded targets.
@@ -30,13 +71,16 @@ impl Target {
     /// # Errors
     /// What is wrong and what may be written instead.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let forms = "use s3://BUCKET/PREFIX, mem:, null: or file:///DIRECTORY";
-        if let Some(rest) = text.strip_prefix("s3://") {
+        let forms = forms();
+        if let Some((scheme, rest)) = text.split_once("://")
+            && let Some(api) = Api::from_scheme(scheme)
+        {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() {
                 return Err(format!("target {text:?} names no bucket; {forms}"));
             }
-            return Ok(Self::S3 {
+            return Ok(Self::Service {
+                api,
                 bucket: bucket.to_owned(),
                 prefix: prefix.trim_matches('/').to_owned(),
             });
@@ -61,7 +105,7 @@ impl Target {
     /// The bucket that the run works in.
     pub(crate) fn bucket(&self) -> &str {
         match self {
-            Self::S3 { bucket, .. } => bucket,
+            Self::Service { bucket, .. } => bucket,
             _ => OWN_BUCKET,
         }
     }
@@ -69,7 +113,7 @@ impl Target {
     /// The prefix that the run's own keys begin with: the user's prefix, then the run's name.
     pub(crate) fn run_prefix(&self, run_id: &str) -> String {
         match self {
-            Self::S3 { prefix, .. } if !prefix.is_empty() => {
+            Self::Service { prefix, .. } if !prefix.is_empty() => {
                 format!("{prefix}/bucketload-{run_id}/")
             }
             _ => format!("bucketload-{run_id}/"),
@@ -84,11 +128,12 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
-    use super::Target;
+    use super::{Api, Target};
 
     #[test]
     fn forms_are_recognised() {
-        let s3 = |bucket: &str, prefix: &str| Target::S3 {
+        let s3 = |bucket: &str, prefix: &str| Target::Service {
+            api: Api::S3,
             bucket: bucket.into(),
             prefix: prefix.into(),
         };

@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use common::{Outcome, Serve, bucketload, call};
 
@@ -237,8 +238,8 @@ fn provisioning_makes_buckets_with_their_first_objects() {
 fn buckets_of_a_killed_run_are_found_by_cleanup() {
     let (dir, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let posix = format!("posix:{}", store.path().display());
-    // Downloads never end, so the run is killed in the middle of step 4.
-    let server = Serve::start(&["--store", &posix, "--fault", "delay,time=3600s,op=get"]);
+    // Deletes never end, so the run is killed in the middle of step 5.
+    let server = Serve::start(&["--store", &posix, "--fault", "delay,time=3600s,op=delete"]);
     let url = server.url();
     let args = [
         "run",
@@ -281,7 +282,7 @@ fn buckets_of_a_killed_run_are_found_by_cleanup() {
     };
     while made().is_none_or(|bucket| files(&bucket) < 4) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();
     child.wait().unwrap();

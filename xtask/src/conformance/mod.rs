@@ -10,6 +10,7 @@ mod delays;
 mod oplog;
 mod oracle;
 mod replay;
+mod scenarios;
 mod servers;
 mod traces;
 mod truth;
@@ -21,7 +22,7 @@ type Part = (&'static str, fn() -> Result);
 /// Parts that take minutes each: they run when they are named, before a release, not on each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -33,6 +34,7 @@ const PARTS: [Part; 12] = [
     ("browser", browser::all),
     ("clients", clients::all),
     ("oplog", oplog::all),
+    ("scenarios", scenarios::all),
     ("servers", servers::all),
 ];
 

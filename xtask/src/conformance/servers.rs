@@ -4,8 +4,26 @@ use crate::own::{TempDir, bucketload, call};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cargo, cmd, output, root, run, step};
 
+/// A server, how it is spoken to, and what the program needs to be told beside its environment.
+struct Case {
+    /// Script in `servers/`, without `.sh`.
+    server: &'static str,
+    /// API: the URL scheme.
+    api: &'static str,
+    /// Name under which the suite knows the server's differences.
+    known_as: &'static str,
+}
+
+const fn s3(server: &'static str) -> Case {
+    Case {
+        server,
+        api: "s3",
+        known_as: server,
+    }
+}
+
 /// The servers that every run of CI meets.
-const SERVERS: [&str; 4] = ["versitygw", "minio", "s3proxy", "ceph"];
+const CASES: [Case; 4] = [s3("versitygw"), s3("minio"), s3("s3proxy"), s3("ceph")];
 
 /// Installs, starts and drives each server in turn.
 pub(crate) fn all() -> Result {
@@ -14,20 +32,28 @@ pub(crate) fn all() -> Result {
     run(&mut cmd(&clients, ["install"]))?;
     let tools = parse_env(&output(&mut cmd(&clients, ["env"]))?);
     let python = tools.get("PYTHON").ok_or("clients.sh names no PYTHON")?;
-    for name in SERVERS {
-        let server = Server::start(name)?;
-        step(&format!("driver suite against {name}"), || suite(&server))?;
-        step(
-            &format!("online-service against {name}, among foreign objects"),
-            || scenario(&server, python),
-        )?;
+    for case in &CASES {
+        drive(case, python)?;
     }
     Ok(())
 }
 
-/// The shared driver suite, which knows the documented limits of each server.
-fn suite(server: &Server) -> Result {
-    run(cargo([
+/// Starts the server of `case`, runs the suite on it and a scenario among foreign objects.
+fn drive(case: &Case, python: &str) -> Result {
+    let Case { server, api, .. } = case;
+    let server = Server::start(server)?;
+    let what = format!("{api} driver suite against {}", server.name);
+    step(&what, || driver(&server, &["suite", api, case.known_as]))?;
+    let what = format!(
+        "online-service by {api} against {}, among foreign objects",
+        server.name
+    );
+    step(&what, || scenario(&server, api, python))
+}
+
+/// Calls the drivers' `conformance` example.
+fn driver(server: &Server, args: &[&str]) -> Result {
+    let mut call = vec![
         "run",
         "--quiet",
         "--locked",
@@ -38,35 +64,32 @@ fn suite(server: &Server) -> Result {
         "--example",
         "conformance",
         "--",
-        &server.name,
-    ])
-    .envs(&server.env))
+    ];
+    call.extend(args);
+    run(cargo(call).envs(&server.env))
 }
 
-fn scenario(server: &Server, python: &str) -> Result {
+/// Plants foreign objects or looks for them: on S3 with a client that is not ours.
+fn foreign(server: &Server, api: &str, python: &str, verb: &str) -> Result {
+    let place = ["shared-bucket", "bench"];
+    if api != "s3" {
+        return driver(server, &[verb, api, place[0], place[1]]);
+    }
+    let script = root().join("xtask/conformance/foreign.py");
+    let script = script.to_string_lossy();
+    run(cmd(python, [&script, verb, place[0], place[1]]).envs(&server.env))
+}
+
+fn scenario(server: &Server, api: &str, python: &str) -> Result {
     let dir = TempDir::new("scenario")?;
-    let foreign = root().join("xtask/conformance/foreign.py");
-    let foreign = |verb: &str| {
-        run(cmd(
-            python,
-            [
-                foreign.to_string_lossy().as_ref(),
-                verb,
-                "shared-bucket",
-                "bench",
-            ],
-        )
-        .envs(&server.env))
-    };
-    foreign("plant")?;
+    foreign(server, api, python, "plant")?;
     let out = dir.file("run");
+    let target = format!("{api}://shared-bucket/bench");
     let args = [
         "run",
         "online-service",
         "--target",
-        "s3://shared-bucket/bench",
-        "--endpoint-url",
-        server.get("AWS_ENDPOINT_URL")?,
+        &target,
         "--rate",
         "20/s",
         "--duration",
@@ -96,5 +119,5 @@ fn scenario(server: &Server, python: &str) -> Result {
             result["failures"]
         ));
     }
-    foreign("check")
+    foreign(server, api, python, "check")
 }

@@ -49,8 +49,8 @@ pub(super) const MAX_PARTS: u64 = 10_000;
 pub(super) const MAX_SINGLE_PUT: u64 = 5 << 30;
 pub(super) const MAX_BATCH: u64 = 1000;
 
-/// Which objects an operation works on unless the workload says so: reads go everywhere, writes
-/// make new objects, deletes go through the objects once, lists through the shards in turn.
+/// Which objects an operation works on unless the workload says so: reads, appends and touches go everywhere,
+/// writes make new objects, deletes and renames go through the objects once, lists through the shards in turn.
 pub(super) const fn keys(class: OpClass) -> KeyLaw {
     match class {
         OpClass::Put
@@ -63,10 +63,12 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
         | OpClass::HeadBucket
         | OpClass::DeleteBucket
         | OpClass::ListBuckets => KeyLaw::Fresh,
-        OpClass::Delete | OpClass::DeleteMany => KeyLaw::Sequential,
+        OpClass::Delete | OpClass::DeleteMany | OpClass::Rename => KeyLaw::Sequential,
         OpClass::Get
         | OpClass::RangeGet
         | OpClass::Head
+        | OpClass::Append
+        | OpClass::Touch
         | OpClass::Copy
         | OpClass::MultipartCopy
         | OpClass::PutTagging

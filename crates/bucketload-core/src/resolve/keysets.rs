@@ -263,7 +263,7 @@ impl Lower<'_> {
 
     /// Deleting what others read makes reads fail.
     fn note_vanishing_objects(&mut self, phase: &RunPhase, keysets: &[Keyset]) {
-        let deletes = |class| matches!(class, OpClass::Delete | OpClass::DeleteMany);
+        let deletes = OpClass::removes_objects;
         let deleted: Vec<u16> = phase
             .entries()
             .filter(|(entry, _)| deletes(entry.class))
@@ -275,7 +275,7 @@ impl Lower<'_> {
         if let Some((entry, _)) = victim {
             let name = &keysets[usize::from(entry.keyset)].plan.name;
             self.note(format!(
-                "phase `{}` deletes objects of key set `{name}` while `{}` uses them: expect \
+                "phase `{}` removes objects of key set `{name}` while `{}` uses them: expect \
                  not-found answers (not-found = \"expected\" does not count them as failures)",
                 phase.plan.name, entry.class
             ));
@@ -366,26 +366,32 @@ struct State<'a> {
     overwritten: bool,
 }
 
-/// Classes that fail on an object that does not exist. Copies read their source.
+/// Classes that fail on an object that does not exist. Copies and renames read their source.
 const fn needs_objects(class: OpClass) -> bool {
     let any_key = matches!(
         class,
-        OpClass::List | OpClass::ListV1 | OpClass::ListUploads | OpClass::MultipartAbort
+        OpClass::List
+            | OpClass::ListV1
+            | OpClass::ListUploads
+            | OpClass::MultipartAbort
+            | OpClass::Touch
     );
     !any_key && !class.on_bucket() && !class.writes_body()
 }
 
 /// Whether an entry works on initial objects: writing fresh ones does not.
 fn uses_initial(entry: &MixEntry) -> bool {
-    let fresh = entry.class.writes_body() && entry.keys == KeyLaw::Fresh;
-    !entry.class.on_bucket() && !fresh
+    let writes = entry.class.writes_body() || entry.class == OpClass::Touch;
+    !(entry.class.on_bucket() || writes && entry.keys == KeyLaw::Fresh)
 }
 
-/// Whether an entry writes to objects that exist already. Copies go to fresh keys.
+/// Whether an entry writes to objects that exist already. Copies go to fresh keys; an append to the
+/// same key twice leaves what no plan knows.
 fn overwrites(entry: &MixEntry, keyset: &Keyset) -> bool {
     entry.class.writes_body()
         && match entry.keys {
             KeyLaw::Fresh => false,
+            _ if entry.class == OpClass::Append => keyset.plan.count > 0,
             // The first pass over a key set that is not prepared makes its objects.
             KeyLaw::Sequential | KeyLaw::Chained => keyset.prepare && keyset.plan.count > 0,
             _ => keyset.plan.count > 0,

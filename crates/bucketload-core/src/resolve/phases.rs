@@ -5,7 +5,6 @@ use super::keysets::Keyset;
 use super::layers::RESERVED_PHASES;
 use super::lower::Lower;
 use super::sizes;
-use crate::op::OpClass;
 use crate::plan::{
     Accounting, ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
     StopRule, WorkPlan,
@@ -69,13 +68,13 @@ const fn job_limit(work: &WorkPlan) -> u64 {
     }
 }
 
-/// Whether a single work does nothing but delete objects in turn.
+/// Whether a single work does nothing but delete or rename objects in turn.
 fn deletes_once(works: &[WorkPlan]) -> bool {
     let [work] = works else { return false };
     let [entry] = work.mix.as_slice() else {
         return false;
     };
-    matches!(entry.class, OpClass::Delete | OpClass::DeleteMany) && entry.keys == KeyLaw::Sequential
+    entry.class.removes_objects() && entry.keys == KeyLaw::Sequential
 }
 
 impl Lower<'_> {
@@ -94,7 +93,7 @@ impl Lower<'_> {
             } else if limits.ops > once {
                 let (name, ops) = (&run.plan.name, limits.ops);
                 self.notes.push(format!(
-                    "phase `{name}` deletes {ops} times, but after {once} all objects are gone"
+                    "phase `{name}` removes objects {ops} times, but after {once} all objects are gone"
                 ));
             }
         }

@@ -61,7 +61,7 @@ impl<S: Session> Context<S> {
 pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcome {
     c.fill("pages/a ", COUNT).await?;
     c.fill("pages/b", 2).await?;
-    for class in [OpClass::List, OpClass::ListV1] {
+    for class in c.offered(&[OpClass::List, OpClass::ListV1]).await? {
         let name = class.name();
         let expect = match class {
             OpClass::List => c.quirks.list_v2_pages,
@@ -103,7 +103,7 @@ pub(super) async fn delimiters_group<S: Session>(c: &mut Context<S>) -> Outcome 
         c.fill(prefix, 3).await?;
     }
     c.fill("tree/", 2).await?;
-    for class in [OpClass::List, OpClass::ListV1] {
+    for class in c.offered(&[OpClass::List, OpClass::ListV1]).await? {
         let name = class.name();
         for (prefix, items) in [("tree/", 5), ("tree/b/", 4), ("tree", 1), ("tree/c&d/", 3)] {
             let got = c.listed(class, prefix, "/", 1000, 0).await;
@@ -124,6 +124,9 @@ pub(super) async fn delimiters_group<S: Session>(c: &mut Context<S>) -> Outcome 
 }
 
 pub(super) async fn deletes_of_many<S: Session>(c: &mut Context<S>) -> Outcome {
+    if !c.offers(OpClass::DeleteMany).await? {
+        return Ok(());
+    }
     c.fill("many/<&>", 30).await?;
     c.fill("many/keep", 1).await?;
     let bucket = c.bucket.clone();

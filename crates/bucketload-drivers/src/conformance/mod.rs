@@ -3,7 +3,8 @@
 //!
 //! The suite makes a bucket of its own and deletes it again. What a server is documented to do
 //! differently stands in its [`Quirks`]: the suite then demands the documented refusal, so that
-//! nothing is skipped silently and a limitation that has gone is noticed.
+//! nothing is skipped silently and a limitation that has gone is noticed. In the same way a class
+//! that a driver does not list in its capabilities must be refused as unsupported.
 
 mod bucket;
 mod list;
@@ -56,6 +57,7 @@ impl Suite {
         let session = driver.open(worker, &mut probe).await?;
         let mut context = Context {
             session,
+            classes: driver.capabilities().classes,
             bucket: self.bucket.clone(),
             quirks: self.quirks.clone(),
             arena: Arena::new(PayloadKind::Random, 0x00c0_ffee),
@@ -90,6 +92,10 @@ impl Suite {
             object::long_keys,
             object::copies_are_equal,
             object::tags_come_back,
+            object::writes_if_absent_happen_once,
+            object::appends_add_to_the_end,
+            object::renames_move,
+            object::touches_keep_content,
             object::probes_are_marked,
             list::prefixes_and_pages,
             list::delimiters_group,
@@ -116,6 +122,8 @@ impl Suite {
 /// What checks work with.
 struct Context<S> {
     session: S,
+    /// What the driver says that it can do.
+    classes: Vec<OpClass>,
     bucket: String,
     quirks: Quirks,
     arena: Arena,
@@ -157,6 +165,27 @@ impl<S: Session> Context<S> {
             id.wrapping_mul(0x0100_0000_01b3) ^ u64::from(b)
         });
         arena.content(0, id, version, size)
+    }
+
+    /// Whether the driver offers `class`. Where it does not, it must say so when it is asked.
+    async fn offers(&mut self, class: OpClass) -> Result<bool, String> {
+        if self.classes.contains(&class) {
+            return Ok(true);
+        }
+        let result = self.simple(class, "not/offered").await;
+        failed(class.name(), result, &[ErrorKind::Unsupported])?;
+        Ok(false)
+    }
+
+    /// Those of `classes` that the driver offers.
+    async fn offered(&mut self, classes: &[OpClass]) -> Result<Vec<OpClass>, String> {
+        let mut offered = Vec::new();
+        for &class in classes {
+            if self.offers(class).await? {
+                offered.push(class);
+            }
+        }
+        Ok(offered)
     }
 
     async fn execute(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {

@@ -7,6 +7,9 @@ use bucketload_core::op::OpClass;
 use super::{Context, Expect, Outcome, failed, request, same, worked};
 
 pub(super) async fn parts_make_an_object<S: Session>(c: &mut Context<S>) -> Outcome {
+    if !c.offers(OpClass::MultipartPut).await? {
+        return Ok(());
+    }
     let part = c.quirks.min_part.max(100_000);
     for (size, count) in [(2 * part + 12_345, 3), (2 * part, 2), (1000, 1), (0, 1)] {
         let key = format!("multipart/{size}");
@@ -21,6 +24,9 @@ pub(super) async fn parts_make_an_object<S: Session>(c: &mut Context<S>) -> Outc
 }
 
 pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
+    if !c.offers(OpClass::MultipartPut).await? {
+        return Ok(());
+    }
     let key = "multipart/small";
     let put = c.put(key, 0, 3000, 1000).await;
     if c.quirks.min_part == 0 {
@@ -29,6 +35,9 @@ pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
     }
     failed("multipart-put of small parts", put, &[ErrorKind::Rejected])?;
     // The refused upload is still there: it can be listed and aborted.
+    if !c.offers(OpClass::ListUploads).await? {
+        return Ok(());
+    }
     let bucket = c.bucket.clone();
     let listed = c
         .execute(&request(OpClass::ListUploads, &bucket, key))
@@ -48,6 +57,9 @@ pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
 }
 
 pub(super) async fn aborted_uploads_are_gone<S: Session>(c: &mut Context<S>) -> Outcome {
+    if !c.offers(OpClass::MultipartAbort).await? || !c.offers(OpClass::ListUploads).await? {
+        return Ok(());
+    }
     let key = "multipart/abort \u{e4}";
     worked(
         "multipart-abort",
@@ -68,6 +80,9 @@ pub(super) async fn aborted_uploads_are_gone<S: Session>(c: &mut Context<S>) -> 
 }
 
 pub(super) async fn parts_are_copied<S: Session>(c: &mut Context<S>) -> Outcome {
+    if !c.offers(OpClass::MultipartCopy).await? {
+        return Ok(());
+    }
     let part = c.quirks.min_part.max(100_000);
     let size = part + 50_000;
     let source = "multipart/source +";

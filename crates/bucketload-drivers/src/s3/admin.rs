@@ -5,7 +5,6 @@ use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
-use super::encode;
 use super::ops_list::{
     MAX_DELETE, MAX_PAGE, begin_delete, end_delete, no_way_on, push_delete, push_number,
     push_parameter, too_long, uploads_query,
@@ -13,8 +12,9 @@ use super::ops_list::{
 use super::ops_object::unreadable;
 use super::prepare::Call;
 use super::session::S3Session;
-use super::sink::{Collect, Ignore};
-use super::xml;
+use crate::http::encode;
+use crate::http::sink::{Collect, Ignore};
+use crate::http::xml;
 
 /// Most bytes of a small object.
 const MAX_SMALL: usize = 16 << 20;

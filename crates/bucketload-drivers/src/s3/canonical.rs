@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::encode;
+use crate::http::encode;
 
 /// A header that is signed in addition to the standard ones.
 #[derive(Clone, Copy)]

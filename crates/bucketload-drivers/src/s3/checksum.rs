@@ -3,16 +3,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bucketload_core::payload::Content;
 use crc_fast::CrcAlgorithm;
 use md5::Md5;
 use sha1::Sha1;
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 
 use super::config::ChecksumAlgorithm;
-
-/// Bytes handed to the hash at a time: one stamp interval stays in the second-level cache.
-const STEP: usize = 256 * 1024;
+use crate::http::span::Span;
 
 impl ChecksumAlgorithm {
     /// Name of the header or trailer that carries the value.
@@ -103,38 +100,6 @@ impl Base64 {
 /// The value of `Content-MD5` for a body in memory.
 pub(crate) fn content_md5(body: &[u8]) -> Base64 {
     Base64::new(&Md5::digest(body))
-}
-
-/// A part of an object's content.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span<'a> {
-    pub(crate) content: Content<'a>,
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-}
-
-impl Span<'_> {
-    /// Shows the bytes in order.
-    pub(crate) fn each(&self, mut f: impl FnMut(&[u8])) {
-        let end = self.offset + self.len;
-        let mut at = self.offset;
-        while at < end {
-            let max = STEP.min(usize::try_from(end - at).unwrap_or(STEP));
-            let segment = self.content.segment(at, max);
-            let bytes = segment.as_bytes();
-            if bytes.is_empty() {
-                return;
-            }
-            f(bytes);
-            at += bytes.len() as u64;
-        }
-    }
-
-    pub(crate) fn sha256(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        self.each(|bytes| hash.update(bytes));
-        hash.finalize().into()
-    }
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@
 
 use bucketload_core::payload::Segment;
 
-use super::checksum::{Base64, Span};
+use super::checksum::Base64;
 use super::config::{ChecksumAlgorithm, PayloadMode};
-use super::encode;
-use super::sha256::sha256;
 use super::sign::{EMPTY_SHA256, Signature, Signer};
+use crate::http::encode;
+use crate::http::sha256::sha256;
+use crate::http::span::Span;
 
 /// Smallest chunk: what most SDKs send, and above the protocol's minimum of 8 KiB.
 const CHUNK: u64 = 64 * 1024;

@@ -3,72 +3,11 @@
 //! [`S3Config::new`] builds one directly (embedded server, tests); `S3Config::discover` follows
 //! the AWS conventions. Precedence: flag, environment, profile, default.
 
-use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::str::FromStr;
 
 use super::credentials::Credentials;
-use super::endpoint::Endpoint;
-
-/// A setting that cannot be used: where it stood, what is wrong, what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}; {remedy}")]
-pub struct ConfigError {
-    /// File, line, section and field; or variable; or flag.
-    pub place: String,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What the user can do.
-    pub remedy: String,
-}
-
-impl ConfigError {
-    /// An error about the setting at `place`.
-    pub fn new(
-        place: impl Into<String>,
-        problem: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self {
-            place: place.into(),
-            problem: problem.into(),
-            remedy: remedy.into(),
-        }
-    }
-}
-
-macro_rules! named_enum {
-    ($name:ident, $what:literal, { $($variant:ident => $text:literal),+ $(,)? }) => {
-        impl $name {
-            /// Every value, in the order of the documentation.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name used on the command line and in results.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| {
-                    let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    format!("`{text}` is no {}; use one of {}", $what, names.join(", "))
-                })
-            }
-        }
-    };
-}
+use crate::http::config::{ConfigError, Origin, TlsConfig, named_enum};
+use crate::http::endpoint::Endpoint;
 
 /// Where the bucket's name stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,53 +81,6 @@ named_enum!(ChecksumAlgorithm, "checksum algorithm", {
     Sha1 => "sha1",
     Sha256 => "sha256",
 });
-
-/// How connections are encrypted; used by `https` endpoints only.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsConfig {
-    /// File with the certificates to trust, PEM; `None` = those of the system.
-    pub ca_bundle: Option<PathBuf>,
-    /// Accept any certificate.
-    pub insecure: bool,
-    /// Client certificate chain and key, PEM files.
-    pub client: Option<(PathBuf, PathBuf)>,
-    /// Do a full handshake on each connection instead of resuming an earlier session.
-    pub no_resume: bool,
-}
-
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A command-line flag or the caller.
-    Flag(&'static str),
-    /// An environment variable.
-    Env(&'static str),
-    /// `FILE:LINE [section] field` of a configuration file.
-    File(String),
-    /// Built in.
-    Default,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(name) | Self::Env(name) => f.write_str(name),
-            Self::File(place) => f.write_str(place),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
-
-/// One effective setting, for `config show` and `doctor`. Never holds a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// Name of the setting.
-    pub name: &'static str,
-    /// Its effective value; secrets are shown as `***`.
-    pub value: String,
-    /// Where it came from.
-    pub source: Source,
-}
 
 /// Settings of an S3 target.
 #[derive(Clone, Debug, PartialEq, Eq)]

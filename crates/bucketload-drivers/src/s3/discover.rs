@@ -8,10 +8,11 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::config::{Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, Source};
+use super::config::{Addressing, ChecksumAlgorithm, PayloadMode, S3Config};
 use super::credentials::Credentials;
-use super::endpoint::Endpoint;
 use super::lookup::{Finder, note};
+use crate::http::config::{ConfigError, Source};
+use crate::http::endpoint::Endpoint;
 
 /// What the caller (command line, workload file) sets; everything else is looked up.
 #[derive(Clone, Debug, Default)]

@@ -10,13 +10,22 @@ use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
-use bucketload_wire::tls::ClientTls;
 
-use super::config::{ChecksumAlgorithm, ConfigError, S3Config};
-use super::connect;
-use super::endpoint::Endpoint;
+use super::config::{ChecksumAlgorithm, S3Config};
 use super::session::S3Session;
 use super::template::{HeadWriter, wall_seconds};
+use crate::http::config::ConfigError;
+use crate::http::endpoint::Endpoint;
+use crate::http::hub::{Hub, IdFields};
+
+/// Where S3 services put their identifiers of a request.
+const IDS: IdFields = IdFields {
+    request: "x-amz-request-id",
+    extended: "x-amz-id-2",
+};
+
+/// What the API does not have.
+const ABSENT: [OpClass; 3] = [OpClass::Append, OpClass::Touch, OpClass::Rename];
 
 /// The native S3 driver: its own HTTP/1.1 and SigV4, one connection per session.
 #[derive(Clone)]
@@ -27,12 +36,9 @@ pub struct S3Driver {
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
-    /// For `https` endpoints.
-    pub(crate) tls: Option<ClientTls>,
+    hub: Hub,
     /// Distinguishes drivers in the threads' registries.
     id: u64,
-    /// Connections made so far.
-    connections: AtomicU64,
 }
 
 impl fmt::Debug for S3Driver {
@@ -51,13 +57,12 @@ impl S3Driver {
     pub fn new(config: S3Config) -> Result<Self, ConfigError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         config.check()?;
-        let tls = connect::tls_of(&config)?;
+        let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                tls,
+                hub,
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
-                connections: AtomicU64::new(0),
             }),
         })
     }
@@ -74,7 +79,10 @@ impl Driver for S3Driver {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            classes: OpClass::ALL.to_vec(),
+            classes: OpClass::ALL
+                .into_iter()
+                .filter(|class| !ABSENT.contains(class))
+                .collect(),
             verify: true,
             connections: true,
         }
@@ -197,16 +205,11 @@ impl Shared {
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.config.endpoints[self.endpoint]
+        &self.driver.hub.endpoints()[self.endpoint]
     }
 
-    pub(crate) fn tls(&self) -> Option<&ClientTls> {
-        self.driver.tls.as_ref().filter(|_| self.endpoint().tls)
-    }
-
-    /// A number for a new connection, from 1, unique within the driver.
-    pub(crate) fn next_connection(&self) -> u64 {
-        self.driver.connections.fetch_add(1, Ordering::Relaxed) + 1
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.driver.hub
     }
 
     pub(crate) fn endpoint_index(&self) -> usize {

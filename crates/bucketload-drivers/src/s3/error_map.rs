@@ -4,7 +4,7 @@
 use bucketload_core::error::{ErrorKind, OpError};
 
 use super::credentials::Credentials;
-use super::xml;
+use crate::http::xml;
 
 /// Longest message taken over from a server, in characters.
 const MAX_MESSAGE: usize = 300;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::config::{ConfigError, Origin, Source};
 use super::discover::S3Overrides;
 use super::profile::{Field, ProfileFile, Section};
+use crate::http::config::{ConfigError, Origin, Source};
 
 /// A value and where it came from.
 pub(super) type Found<T> = Option<(T, Source)>;

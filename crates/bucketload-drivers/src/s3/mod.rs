@@ -1,9 +1,9 @@
 //! The native S3 driver.
 //!
 //! ```text
-//! discover ── config ── driver ── session ── ops_* ── prepare ── exchange ── wire
-//!   profile    endpoint           admin      xml      canonical, sign, template
-//!              credentials                            checksum, chunked, sha256, encode
+//! discover ── config ── driver ── session ── ops_* ── prepare ── crate::http ── wire
+//!   profile    credentials        admin               canonical, sign, template
+//!                                                     checksum, chunked
 //! ```
 //!
 //! A session turns a request of the workload into one or more calls (`ops_*`); a call is prepared
@@ -15,36 +15,25 @@ mod canonical;
 mod checksum;
 mod chunked;
 mod config;
-mod connect;
 mod credentials;
 mod discover;
 mod driver;
-mod encode;
-mod endpoint;
 mod error_map;
-mod exchange;
 mod lookup;
 mod ops_bucket;
 mod ops_list;
 mod ops_multipart;
 mod ops_object;
-mod parked;
-mod pool;
 mod prepare;
 mod profile;
 mod session;
 mod settings;
-mod sha256;
 mod sign;
-mod sink;
 mod template;
-mod xml;
 
-pub use config::{
-    Addressing, ChecksumAlgorithm, ConfigError, Origin, PayloadMode, S3Config, Source, TlsConfig,
-};
-pub use credentials::{Credentials, Secret};
+pub use crate::http::{ConfigError, Endpoint, Origin, Secret, Source, TlsConfig};
+pub use config::{Addressing, ChecksumAlgorithm, PayloadMode, S3Config};
+pub use credentials::Credentials;
 pub use discover::S3Overrides;
 pub use driver::S3Driver;
-pub use endpoint::Endpoint;
 pub use session::S3Session;

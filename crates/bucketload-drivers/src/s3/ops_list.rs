@@ -8,14 +8,14 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::encode;
 use super::error_map::ErrorDocument;
 use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
-use super::pool::Buffer;
 use super::prepare::Call;
 use super::session::S3Session;
-use super::sink::Collect;
-use super::xml::{self, Text};
+use crate::http::encode;
+use crate::http::pool::Buffer;
+use crate::http::sink::Collect;
+use crate::http::xml::{self, Text};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
 pub(crate) const MAX_PAGE: usize = 32 << 20;

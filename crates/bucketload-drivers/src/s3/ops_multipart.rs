@@ -9,16 +9,16 @@ use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
 
 use super::canonical::Header;
-use super::checksum::Span;
 use super::config::ChecksumAlgorithm;
-use super::encode;
 use super::ops_list::{as_text, push_number, push_parameter};
 use super::ops_object::{DONE, MAX_DOCUMENT, content_of, push_source, unreadable};
-use super::pool::Buffer;
-use super::prepare::{Call, Hashes, Outgoing};
+use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
-use super::sink::{Collect, Ignore, Sink};
-use super::xml;
+use crate::http::encode;
+use crate::http::pool::Buffer;
+use crate::http::sink::{Collect, Ignore, Sink};
+use crate::http::span::Span;
+use crate::http::xml;
 
 /// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
 const MAX_PARTS: u64 = 10_000;
@@ -131,7 +131,7 @@ impl S3Session {
         for (number, (hashes, chunks)) in (1..=count).zip(&hashes) {
             part_query(&mut query, number, &upload);
             let mut prepared = {
-                let content = Outgoing {
+                let content = Upload {
                     span: span_of(number),
                     hashes: *hashes,
                     digests: &digests[chunks.clone()],

@@ -2,56 +2,22 @@
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request, Watch};
+use bucketload_core::op::{OpClass, Request};
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
 use super::canonical::Header;
-use super::checksum::Span;
-use super::encode;
-use super::pool::Buffer;
-use super::prepare::{Call, Hashes, Outgoing};
+use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
-use super::sink::{Collect, Ignore, Sink};
-use super::xml;
+use crate::http::encode;
+use crate::http::pool::Buffer;
+use crate::http::reading::Reading;
+use crate::http::sink::{Collect, Ignore};
+use crate::http::span::Span;
+use crate::http::xml;
 
 /// Most bytes of a control document in an answer.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
-
-/// Compares a body with the content it should have.
-struct Verify<'a> {
-    content: Content<'a>,
-    at: u64,
-    /// Object offset of the first wrong byte.
-    wrong: Option<u64>,
-}
-
-impl Sink for Verify<'_> {
-    fn looks(&self) -> bool {
-        // After the first difference there is nothing left to find out.
-        self.wrong.is_none()
-    }
-
-    fn data(&mut self, bytes: &[u8]) {
-        if self.wrong.is_none() {
-            self.wrong = self.content.verify(self.at, bytes).err();
-        }
-        self.at += bytes.len() as u64;
-    }
-}
-
-/// Shows a body to whoever watches the operation.
-struct Shown<'a>(&'a dyn Watch);
-
-impl Sink for Shown<'_> {
-    fn looks(&self) -> bool {
-        true
-    }
-
-    fn data(&mut self, bytes: &[u8]) {
-        self.0.body(bytes);
-    }
-}
 
 /// Makes a PUT conditional on there being no object.
 const IF_ABSENT: [Header<'static>; 1] = [Header {
@@ -72,73 +38,11 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let op = &request.op;
-        let range = (op.class == OpClass::RangeGet)
-            .then_some(op.range)
-            .flatten();
-        let offset = range.map_or(0, |r| r.offset);
-        let expected = request.content.filter(|_| request.verify);
-        let mut verify = expected.map(|content| Verify {
-            content,
-            at: offset,
-            wrong: None,
-        });
-        let mut prepared =
-            self.prepare(&Call::new("GET", request.bucket, request.key).range(range));
-        let mut ignore = Ignore;
-        let mut shown = request.watch.map(Shown);
-        let sink: &mut dyn Sink = match (&mut shown, &mut verify) {
-            (Some(shown), _) => shown,
-            (None, Some(verify)) => verify,
-            (None, None) => &mut ignore,
-        };
-        let reply = self.perform(&mut prepared, sink, probe).await?;
-        let corrupt = |detail: String| {
-            Err(OpError::with_status(
-                ErrorKind::Corrupt,
-                reply.status,
-                detail,
-            ))
-        };
-        if let Some(Verify {
-            wrong: Some(at), ..
-        }) = verify
-        {
-            return corrupt(format!("the byte at offset {at} is not the byte written"));
-        }
-        let known = match expected {
-            Some(content) => Some(content.size()),
-            None => (op.size != Op::UNKNOWN_SIZE).then_some(op.size),
-        };
-        if let Some(range) = range {
-            let whole = offset == 0 && known.is_some_and(|size| range.len >= size);
-            if reply.status != 206 && !whole {
-                return Err(OpError::with_status(
-                    ErrorKind::Protocol,
-                    reply.status,
-                    "the server ignored the Range header",
-                ));
-            }
-            if let Some(start) = reply.range_start
-                && start != offset
-            {
-                return corrupt(format!("the range begins at {start} instead of {offset}"));
-            }
-        }
-        let wanted = match (known, range) {
-            (Some(size), Some(range)) => Some(range.len.min(size.saturating_sub(offset))),
-            (Some(size), None) => Some(size),
-            (None, _) => None,
-        };
-        let most = wanted.or(range.map(|r| r.len)).unwrap_or(u64::MAX);
-        if wanted.is_some_and(|n| n != reply.received) || reply.received > most {
-            let wanted = wanted.unwrap_or(most);
-            return corrupt(format!("{} bytes came instead of {wanted}", reply.received));
-        }
-        Ok(Completion {
-            bytes: reply.received,
-            ..DONE
-        })
+        let mut reading = Reading::of(request);
+        let call = Call::new("GET", request.bucket, request.key).range(reading.range());
+        let mut prepared = self.prepare(&call);
+        let reply = self.perform(&mut prepared, &mut reading, probe).await?;
+        reading.finish(&reply)
     }
 
     /// PUT on condition that there is no object. A refusal of the condition is a success without
@@ -161,17 +65,13 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let content = content_of(request)?;
-        let span = Span {
-            content,
-            offset: 0,
-            len: content.size(),
-        };
+        let span = Span::whole(content);
         let mut digests = match self.shared.config().payload.is_chunked() {
             true => Buffer::take(),
             false => Buffer::NONE,
         };
         let mut prepared = {
-            let content = Outgoing {
+            let content = Upload {
                 span,
                 hashes: Hashes::of(self.shared.config(), span, &mut digests),
                 digests: &digests,

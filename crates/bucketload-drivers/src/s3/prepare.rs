@@ -8,17 +8,16 @@ use bucketload_core::op::ByteRange;
 use bucketload_wire::{Conn, Error as WireError, SendEnd};
 
 use super::canonical::{self, Header};
-use super::checksum::{Base64, Span, content_md5};
-use super::chunked::{self, Layout, Piece, Pieces};
+use super::checksum::{Base64, content_md5};
+use super::chunked::{self, Layout, Pieces};
 use super::config::{PayloadMode, S3Config};
-use super::encode;
-use super::pool::Buffer;
-use super::sha256::sha256;
 use super::sign::EMPTY_SHA256;
 use super::template::{HeadWriter, Headers, Unsigned};
-
-/// Bytes handed to one write.
-const SLICE: usize = 256 * 1024;
+use crate::http::encode;
+use crate::http::outgoing::{self, Outgoing, Plain, SLICE};
+use crate::http::pool::Buffer;
+use crate::http::sha256::sha256;
+use crate::http::span::Span;
 
 /// What a request's signature and headers say about its content.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +48,7 @@ impl Hashes {
 
 /// Object content to send.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct Upload<'a> {
     pub(crate) span: Span<'a>,
     pub(crate) hashes: Hashes,
     /// SHA-256 of each chunk, for signed chunks.
@@ -63,7 +62,7 @@ enum Body<'a> {
     /// A control document in memory, sent with its MD5.
     Document(&'a [u8]),
     /// Object content, sent as the payload mode says.
-    Content(Outgoing<'a>),
+    Content(Upload<'a>),
 }
 
 /// A request. Make it, prepare it and let it go before anything is awaited.
@@ -114,24 +113,18 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(crate) const fn content(mut self, content: Outgoing<'a>) -> Self {
+    pub(crate) const fn content(mut self, content: Upload<'a>) -> Self {
         self.body = Body::Content(content);
         self
     }
 }
 
 /// A request rendered and ready to leave. Small, since it lives as long as the request.
-pub(crate) struct Prepared<'a> {
-    head: Buffer,
-    body: Sending<'a>,
-    pub(crate) to_head: bool,
-}
-
-/// What follows the head.
-enum Sending<'a> {
-    Bytes(&'a [u8]),
-    Content(Span<'a>),
+pub(crate) enum Prepared<'a> {
+    Plain(Plain<'a>),
+    /// Content in `aws-chunked` chunks.
     Chunks {
+        head: Buffer,
         span: Span<'a>,
         frames: Buffer,
         layout: Layout,
@@ -175,7 +168,7 @@ impl<'a> Prepared<'a> {
                     payload = &digest;
                 }
             }
-            Body::Content(Outgoing { span, hashes, .. }) => {
+            Body::Content(Upload { span, hashes, .. }) => {
                 if config.payload.is_chunked() {
                     payload = chunked::marker(config.payload);
                     let cut = Layout::new(config.payload, config.checksum, span.len);
@@ -215,56 +208,56 @@ impl<'a> Prepared<'a> {
         let mut head = Buffer::take();
         let seed = writer.render(&mut head, &parts, unsigned);
         let body = match (&call.body, layout) {
-            (Body::None, _) => Sending::Bytes(b""),
-            (Body::Document(bytes), _) => Sending::Bytes(bytes),
-            (Body::Content(outgoing), None) => Sending::Content(outgoing.span),
-            (Body::Content(outgoing), Some(layout)) => {
+            (Body::None, _) => outgoing::Body::Bytes(b""),
+            (Body::Document(bytes), _) => outgoing::Body::Bytes(bytes),
+            (Body::Content(upload), None) => outgoing::Body::Content(upload.span),
+            (Body::Content(upload), Some(layout)) => {
                 let mut frames = Buffer::take();
                 let signing = writer.signer().zip(seed);
-                let sum = outgoing.hashes.sum.as_ref();
-                layout.render(&mut frames, outgoing.digests, sum, signing);
-                Sending::Chunks {
-                    span: outgoing.span,
+                let sum = upload.hashes.sum.as_ref();
+                layout.render(&mut frames, upload.digests, sum, signing);
+                return Self::Chunks {
+                    head,
+                    span: upload.span,
                     frames,
                     layout,
-                }
+                };
             }
         };
-        Self {
-            head,
-            body,
-            to_head: call.method == "HEAD",
+        Self::Plain(Plain::new(head, body, call.method == "HEAD"))
+    }
+}
+
+impl Outgoing for Prepared<'_> {
+    fn to_head(&self) -> bool {
+        match self {
+            Self::Plain(plain) => plain.to_head(),
+            Self::Chunks { .. } => false,
         }
     }
 
-    /// Gives the memory back that only sending needs.
-    pub(crate) fn release(&mut self) {
-        self.head = Buffer::NONE;
-        if let Sending::Chunks { frames, .. } = &mut self.body {
-            *frames = Buffer::NONE;
+    fn release(&mut self) {
+        match self {
+            Self::Plain(plain) => plain.release(),
+            Self::Chunks { head, frames, .. } => {
+                *head = Buffer::NONE;
+                *frames = Buffer::NONE;
+            }
         }
     }
 
-    /// Sends the request: the head and the first bytes of the body in one write.
-    pub(crate) async fn send(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
-        match &self.body {
-            Sending::Bytes(bytes) => {
-                let sent = conn.send(&self.head, bytes).await;
-                sent.map(|()| SendEnd::Complete)
-            }
-            Sending::Content(span) => {
-                let piece = |at| Piece::Content(span.content.segment(span.offset + at, SLICE));
-                conn.send_request(&self.head, span.len, piece).await
-            }
-            Sending::Chunks {
+    async fn send(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
+        match self {
+            Self::Plain(plain) => plain.send(conn).await,
+            Self::Chunks {
+                head,
                 span,
                 frames,
                 layout,
             } => {
                 let mut pieces = Pieces::new(layout, *span, frames);
                 let piece = |_| pieces.next(SLICE);
-                conn.send_request(&self.head, layout.wire_len(), piece)
-                    .await
+                conn.send_request(head, layout.wire_len(), piece).await
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::config::ConfigError;
+use crate::http::config::ConfigError;
 
 /// One `name = value` line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,4 @@
-//! One worker's connection: opened when needed, kept while it is sound, closed when an operation
-//! fails half-way or is abandoned.
-//!
-//! **Kept-alive connections that the server closes while they are idle.** Before each request the
-//! session asks whether the runtime has heard from the connection, which between two answers can only
-//! mean its end (or bytes nobody asked for). That costs no system call on a sound
-//! connection. A connection found closed is replaced, and the time that takes is recorded as a
-//! connection, before the timed start. If the close crosses the request on the way, the operation
-//! fails with `Reset`: the server may have acted on the request, and repeating it would hide a
-//! second request in one operation's time. A retry policy of the workload may repeat it visibly.
+//! One worker's session: its connection and what it shares with the thread's others.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -17,25 +8,21 @@ use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
-use bucketload_wire::http::ChunkedDecoder;
-use bucketload_wire::{Calls, Conn};
+use bucketload_wire::Calls;
 
-use super::connect;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
-use super::exchange::{self, Refusal, Reply};
-use super::parked::park;
 use super::prepare::{Call, Hashes, Prepared};
-use super::sink::Sink;
+use crate::http::exchange::{Refusal, Reply};
+use crate::http::link::Link;
+use crate::http::parked::park;
+use crate::http::sink::Sink;
 
 /// A session of the native S3 driver.
 #[derive(Debug)]
 pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
-    source: Option<IpAddr>,
-    conn: Option<Conn>,
-    place: Place,
-    decoder: ChunkedDecoder,
+    link: Link,
     /// Scratch of multipart uploads; without memory until the first one that needs it.
     pub(crate) hashes: Vec<(Hashes, Range<usize>)>,
 }
@@ -43,14 +30,8 @@ pub struct S3Session {
 impl S3Session {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
         Self {
-            place: Place {
-                endpoint: u16::try_from(shared.endpoint_index()).unwrap_or(u16::MAX),
-                ..Place::default()
-            },
+            link: Link::new(shared.endpoint_index(), source),
             shared,
-            source,
-            conn: None,
-            decoder: ChunkedDecoder::new(),
             hashes: Vec::new(),
         }
     }
@@ -64,24 +45,13 @@ impl S3Session {
     /// System calls made by the current connection; `None` while there is none.
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
-        self.conn.as_ref().map(Conn::calls)
+        self.link.calls()
     }
 
     /// Makes sure that there is a connection that the server has not closed.
     pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        if let Some(conn) = &mut self.conn {
-            if conn.is_silent() {
-                return Ok(());
-            }
-            self.conn = None;
-        }
-        // On the heap: a handshake's state would otherwise be part of every session's task.
-        let connecting = Box::pin(connect::connect(&self.shared, self.source, probe));
-        let conn = connecting.await?;
-        self.place.connection = self.shared.next_connection();
-        self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());
-        self.conn = Some(conn);
-        Ok(())
+        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
+        self.link.connect(hub, endpoint, probe).await
     }
 
     /// Hashes nothing, sends nothing: renders and signs.
@@ -97,14 +67,9 @@ impl S3Session {
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
-        self.connect(probe).await?;
-        let mut lease = Lease::new(&mut self.conn);
-        let Some(conn) = lease.conn.as_mut() else {
-            return Err(gone());
-        };
-        let reply = exchange::exchange(conn, prepared, &mut self.decoder, sink, probe).await?;
-        lease.sound = reply.reusable;
-        drop(lease);
+        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
+        let performed = self.link.perform(hub, endpoint, prepared, sink, probe);
+        let reply = performed.await?;
         match &reply.refusal {
             None => Ok(reply),
             Some(refusal) => Err(self.refused(reply.status, refusal)),
@@ -126,8 +91,8 @@ impl S3Session {
         let context = Context {
             region: &config.region,
             credentials: config.credentials.as_ref(),
-            bucket_region: &refusal.bucket_region,
-            location: &refusal.location,
+            bucket_region: &refusal.field("x-amz-bucket-region"),
+            location: &refusal.field("location"),
         };
         error_map::to_error(status, document, &context)
     }
@@ -146,31 +111,9 @@ impl S3Session {
     }
 }
 
-/// The connection belongs to a request until its answer is complete: an abandoned operation closes
-/// it, and the next one opens another.
-struct Lease<'a> {
-    conn: &'a mut Option<Conn>,
-    /// Whether the connection can be used again.
-    sound: bool,
-}
-
-impl<'a> Lease<'a> {
-    const fn new(conn: &'a mut Option<Conn>) -> Self {
-        Self { conn, sound: false }
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        if !self.sound {
-            *self.conn = None;
-        }
-    }
-}
-
 #[cold]
-fn gone() -> OpError {
-    OpError::new(ErrorKind::Connect, "the connection is gone")
+fn absent(class: OpClass) -> OpError {
+    OpError::new(ErrorKind::Unsupported, format!("S3 has no {class}"))
 }
 
 impl Session for S3Session {
@@ -201,10 +144,11 @@ impl Session for S3Session {
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
+            class @ (OpClass::Append | OpClass::Touch | OpClass::Rename) => Err(absent(class)),
         }
     }
 
     fn place(&self) -> Place {
-        self.place
+        self.link.place()
     }
 }

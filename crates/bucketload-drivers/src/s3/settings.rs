@@ -3,12 +3,12 @@
 
 use std::str::FromStr;
 
-use super::config::{
-    Addressing, ChecksumAlgorithm, ConfigError, Origin, PayloadMode, Source, TlsConfig,
-};
-use super::credentials::{Credentials, Secret};
+use super::config::{Addressing, ChecksumAlgorithm, PayloadMode};
+use super::credentials::Credentials;
 use super::discover::S3Overrides;
 use super::lookup::{Finder, Found, expand_home, note, source_of};
+use crate::http::config::{ConfigError, Origin, Source, TlsConfig};
+use crate::http::secret::Secret;
 
 /// Variables that credentials come from, for the report.
 const ENV_KEYS: &str = "AWS_ACCESS_KEY_ID";

@@ -16,8 +16,8 @@ use std::ops::Range;
 
 use super::canonical::{self, Frame, Parts, Ranges};
 use super::credentials::Credentials;
-use super::encode;
-use super::sha256::{HmacKey, Midstate, sha256};
+use crate::http::encode;
+use crate::http::sha256::{HmacKey, Midstate, sha256};
 
 const ALGORITHM: &[u8] = b"AWS4-HMAC-SHA256";
 const SERVICE: &[u8] = b"s3";

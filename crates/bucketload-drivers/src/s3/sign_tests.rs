@@ -7,8 +7,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::super::sha256::BLOCKS;
 use super::{Credentials, EMPTY_SHA256, Frame, Parts, Signature, Signer, timestamp};
+use crate::http::sha256::BLOCKS;
 use crate::s3::canonical::Header;
 
 /// 2013-05-24T00:00:00Z, the instant of all examples.
@@ -307,7 +307,7 @@ proptest! {
         let mut query = Vec::new();
         if let Some(prefix) = &prefix {
             query.extend_from_slice(b"list-type=2&prefix=");
-            crate::s3::encode::push_query(&mut query, prefix);
+            crate::http::encode::push_query(&mut query, prefix);
         }
         let pairs: Vec<_> = prefix.iter()
             .flat_map(|p| [("prefix".to_owned(), p.clone()), ("list-type".to_owned(), "2".to_owned())])

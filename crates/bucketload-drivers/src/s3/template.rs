@@ -15,9 +15,9 @@ use bucketload_core::op::ByteRange;
 
 use super::canonical::{self, Frame, Header, Parts};
 use super::config::{Addressing, S3Config};
-use super::encode;
-use super::endpoint::Endpoint;
 use super::sign::{Signature, Signer};
+use crate::http::encode;
+use crate::http::endpoint::Endpoint;
 
 /// No request has more signed header fields of its own.
 const MAX_HEADERS: usize = 8;

@@ -4,8 +4,8 @@ use bucketload_core::op::ByteRange;
 
 use super::super::config::{Addressing, S3Config};
 use super::super::credentials::Credentials;
-use super::super::endpoint::Endpoint;
 use super::{HeadWriter, Headers, Parts, Unsigned};
+use crate::http::endpoint::Endpoint;
 
 const PARTS: Parts<'static> = Parts {
     method: "GET",

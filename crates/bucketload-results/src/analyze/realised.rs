@@ -48,7 +48,7 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
         into.n += 1;
         into.sizes.extend(size_of(&op));
         if has_popularity(entry) {
-            let key = if is_copy(op.class) {
+            let key = if op.class.has_source() {
                 op.source_key
             } else {
                 op.key
@@ -132,10 +132,6 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
             popularity: None,
         })
         .collect()
-}
-
-const fn is_copy(class: OpClass) -> bool {
-    matches!(class, OpClass::Copy | OpClass::MultipartCopy)
 }
 
 /// Bytes of the operation's body, where the plan knows them.

@@ -131,9 +131,17 @@ impl Oracle {
                 });
                 Role::Deletes(begun.collect())
             }
-            OpClass::Copy | OpClass::MultipartCopy => {
-                // A copy carries the stamps of its source: nothing can be said about its key.
+            OpClass::Copy | OpClass::MultipartCopy | OpClass::Append | OpClass::Touch => {
+                // A copy carries the stamps of its source, an append leaves those of several writes,
+                // a touch may have made an empty object: nothing can be said about the key.
                 self.with_new(id, |register| register.give_up());
+                return None;
+            }
+            OpClass::Rename => {
+                // The same for the new key, and the old one may or may not be there still.
+                self.with_new(id, |register| register.give_up());
+                let source = (op.source_keyset, op.source_key);
+                self.with_new(source, |register| register.give_up());
                 return None;
             }
             OpClass::Get | OpClass::RangeGet | OpClass::Head => {

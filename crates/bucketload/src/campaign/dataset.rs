@@ -44,7 +44,7 @@ impl Wear {
         for entry in measuring(plan) {
             let existing = entry.keys != KeyLaw::Fresh;
             let prepared = prepares(plan, entry.keyset).next().is_some();
-            let deletes = matches!(entry.class, OpClass::Delete | OpClass::DeleteMany);
+            let deletes = entry.class.removes_objects();
             let overwrites = entry.class.writes_body() && existing;
             if prepared && (deletes || overwrites) {
                 self.damaged.insert(entry.keyset);

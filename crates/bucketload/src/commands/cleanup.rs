@@ -1,33 +1,35 @@
 //! `bucketload cleanup`: deletes what earlier runs left in a target.
 //!
 //! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker, which also names the
-//! buckets that its workload made itself. Without
-//! `--yes-delete-foreign` only such places are emptied.
+//! buckets that its workload made itself. Without `--yes-delete-foreign` only such places are emptied.
 
 use std::collections::BTreeSet;
 
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_drivers::s3::S3Driver;
 use bucketload_run::{Marker, now_ns, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
-use crate::connection::target_of;
+use crate::connection::{target_of, with_driver};
 use crate::exit::{Exit, Failure};
-use crate::s3;
+use crate::services;
 use crate::target::Target;
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
-    let Target::S3 { bucket, prefix } = target_of(&args.target, None)? else {
+    let Target::Service {
+        api,
+        bucket,
+        prefix,
+    } = target_of(&args.target, None)?
+    else {
         return Err(Failure::usage(
-            "cleanup: only an s3:// target outlives a run; name one: --target s3://BUCKET/PREFIX",
+            "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
         ));
     };
-    let driver =
-        S3Driver::new(s3::config(&args.target)?).map_err(|e| Failure::usage(e.to_string()))?;
+    let service = services::open(api, &args.target, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -37,36 +39,59 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     } else {
         format!("{prefix}/")
     };
-    LocalSet::new()
-        .block_on(&runtime, clean(&driver, &bucket, &base, args))
+    let place = Place {
+        scheme: api.scheme(),
+        url: format!("{}://{bucket}/", api.scheme()),
+        bucket: &bucket,
+        base: &base,
+    };
+    let cleaned = with_driver!(service.driver, driver => {
+        LocalSet::new().block_on(&runtime, clean(&*driver, &place, args))
+    });
+    cleaned
         .map(|()| Exit::Ok)
-        .map_err(|e| Failure::target(format!("cleanup of s3://{bucket}/{base}: {e}")))
+        .map_err(|e| Failure::target(format!("cleanup of {}{base}: {e}", place.url)))
 }
 
-async fn clean(
-    driver: &S3Driver,
-    bucket: &str,
-    base: &str,
+/// Where to clean.
+struct Place<'a> {
+    scheme: &'static str,
+    /// URL of the bucket, with a slash at its end.
+    url: String,
+    bucket: &'a str,
+    /// Prefix of everything that is looked at: empty, or with a slash at its end.
+    base: &'a str,
+}
+
+async fn clean<D: Driver>(
+    driver: &D,
+    place: &Place<'_>,
     args: &CleanupArgs,
 ) -> Result<(), OpError> {
+    let Place {
+        scheme,
+        url,
+        bucket,
+        base,
+    } = place;
     let worker = WorkerId {
         thread: 0,
         worker: 0,
     };
     let mut session = driver.open(worker, &mut Probe::new(now_ns)).await?;
     let places = if args.yes_delete_foreign {
-        vec![base.to_owned()]
+        vec![(*base).to_owned()]
     } else {
         marked_places(&mut session, bucket, base).await?
     };
     if places.is_empty() {
-        println!("no run left anything below s3://{bucket}/{base}");
+        println!("no run left anything below {url}{base}");
     }
     for place in places {
         if !args.yes_delete_foreign {
             let marker = read_marker(&mut session, bucket, &place).await?;
             for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
-                remove_bucket(&mut session, &name, &place, proven, args.dry_run).await?;
+                remove_bucket(&mut session, (scheme, &name), &place, proven, args.dry_run).await?;
             }
         }
         let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
@@ -75,7 +100,7 @@ async fn clean(
         } else {
             "deleted"
         };
-        println!("s3://{bucket}/{place}: {deleted} objects {word}");
+        println!("{url}{place}: {deleted} objects {word}");
     }
     Ok(())
 }
@@ -113,7 +138,7 @@ async fn marked_places<A: Admin>(
 /// lie in it.
 async fn remove_bucket<A: Admin>(
     session: &mut A,
-    bucket: &str,
+    (scheme, bucket): (&str, &str),
     prefix: &str,
     proven: bool,
     dry: bool,
@@ -125,17 +150,19 @@ async fn remove_bucket<A: Admin>(
         Err(error) => return Err(error),
     };
     if !proven && deleted == 0 {
-        println!("s3://{bucket}: left alone: nothing proves that the run of {prefix} made it");
+        println!(
+            "{scheme}://{bucket}: left alone: nothing proves that the run of {prefix} made it"
+        );
         return Ok(());
     }
     if dry {
-        println!("s3://{bucket}: {deleted} objects and the bucket would be deleted");
+        println!("{scheme}://{bucket}: {deleted} objects and the bucket would be deleted");
         return Ok(());
     }
     match session.delete_bucket(bucket).await {
-        Ok(()) => println!("s3://{bucket}: {deleted} objects and the bucket deleted"),
+        Ok(()) => println!("{scheme}://{bucket}: {deleted} objects and the bucket deleted"),
         Err(error) if error.kind == ErrorKind::Conflict => println!(
-            "s3://{bucket}: {deleted} objects deleted; the bucket holds others and was left"
+            "{scheme}://{bucket}: {deleted} objects deleted; the bucket holds others and was left"
         ),
         Err(error) if error.kind == ErrorKind::NotFound => {}
         Err(error) => return Err(error),

@@ -6,7 +6,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::run;
 use crate::connection;
 use crate::exit::{Exit, Failure};
-use crate::s3;
+use crate::services;
 use crate::target::Target;
 
 /// Prints settings as `NAME = VALUE  (PLACE)`.
@@ -26,8 +26,8 @@ pub(crate) fn show(
         }
         None => connection::target_of(target_args, None)?,
     };
-    if let Target::S3 { .. } = target {
-        for origin in s3::config(target_args)?.origins {
+    if let Target::Service { api, .. } = target {
+        for origin in services::origins(api, target_args)? {
             rows.push([
                 origin.name.to_owned(),
                 origin.value,
@@ -36,7 +36,9 @@ pub(crate) fn show(
         }
     }
     if rows.is_empty() {
-        return print(b"nothing is set; name a workload or an s3:// target\n");
+        return print(
+            b"nothing is set; name a workload or a service, such as --target s3://BUCKET\n",
+        );
     }
     let width = |i: usize| {
         rows.iter()

@@ -6,11 +6,6 @@ use crate::generate::objects::Population;
 use crate::op::OpClass;
 use crate::plan::{KeyLaw, MixEntry};
 
-/// Whether the class reads one object and creates another on the server.
-pub(super) const fn is_copy(class: OpClass) -> bool {
-    matches!(class, OpClass::Copy | OpClass::MultipartCopy)
-}
-
 const fn is_list(class: OpClass) -> bool {
     matches!(
         class,
@@ -58,7 +53,8 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
         if entry.keys == KeyLaw::Fresh {
             return Ok(Role::WriteFresh);
         }
-        if set.overwritten() && !prepare {
+        // What an append adds is never the object's initial content.
+        if set.overwritten() && !prepare || class == OpClass::Append {
             return Ok(Role::Overwrite);
         }
         if entry.size.is_some() {
@@ -74,7 +70,8 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
         return Ok(Role::WriteInitial);
     }
     let existing = !(class == OpClass::MultipartAbort
-        || is_copy(class)
+        || class == OpClass::Touch
+        || class.has_source()
         || is_list(class)
         || class.on_bucket());
     if existing && entry.keys == KeyLaw::Fresh {
@@ -84,7 +81,7 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
     Ok(match class {
         OpClass::Get | OpClass::Head => Role::Read,
         OpClass::RangeGet => Role::ReadRange,
-        OpClass::Copy | OpClass::MultipartCopy => Role::Copy,
+        class if class.has_source() => Role::Copy,
         _ => Role::Plain,
     })
 }

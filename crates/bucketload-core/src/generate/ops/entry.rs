@@ -1,7 +1,7 @@
 //! A mix entry, checked and with everything precomputed that its operations need.
 
 use super::FRESH_STRIDE;
-use super::check::{check_count, empty, error, is_copy, role};
+use super::check::{check_count, empty, error, role};
 use super::latest::Latest;
 use crate::generate::LawError;
 use crate::generate::objects::{Population, Ranking};
@@ -82,7 +82,9 @@ pub(super) struct Entry {
 
 /// Whether the entry creates objects beyond the initial ones.
 fn creates_fresh(entry: &MixEntry) -> bool {
-    is_copy(entry.class) || entry.class.creates_object() && entry.keys == KeyLaw::Fresh
+    let class = entry.class;
+    let creates = class.creates_object() || class == OpClass::Touch;
+    class.has_source() || creates && entry.keys == KeyLaw::Fresh
 }
 
 /// Index of the first fresh object of a work in a key set.
@@ -162,7 +164,7 @@ impl Entry {
         let total: f64 = mix.iter().map(|entry| entry.weight).sum();
         let batch = check_count(entry, count)?;
         let keys = match entry.keys {
-            KeyLaw::Fresh if !is_copy(entry.class) => Keys::Fresh,
+            KeyLaw::Fresh if !entry.class.has_source() => Keys::Fresh,
             KeyLaw::Sequential => {
                 // Refuses a key set without objects.
                 Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?;
@@ -225,7 +227,7 @@ impl Entry {
             keyset: entry.keyset,
             set,
             keys,
-            from_source_stream: is_copy(entry.class) && entry.keys == KeyLaw::Fresh,
+            from_source_stream: entry.class.has_source() && entry.keys == KeyLaw::Fresh,
             sizes: match &entry.size {
                 None => None,
                 Some(law) => Some(sampler("size", law)?),

@@ -139,7 +139,7 @@ pub struct OpGen {
 impl OpGen {
     /// The operations of work number `work` of phase number `phase`.
     ///
-    /// Key laws, by class: copies take their *source* by the key law (fresh: uniformly from the
+    /// Key laws, by class: copies and renames take their *source* by the key law (fresh: uniformly from the
     /// initial objects) and write a fresh object of the same key set; lists take the prefix of the
     /// object's shard; delete-many takes consecutive objects from the drawn one on, and its
     /// sequential law advances by whole batches. Puts that name existing objects write their

@@ -8,15 +8,18 @@ use bucketload_core::record::{ConnectTimes, Probe};
 use bucketload_wire::tls::{self, ClientOptions, ClientTls, Identity, Pem};
 use bucketload_wire::{Conn, Error as WireError, Sock, dns};
 
-use super::config::{ConfigError, S3Config};
-use super::driver::Shared;
+use super::config::{ConfigError, TlsConfig};
+use super::endpoint::Endpoint;
 
 /// Reads certificates and keys, if any endpoint is encrypted.
-pub(crate) fn tls_of(config: &S3Config) -> Result<Option<ClientTls>, ConfigError> {
-    if config.endpoints.iter().all(|e| !e.tls) {
+pub(crate) fn tls_of(
+    endpoints: &[Endpoint],
+    config: &TlsConfig,
+) -> Result<Option<ClientTls>, ConfigError> {
+    if endpoints.iter().all(|e| !e.tls) {
         return Ok(None);
     }
-    for endpoint in config.endpoints.iter().filter(|e| e.tls) {
+    for endpoint in endpoints.iter().filter(|e| e.tls) {
         tls::server_name(&endpoint.host).map_err(|e| {
             let remedy = "use a name or address that a certificate can be issued for";
             ConfigError::new("endpoint", e.to_string(), remedy)
@@ -24,17 +27,13 @@ pub(crate) fn tls_of(config: &S3Config) -> Result<Option<ClientTls>, ConfigError
     }
     let file = |path: &std::path::PathBuf| Pem::File(path.clone());
     let options = ClientOptions {
-        ca_bundle: config.tls.ca_bundle.as_ref().map(file),
-        identity: config
-            .tls
-            .client
-            .as_ref()
-            .map(|(certificates, key)| Identity {
-                certificates: file(certificates),
-                key: file(key),
-            }),
-        insecure: config.tls.insecure,
-        resumption: !config.tls.no_resume,
+        ca_bundle: config.ca_bundle.as_ref().map(file),
+        identity: config.client.as_ref().map(|(certificates, key)| Identity {
+            certificates: file(certificates),
+            key: file(key),
+        }),
+        insecure: config.insecure,
+        resumption: !config.no_resume,
     };
     ClientTls::new(&options).map(Some).map_err(|e| {
         let remedy = "check --ca-bundle (AWS_CA_BUNDLE), --client-cert and --client-key";
@@ -42,14 +41,14 @@ pub(crate) fn tls_of(config: &S3Config) -> Result<Option<ClientTls>, ConfigError
     })
 }
 
-/// Connects to the endpoint of `shared` from `source` and tells `probe` how long each phase took.
+/// Connects to `endpoint` from `source`, encrypted with `tls`, and tells `probe` how long each phase took.
 /// The addresses of a name are tried in order.
 pub(crate) async fn connect(
-    shared: &Shared,
+    endpoint: &Endpoint,
+    tls: Option<&ClientTls>,
     source: Option<IpAddr>,
     probe: &mut Probe,
 ) -> Result<Conn, OpError> {
-    let endpoint = shared.endpoint();
     let failed = |detail: String| Err(OpError::new(ErrorKind::Connect, detail));
     let resolved = match dns::resolve(&endpoint.host, endpoint.port).await {
         Ok(resolved) => resolved,
@@ -68,7 +67,7 @@ pub(crate) async fn connect(
         match Sock::connect(addr, source).await {
             Ok(sock) => {
                 let connected = probe.now();
-                let conn = match shared.tls() {
+                let conn = match tls {
                     None => Conn::plain(sock),
                     Some(tls) => handshake(sock, tls, &endpoint.host).await?,
                 };

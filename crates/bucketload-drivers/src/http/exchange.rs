@@ -1,6 +1,6 @@
 //! One request and its answer on a connection.
 //!
-//! A [`Prepared`] request goes out, a [`Sink`] takes the answer. Everything that can be done in
+//! An [`Outgoing`] request goes out, a [`Sink`] takes the answer. Everything that can be done in
 //! advance (connecting, hashing, rendering, signing) lies before the probe's `started`; from there
 //! on the probe is marked as bytes move.
 
@@ -9,7 +9,8 @@ use bucketload_core::record::Probe;
 use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpError};
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
-use super::prepare::Prepared;
+use super::hub::IdFields;
+use super::outgoing::Outgoing;
 use super::sink::{Ignore, Sink};
 
 /// Bytes of an error document that are read; what is longer costs the connection.
@@ -31,39 +32,61 @@ pub(crate) struct Reply {
     pub(crate) refusal: Option<Box<Refusal>>,
 }
 
-/// Facts about a refusal.
+/// What came with a refusal.
 #[derive(Debug, Default)]
 pub(crate) struct Refusal {
+    /// The beginning of the body.
     pub(crate) body: Vec<u8>,
-    pub(crate) bucket_region: String,
-    pub(crate) location: String,
+    head: Vec<u8>,
+}
+
+impl Refusal {
+    #[cold]
+    fn with_head(head: &[u8]) -> Box<Self> {
+        Box::new(Self {
+            body: Vec::new(),
+            head: head.to_vec(),
+        })
+    }
+
+    /// The value of the header field `name`, in any case; empty when there is none.
+    pub(crate) fn field(&self, name: &str) -> String {
+        let mut found = String::new();
+        http::response_fields(&self.head, |field, value| {
+            if found.is_empty() && field.eq_ignore_ascii_case(name) {
+                found = String::from_utf8_lossy(value).into_owned();
+            }
+        });
+        found
+    }
 }
 
 /// Sends a prepared request, gives its head's memory back and receives the answer.
 ///
 /// The connection may be kept when the reply says `reusable`; after an error it must not be.
-pub(crate) async fn exchange(
+pub(crate) async fn exchange<O: Outgoing>(
     conn: &mut Conn,
-    prepared: &mut Prepared<'_>,
+    outgoing: &mut O,
+    ids: IdFields,
     decoder: &mut ChunkedDecoder,
     sink: &mut dyn Sink,
     probe: &mut Probe,
 ) -> Result<Reply, OpError> {
     let first = conn.exchanges() == 0;
-    let to_head = prepared.to_head;
+    let to_head = outgoing.to_head();
     probe.started();
     let calls = conn.calls().send;
-    let sent = prepared.send(conn).await;
+    let sent = outgoing.send(conn).await;
     // What left in one call has left when that call was made, as far as the client can tell.
     if conn.calls().send > calls + 1 {
         probe.sent();
     }
-    prepared.release();
+    outgoing.release();
     let complete = matches!(sent, Ok(SendEnd::Complete));
     // When sending failed the server may have said why before it closed.
     let mut ignore = Ignore;
     let sink = if complete { sink } else { &mut ignore };
-    let answer = receive(conn, to_head, decoder, sink, probe).await;
+    let answer = receive(conn, to_head, ids, decoder, sink, probe).await;
     if complete {
         return answer.map_err(|e| to_error(e, first));
     }
@@ -102,13 +125,14 @@ fn unsent(
 async fn receive(
     conn: &mut Conn,
     to_head: bool,
+    ids: IdFields,
     decoder: &mut ChunkedDecoder,
     sink: &mut dyn Sink,
     probe: &mut Probe,
 ) -> Result<Reply, WireError> {
     let mut reply = Reply::default();
     let framing = conn
-        .recv_with(|bytes| head_and_small_body(bytes, to_head, &mut reply, sink, probe))
+        .recv_with(|bytes| head_and_small_body(bytes, to_head, ids, &mut reply, sink, probe))
         .await?;
     match framing {
         Framing::Empty => {}
@@ -129,6 +153,7 @@ async fn receive(
 fn head_and_small_body(
     bytes: &[u8],
     to_head: bool,
+    ids: IdFields,
     reply: &mut Reply,
     sink: &mut dyn Sink,
     probe: &mut Probe,
@@ -152,7 +177,7 @@ fn head_and_small_body(
         reply.content_length = head.content_length;
         reply.range_start = head.range_start;
         if head.status >= 300 {
-            reply.refusal = Some(refusal(fields));
+            reply.refusal = Some(Refusal::with_head(fields));
         } else if sink.wants_fields() {
             http::response_fields(fields, |name, value| sink.field(name, value));
         }
@@ -168,7 +193,7 @@ fn head_and_small_body(
         }
         probe.answered(head.status);
         if probe.wants_ids() {
-            take_ids(&bytes[at - head.len..at], probe);
+            take_ids(&bytes[at - head.len..at], ids, probe);
         }
         deliver(reply, sink, &bytes[at..at + take]);
         return Ok(Step::Done(at + take, head.body));
@@ -178,30 +203,15 @@ fn head_and_small_body(
 /// Keeps the store's identifiers of the request. Only for answers that are worth it: the head is
 /// read once more.
 #[cold]
-fn take_ids(head: &[u8], probe: &mut Probe) {
+fn take_ids(head: &[u8], fields: IdFields, probe: &mut Probe) {
     let ids = probe.ids_mut();
     http::response_fields(head, |name, value| {
-        if name.eq_ignore_ascii_case("x-amz-request-id") {
+        if name.eq_ignore_ascii_case(fields.request) {
             ids.request_id.set(value);
-        } else if name.eq_ignore_ascii_case("x-amz-id-2") {
+        } else if name.eq_ignore_ascii_case(fields.extended) {
             ids.extended_id.set(value);
         }
     });
-}
-
-/// What the head of a refusal tells.
-#[cold]
-fn refusal(head: &[u8]) -> Box<Refusal> {
-    let mut refusal = Box::<Refusal>::default();
-    http::response_fields(head, |name, value| {
-        let text = || String::from_utf8_lossy(value).into_owned();
-        if name.eq_ignore_ascii_case("x-amz-bucket-region") {
-            refusal.bucket_region = text();
-        } else if name.eq_ignore_ascii_case("location") {
-            refusal.location = text();
-        }
-    });
-    refusal
 }
 
 #[inline]

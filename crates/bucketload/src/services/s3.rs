@@ -1,15 +1,19 @@
 //! From flags to the configuration of the S3 driver.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Overrides, Secret};
+use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, S3Overrides, Secret};
 
+use super::{Service, flags};
 use crate::cli::target::TargetArgs;
+use crate::connection::AnyDriver;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
 
 /// Configuration of an S3 service: flags, then environment, then profile files, then defaults.
 pub(crate) fn config(args: &TargetArgs) -> Result<S3Config, Failure> {
+    flags::refuse_but(&[flags::HTTP, flags::S3], args, "s3://")?;
     let home = std::env::var_os("HOME").map(PathBuf::from);
     S3Config::discover(
         &overrides(args)?,
@@ -64,24 +68,12 @@ fn parse<T: std::str::FromStr<Err = String>>(
         .map_err(|e| Failure::usage(format!("{flag}: {e}")))
 }
 
-/// Refuses flags that only make sense for a service elsewhere.
-pub(crate) fn refuse_service_flags(args: &TargetArgs, target: &str) -> Result<(), Failure> {
-    let given = [
-        ("--endpoint-url", !args.endpoint_url.is_empty()),
-        ("--profile", args.profile.is_some()),
-        ("--region", args.region.is_some()),
-        ("--no-sign-request", args.no_sign_request),
-        ("--no-verify-ssl", args.no_verify_ssl),
-        ("--ca-bundle", args.ca_bundle.is_some()),
-        ("--client-cert", args.client_cert.is_some()),
-        ("--source-address", !args.source_address.is_empty()),
-        ("--addressing", args.addressing.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag} is for a service of its own; with target {target} it means nothing. \
-             Name the service's bucket: --target s3://BUCKET/PREFIX"
-        ))),
-    }
+/// The driver of `config`.
+pub(crate) fn service(config: S3Config) -> Result<Service, Failure> {
+    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let driver = S3Driver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
+    Ok(Service {
+        driver: AnyDriver::S3(Arc::new(driver)),
+        endpoints,
+    })
 }

@@ -49,7 +49,8 @@ impl Endpoint {
         if authority.contains('@') {
             return fail(
                 "the URL holds a user name".to_owned(),
-                "take it out and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead",
+                "take it out; credentials stand in the environment (S3: AWS_ACCESS_KEY_ID and \
+                 AWS_SECRET_ACCESS_KEY) or in configuration files",
             );
         }
         if path.contains(['?', '#']) {

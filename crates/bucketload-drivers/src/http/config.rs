@@ -1,0 +1,114 @@
+//! What the settings of every service have in common: errors that say where a value stood, where it
+//! came from, and how connections are encrypted.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A setting that cannot be used: where it stood, what is wrong, what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}; {remedy}")]
+pub struct ConfigError {
+    /// File, line, section and field; or variable; or flag.
+    pub place: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What the user can do.
+    pub remedy: String,
+}
+
+impl ConfigError {
+    /// An error about the setting at `place`.
+    pub fn new(
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            place: place.into(),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// Gives an enum names for the command line: `name`, `Display`, `FromStr` and `ALL`.
+macro_rules! named_enum {
+    ($name:ident, $what:literal, { $($variant:ident => $text:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every value, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name used on the command line and in results.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| {
+                    let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
+                    format!("`{text}` is no {}; use one of {}", $what, names.join(", "))
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use named_enum;
+
+/// How connections are encrypted; used by `https` endpoints only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// File with the certificates to trust, PEM; `None` = those of the system.
+    pub ca_bundle: Option<PathBuf>,
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Client certificate chain and key, PEM files.
+    pub client: Option<(PathBuf, PathBuf)>,
+    /// Do a full handshake on each connection instead of resuming an earlier session.
+    pub no_resume: bool,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A command-line flag or the caller.
+    Flag(&'static str),
+    /// An environment variable.
+    Env(&'static str),
+    /// `FILE:LINE [section] field` of a configuration file.
+    File(String),
+    /// Built in.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Env(name) => f.write_str(name),
+            Self::File(place) => f.write_str(place),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// One effective setting, for `config show` and `doctor`. Never holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Name of the setting.
+    pub name: &'static str,
+    /// Its effective value; secrets are shown as `***`.
+    pub value: String,
+    /// Where it came from.
+    pub source: Source,
+}

@@ -1,0 +1,71 @@
+//! What all sessions of a driver share: endpoints, trust, and the number of connections made.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bucketload_wire::tls::ClientTls;
+
+use super::config::{ConfigError, TlsConfig};
+use super::connect;
+use super::endpoint::Endpoint;
+
+/// Names of the answer's header fields that identify a request to the store's operator, in lower
+/// case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IdFields {
+    /// The identifier.
+    pub(crate) request: &'static str,
+    /// A second one; empty when there is none.
+    pub(crate) extended: &'static str,
+}
+
+/// The service as all sessions of a driver see it.
+pub(crate) struct Hub {
+    endpoints: Vec<Endpoint>,
+    /// For `https` endpoints.
+    tls: Option<ClientTls>,
+    pub(crate) ids: IdFields,
+    /// Connections made so far.
+    connections: AtomicU64,
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub")
+            .field("endpoints", &self.endpoints)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    /// A service at `endpoints`.
+    ///
+    /// # Errors
+    /// When an endpoint or a certificate file cannot be used.
+    pub(crate) fn new(
+        endpoints: Vec<Endpoint>,
+        tls: &TlsConfig,
+        ids: IdFields,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            tls: connect::tls_of(&endpoints, tls)?,
+            endpoints,
+            ids,
+            connections: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// The trust of connections to `endpoint`.
+    pub(crate) fn tls_for(&self, endpoint: &Endpoint) -> Option<&ClientTls> {
+        self.tls.as_ref().filter(|_| endpoint.tls)
+    }
+
+    /// A number for a new connection, from 1, unique within the driver.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}

@@ -1,0 +1,138 @@
+//! One worker's connection: opened when needed, kept while it is sound, closed when an operation
+//! fails half-way or is abandoned.
+//!
+//! **Kept-alive connections that the server closes while they are idle.** Before each request the
+//! link asks whether the runtime has heard from the connection, which between two answers can only
+//! mean its end (or bytes nobody asked for). That costs no system call on a sound
+//! connection. A connection found closed is replaced, and the time that takes is recorded as a
+//! connection, before the timed start. If the close crosses the request on the way, the operation
+//! fails with `Reset`: the server may have acted on the request, and repeating it would hide a
+//! second request in one operation's time. A retry policy of the workload may repeat it visibly.
+
+use std::net::IpAddr;
+
+use bucketload_core::driver::Place;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
+use bucketload_wire::http::ChunkedDecoder;
+use bucketload_wire::{Calls, Conn};
+
+use super::connect;
+use super::endpoint::Endpoint;
+use super::exchange::{self, Reply};
+use super::hub::Hub;
+use super::outgoing::Outgoing;
+use super::sink::Sink;
+
+/// A connection of one worker to one endpoint, or the place of one.
+#[derive(Debug)]
+pub(crate) struct Link {
+    source: Option<IpAddr>,
+    conn: Option<Conn>,
+    place: Place,
+    decoder: ChunkedDecoder,
+}
+
+impl Link {
+    /// A link to the endpoint with index `endpoint`, from the local address `source`; not connected
+    /// yet.
+    pub(crate) fn new(endpoint: usize, source: Option<IpAddr>) -> Self {
+        Self {
+            place: Place {
+                endpoint: u16::try_from(endpoint).unwrap_or(u16::MAX),
+                ..Place::default()
+            },
+            source,
+            conn: None,
+            decoder: ChunkedDecoder::new(),
+        }
+    }
+
+    /// Where requests go.
+    pub(crate) const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// System calls made by the current connection; `None` while there is none.
+    pub(crate) fn calls(&self) -> Option<Calls> {
+        self.conn.as_ref().map(Conn::calls)
+    }
+
+    /// Makes sure that there is a connection that the server has not closed.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub(crate) async fn connect(
+        &mut self,
+        hub: &Hub,
+        endpoint: &Endpoint,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        if let Some(conn) = &mut self.conn {
+            if conn.is_silent() {
+                return Ok(());
+            }
+            self.conn = None;
+        }
+        // On the heap: a handshake's state would otherwise be part of every session's task.
+        let tls = hub.tls_for(endpoint);
+        let connecting = Box::pin(connect::connect(endpoint, tls, self.source, probe));
+        let conn = connecting.await?;
+        self.place.connection = hub.next_connection();
+        self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());
+        self.conn = Some(conn);
+        Ok(())
+    }
+
+    /// Performs one request, connecting first if need be. A refusal (status 300 and above) is an
+    /// answer too: the reply then holds what the server said.
+    ///
+    /// # Errors
+    /// When there was no answer, or no complete one.
+    pub(crate) async fn perform<O: Outgoing>(
+        &mut self,
+        hub: &Hub,
+        endpoint: &Endpoint,
+        outgoing: &mut O,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        self.connect(hub, endpoint, probe).await?;
+        let mut lease = Lease::new(&mut self.conn);
+        let Some(conn) = lease.conn.as_mut() else {
+            return Err(gone());
+        };
+        let ids = hub.ids;
+        let decoder = &mut self.decoder;
+        let reply = exchange::exchange(conn, outgoing, ids, decoder, sink, probe).await?;
+        lease.sound = reply.reusable;
+        Ok(reply)
+    }
+}
+
+/// The connection belongs to a request until its answer is complete: an abandoned operation closes
+/// it, and the next one opens another.
+struct Lease<'a> {
+    conn: &'a mut Option<Conn>,
+    /// Whether the connection can be used again.
+    sound: bool,
+}
+
+impl<'a> Lease<'a> {
+    const fn new(conn: &'a mut Option<Conn>) -> Self {
+        Self { conn, sound: false }
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if !self.sound {
+            *self.conn = None;
+        }
+    }
+}
+
+#[cold]
+fn gone() -> OpError {
+    OpError::new(ErrorKind::Connect, "the connection is gone")
+}

@@ -1,0 +1,126 @@
+//! The body of a read: who looks at it, and whether it is what was asked for.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{ByteRange, Op, OpClass, Request, Watch};
+use bucketload_core::payload::Content;
+
+use super::exchange::Reply;
+use super::sink::Sink;
+
+/// Takes the body of a GET: compares it with the content it should have, shows it to a watcher, or
+/// only counts it.
+pub(crate) struct Reading<'a> {
+    watch: Option<&'a dyn Watch>,
+    expected: Option<Content<'a>>,
+    /// Object offset of the next byte.
+    at: u64,
+    /// Object offset of the first wrong byte.
+    wrong: Option<u64>,
+    range: Option<ByteRange>,
+    /// Size of the whole object, where it is known.
+    known: Option<u64>,
+}
+
+impl<'a> Reading<'a> {
+    /// What `request`, a get or range-get, expects.
+    pub(crate) fn of(request: &Request<'a>) -> Self {
+        let op = &request.op;
+        let range = (op.class == OpClass::RangeGet)
+            .then_some(op.range)
+            .flatten();
+        let expected = request.content.filter(|_| request.verify);
+        Self {
+            watch: request.watch,
+            expected,
+            at: range.map_or(0, |r| r.offset),
+            wrong: None,
+            range,
+            known: match expected {
+                Some(content) => Some(content.size()),
+                None => (op.size != Op::UNKNOWN_SIZE).then_some(op.size),
+            },
+        }
+    }
+
+    /// The bytes that are asked for; `None` for the whole object.
+    pub(crate) const fn range(&self) -> Option<ByteRange> {
+        self.range
+    }
+
+    /// Judges an answer that was received completely.
+    ///
+    /// # Errors
+    /// `Corrupt` when bytes or their number are wrong, `Protocol` when the range was ignored.
+    pub(crate) fn finish(&self, reply: &Reply) -> Result<Completion, OpError> {
+        let whole = |r: ByteRange| r.offset == 0 && self.known.is_some_and(|size| r.len >= size);
+        if self.wrong.is_none()
+            && let Some(range) = self.range
+            && reply.status != 206
+            && !whole(range)
+        {
+            return Err(OpError::with_status(
+                ErrorKind::Protocol,
+                reply.status,
+                "the server ignored the Range header",
+            ));
+        }
+        self.judge(reply.status, reply.received, reply.range_start)
+    }
+
+    /// Judges `received` bytes that came with `status`; `start` is where the store says that they
+    /// begin.
+    ///
+    /// # Errors
+    /// `Corrupt` when bytes or their number are wrong.
+    pub(crate) fn judge(
+        &self,
+        status: u16,
+        received: u64,
+        start: Option<u64>,
+    ) -> Result<Completion, OpError> {
+        let corrupt =
+            |detail: String| Err(OpError::with_status(ErrorKind::Corrupt, status, detail));
+        if let Some(at) = self.wrong {
+            return corrupt(format!("the byte at offset {at} is not the byte written"));
+        }
+        let offset = self.range.map_or(0, |r| r.offset);
+        if self.range.is_some()
+            && let Some(start) = start
+            && start != offset
+        {
+            return corrupt(format!("the range begins at {start} instead of {offset}"));
+        }
+        let wanted = match (self.known, self.range) {
+            (Some(size), Some(range)) => Some(range.len.min(size.saturating_sub(offset))),
+            (Some(size), None) => Some(size),
+            (None, _) => None,
+        };
+        let most = wanted.or(self.range.map(|r| r.len)).unwrap_or(u64::MAX);
+        if wanted.is_some_and(|n| n != received) || received > most {
+            let wanted = wanted.unwrap_or(most);
+            return corrupt(format!("{received} bytes came instead of {wanted}"));
+        }
+        Ok(Completion {
+            bytes: received,
+            items: 0,
+            object_size: 0,
+        })
+    }
+}
+
+impl Sink for Reading<'_> {
+    fn looks(&self) -> bool {
+        // After the first difference there is nothing left to find out.
+        self.watch.is_some() || (self.expected.is_some() && self.wrong.is_none())
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        if let Some(watch) = self.watch {
+            watch.body(bytes);
+        } else if let (Some(content), None) = (&self.expected, self.wrong) {
+            self.wrong = content.verify(self.at, bytes).err();
+        }
+        self.at += bytes.len() as u64;
+    }
+}

@@ -1,0 +1,59 @@
+//! Which target flags mean something for which target: those that mean nothing are refused.
+
+use crate::cli::target::TargetArgs;
+use crate::exit::Failure;
+
+/// Flags that say how to reach any service over HTTP.
+pub(crate) const HTTP: &[&str] = &[
+    "--endpoint-url",
+    "--no-verify-ssl",
+    "--ca-bundle",
+    "--client-cert",
+    "--source-address",
+];
+
+/// Flags of S3 alone.
+pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "--addressing"];
+
+/// Refuses every flag that says where a service is or who asks.
+pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
+    match given(args).next() {
+        None => Ok(()),
+        Some(flag) => Err(Failure::usage(format!(
+            "{flag} is for a service of its own; with target {target} it means nothing. \
+             Name the service's bucket: --target s3://BUCKET/PREFIX"
+        ))),
+    }
+}
+
+/// Refuses flags of other APIs: all that are given and not in `known`.
+pub(crate) fn refuse_but(
+    known: &[&[&str]],
+    args: &TargetArgs,
+    target: &str,
+) -> Result<(), Failure> {
+    let mut foreign = given(args).filter(|flag| !known.iter().any(|list| list.contains(flag)));
+    match foreign.next() {
+        None => Ok(()),
+        Some(flag) => Err(Failure::usage(format!(
+            "{flag} means nothing for {target} targets; leave it out"
+        ))),
+    }
+}
+
+/// The given flags about a service.
+fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
+    [
+        ("--endpoint-url", !args.endpoint_url.is_empty()),
+        ("--profile", args.profile.is_some()),
+        ("--region", args.region.is_some()),
+        ("--no-sign-request", args.no_sign_request),
+        ("--no-verify-ssl", args.no_verify_ssl),
+        ("--ca-bundle", args.ca_bundle.is_some()),
+        ("--client-cert", args.client_cert.is_some()),
+        ("--source-address", !args.source_address.is_empty()),
+        ("--addressing", args.addressing.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(flag, given)| given.then_some(flag))
+}

@@ -1,0 +1,58 @@
+//! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
+//! means nothing for a target.
+
+pub(crate) mod flags;
+pub(crate) mod s3;
+
+use bucketload_drivers::http::Origin;
+
+use crate::cli::target::TargetArgs;
+use crate::connection::AnyDriver;
+use crate::exit::Failure;
+use crate::target::Api;
+
+/// A driver and where its requests go.
+pub(crate) struct Service {
+    /// The driver.
+    pub(crate) driver: AnyDriver,
+    /// URLs of the service's endpoints.
+    pub(crate) endpoints: Vec<String>,
+}
+
+/// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
+/// sent yet.
+///
+/// # Errors
+/// When settings contradict each other, or there are fewer endpoints than wanted.
+pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    match api {
+        Api::S3 => {
+            let mut config = s3::config(args)?;
+            limit(&mut config.endpoints, wanted)?;
+            s3::service(config)
+        }
+    }
+}
+
+/// The effective settings of a service and where each comes from.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
+    match api {
+        Api::S3 => Ok(s3::config(args)?.origins),
+    }
+}
+
+/// Keeps the first `wanted` endpoints.
+pub(crate) fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let known = endpoints.len();
+    if wanted > known {
+        return Err(Failure::usage(format!(
+            "endpoints: {wanted} are wanted, {known} are known; name more with --endpoint-url"
+        )));
+    }
+    endpoints.truncate(wanted);
+    Ok(())
+}
