@@ -85,7 +85,7 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
         for &processes in &options.processes {
             stores
                 .measured
-                .plan(&cell(row, processes, options.streams, touches))?;
+                .plan(&cell(row, processes, options, touches))?;
         }
     }
     let header = Header {
@@ -103,7 +103,8 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
         command_line: study::command_line(),
     };
     let seed = options.seed.unwrap_or(1);
-    let ended = measure(&mut stores, &header, (touches, seed), &dir, global.quiet);
+    let settings = |row: &Row, processes: u32| cell(row, processes, options, touches);
+    let ended = measure(&mut stores, &header, &settings, seed, &dir, global.quiet);
     let closed = stores.measured.close();
     let closed = closed.and(stores.floor.map_or(Ok(()), Campaign::close));
     let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended.and(closed))?;
@@ -164,14 +165,19 @@ fn rows(options: &GridOptions, target: &Target) -> Result<(Vec<Row>, Vec<String>
 }
 
 /// The settings that make the workload a cell of the grid.
-fn cell(row: &Row, processes: u32, streams: u32, touches: bool) -> Vec<Override> {
+fn cell(row: &Row, processes: u32, options: &GridOptions, touches: bool) -> Vec<Override> {
     let path = |path: &str, value: &str| Override::new(Field::Path(path.to_owned()), value);
     let files = row.files * u64::from(processes);
     let mut settings = vec![
         Override::new(Field::Objects, &files.to_string()),
         Override::new(Field::Size, &row.size_bytes.to_string()),
-        Override::new(Field::Workers, &(processes * streams).to_string()),
+        Override::new(Field::Workers, &(processes * options.streams).to_string()),
     ];
+    if options.timeout.is_none() {
+        // What a large file may take even at 10 MB/s, beside the usual bound.
+        let seconds = 30 + row.size_bytes / 10_000_000;
+        settings.push(Override::new(Field::Timeout, &format!("{seconds}s")));
+    }
     if row.touch && touches {
         settings.push(path("phases.write.mix.put.op", OpClass::Touch.name()));
     }
@@ -188,7 +194,8 @@ fn cell(row: &Row, processes: u32, streams: u32, touches: bool) -> Vec<Override>
 fn measure(
     stores: &mut Stores,
     header: &Header,
-    (touches, seed): (bool, u64),
+    settings_of: &dyn Fn(&Row, u32) -> Vec<Override>,
+    seed: u64,
     dir: &Path,
     quiet: bool,
 ) -> Result<(), Failure> {
@@ -207,7 +214,7 @@ fn measure(
     for repetition in 0..header.repetitions {
         for index in order(cells.len(), seed, repetition) {
             let (row, processes) = cells[index];
-            let settings = cell(row, processes, header.streams, touches);
+            let settings = settings_of(row, processes);
             let name = format!("{}-p{processes}", row.name);
             // The client's own time differs little: one floor per cell is enough.
             let floor = stores.floor.as_mut().filter(|_| repetition == 0);
