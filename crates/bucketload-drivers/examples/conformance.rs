@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Arguments: what to do, the API, and the server's name. `suite` runs the shared suite, knowing the
-//! server's documented differences (S3: a payload mode and a checksum algorithm may follow). `plant`
-//! and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
+//! server's documented differences (S3: a payload mode and a checksum algorithm may follow);
+//! `differential` performs a thousand random operations that a model judges. `plant` and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
 //! the second says whether all of them are still there, and nothing else. Where the server is and who
 //! asks comes from the API's usual environment. Exit code 0: everything is as it must be.
 
@@ -18,7 +18,9 @@ use std::time::Instant;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
+use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 
 fn clock() -> u64 {
@@ -29,10 +31,12 @@ fn clock() -> u64 {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [verb, api, rest @ ..] = args.as_slice() else {
-        return refuse("usage: conformance suite|plant|check API …");
+        return refuse("usage: conformance suite|differential|plant|check API …");
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "gs" => gcs().map(|driver| act(verb, &driver, rest)),
+        "az" => azblob().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -56,6 +60,21 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
 }
 
+/// A driver from the environment of Google's tools.
+fn gcs() -> Result<GcsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
+    config.and_then(GcsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the Azure tools.
+fn azblob() -> Result<AzureDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = AzureConfig::discover(&AzureOverrides::default(), &env);
+    config.and_then(AzureDriver::new).map_err(|e| e.to_string())
+}
+
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -69,9 +88,17 @@ fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {
             Some(quirks) => runtime.block_on(suite(driver, name, quirks)),
             None => return refuse(&format!("no server is known as `{name}`")),
         },
+        ("differential", [name, ..]) => match Quirks::of(name) {
+            Some(quirks) => runtime.block_on(differential(driver, name, quirks)),
+            None => return refuse(&format!("no server is known as `{name}`")),
+        },
         ("plant", [bucket, prefix]) => runtime.block_on(plant(driver, bucket, prefix)),
         ("check", [bucket, prefix]) => runtime.block_on(check(driver, bucket, prefix)),
-        _ => return refuse("usage: suite API SERVER, or plant|check API BUCKET PREFIX"),
+        _ => {
+            return refuse(
+                "usage: suite|differential API SERVER, or plant|check API BUCKET PREFIX",
+            );
+        }
     };
     match worked {
         Ok(sound) => ExitCode::from(u8::from(!sound)),
@@ -88,7 +115,16 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
         quirks,
         clock,
     };
-    let results = suite.run(driver).await?;
+    let survey = suite.survey(driver).await?;
+    for (class, support) in survey.classes {
+        let word = match support {
+            Support::Works => "works",
+            Support::Refused => "refused",
+            Support::NotOffered => "-",
+        };
+        println!("class   {class} {word}");
+    }
+    let results = survey.checks;
     for result in &results {
         match &result.failure {
             None => println!("ok      {}", result.name),
@@ -98,6 +134,27 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
     println!("{name}: {} passed, {failed} failed", results.len() - failed);
     Ok(failed == 0)
+}
+
+/// A thousand random operations, judged by the model that all drivers are judged by.
+async fn differential<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool, OpError> {
+    let test = Differential {
+        bucket: format!("bucketload-differential-{}", std::process::id()),
+        seed: 4,
+        operations: 1000,
+        quirks,
+        clock,
+    };
+    let verdict = test.run(driver).await?;
+    for difference in &verdict.differences {
+        println!("DIFFERS {difference}");
+    }
+    let performed: u32 = verdict.performed.values().sum();
+    println!(
+        "{name}: {performed} operations, {} differ",
+        verdict.different
+    );
+    Ok(verdict.different == 0)
 }
 
 /// Keys of objects that look like a run's, or lie beside them, and are not.

@@ -1,5 +1,5 @@
 //! Where the load goes, as written on the command line: `s3://bucket/prefix` and the like, `mem:`,
-//! `null:`, `file:///directory` or a bare absolute path.
+//! `null:`, `file:///directory` or a bare absolute path, `serve:///directory`.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,26 @@ use std::path::PathBuf;
 pub(crate) enum Api {
     /// Amazon S3 and its kind.
     S3,
+    /// Google Cloud Storage, JSON API.
+    Gcs,
+    /// Azure Blob Storage.
+    Azblob,
 }
 
 impl Api {
     /// Every API.
-    pub(crate) const ALL: &'static [Self] = &[Self::S3];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::S3, //
+        Self::Azblob,
+        Self::Gcs,
+    ];
 
     /// The schemes of its URLs, the usual one first.
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
+            Self::Gcs => &["gs"],
+            Self::Azblob => &["az", "azure"],
         }
     }
 
@@ -39,6 +49,8 @@ pub(crate) enum Target {
     Memory,
     /// The embedded server over a directory.
     Directory(PathBuf),
+    /// A directory of a file system.
+    Files(PathBuf),
     /// No server: operations that do nothing, to see what the client alone can do.
     Null,
     /// A storage service.
@@ -59,10 +71,10 @@ fn forms() -> String {
         format!("{scheme}://BUCKET/PREFIX, ")
     });
     let services: String = services.collect();
-    format!("use {services}mem:, null: or file:///DIRECTORY")
+    format!("use {services}file:///DIRECTORY, mem:, serve:///DIRECTORY or null:")
 }
 
-/// Bucket of the embedded targets.
+/// Bucket of the embedded targets, and the directory below a directory target that runs work in.
 pub(crate) const OWN_BUCKET: &str = "bucketload";
 
 impl Target {
@@ -85,11 +97,17 @@ impl Target {
                 prefix: prefix.trim_matches('/').to_owned(),
             });
         }
+        if let Some(path) = text.strip_prefix("serve://") {
+            return match path.starts_with('/') {
+                true => Ok(Self::Directory(PathBuf::from(path))),
+                false => Err(format!("target {text:?} is not an absolute path; {forms}")),
+            };
+        }
         let path = text
             .strip_prefix("file://")
             .or_else(|| text.starts_with('/').then_some(text));
         match (path, text) {
-            (Some(path), _) if path.starts_with('/') => Ok(Self::Directory(PathBuf::from(path))),
+            (Some(path), _) if path.starts_with('/') => Ok(Self::Files(PathBuf::from(path))),
             (Some(_), _) => Err(format!("target {text:?} is not an absolute path; {forms}")),
             (None, "mem:" | "memory" | "mem") => Ok(Self::Memory),
             (None, "null:" | "null") => Ok(Self::Null),
@@ -139,14 +157,22 @@ mod tests {
         };
         assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
         assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
+        let azure = Target::Service {
+            api: Api::Azblob,
+            bucket: "c".into(),
+            prefix: "p".into(),
+        };
+        assert_eq!(Target::parse("az://c/p"), Ok(azure.clone()));
+        assert_eq!(Target::parse("azure://c/p"), Ok(azure));
         assert_eq!(Target::parse("mem:"), Ok(Target::Memory));
         assert_eq!(Target::parse("null:"), Ok(Target::Null));
         assert_eq!(
             Target::parse("file:///data"),
-            Ok(Target::Directory("/data".into()))
+            Ok(Target::Files("/data".into()))
         );
+        assert_eq!(Target::parse("/data"), Ok(Target::Files("/data".into())));
         assert_eq!(
-            Target::parse("/data"),
+            Target::parse("serve:///data"),
             Ok(Target::Directory("/data".into()))
         );
         for wrong in [
@@ -154,7 +180,9 @@ mod tests {
             "s3://",
             "s3:///p",
             "file://relative",
-            "az://c",
+            "az://",
+            "abfss://c@account.dfs.core.windows.net/p",
+            "serve://relative",
             "bucket/prefix",
         ] {
             assert!(

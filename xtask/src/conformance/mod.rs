@@ -2,13 +2,16 @@
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
 //! `servers/`; what cannot be had fails the run.
 
+mod azure;
 mod browser;
 mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod matrix;
 mod oplog;
 mod oracle;
+mod ossperf;
 mod replay;
 mod scenarios;
 mod servers;
@@ -19,10 +22,11 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-/// Parts that take minutes each: they run when they are named, before a release, not on each change.
+/// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
+/// each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 13] = [
+const PARTS: &[Part] = &[
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -36,28 +40,34 @@ const PARTS: [Part; 13] = [
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("gcs", servers::gcs),
+    ("azure", azure::all),
 ];
 
-/// All parts but the long ones, or those that are named.
+/// All parts but the long ones, or those that are named, or with `--all` all; then the table of what
+/// works where.
 pub(crate) fn all(args: &[String]) -> Result {
-    if let Some(unknown) = args
+    let (flags, names): (Vec<_>, Vec<_>) = args.iter().partition(|arg| *arg == "--all");
+    if let Some(unknown) = names
         .iter()
-        .find(|arg| !PARTS.iter().any(|(name, _)| name == arg))
+        .find(|arg| !PARTS.iter().any(|(name, _)| name == **arg))
     {
         let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
         return Err(format!(
-            "conformance has no part {unknown:?}; its parts: {}",
+            "conformance has no part {unknown:?}; its parts: {}; --all runs every one",
             names.join(", ")
         ));
     }
-    let chosen = PARTS.into_iter().filter(|(name, _)| match args.is_empty() {
-        true => !LONG.contains(name),
-        false => args.iter().any(|arg| arg == name),
+    let chosen = PARTS.iter().copied().filter(|(name, _)| {
+        !flags.is_empty()
+            || names.iter().any(|arg| *arg == name)
+            || names.is_empty() && !LONG.contains(name)
     });
     // One failure does not hide the next.
     let failures: Vec<String> = chosen
         .filter_map(|(name, body)| step(name, body).err())
         .collect();
+    matrix::print();
     if failures.is_empty() {
         Ok(())
     } else {

@@ -1,17 +1,20 @@
 //! Our driver and the whole program against servers that we did not write.
 
+use std::process::{Command, Stdio};
+
+use super::matrix;
 use crate::own::{TempDir, bucketload, call};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cargo, cmd, output, root, run, step};
 
-/// A server, how it is spoken to, and what the program needs to be told beside its environment.
-struct Case {
+/// A server and how it is spoken to.
+pub(super) struct Case {
     /// Script in `servers/`, without `.sh`.
-    server: &'static str,
+    pub(super) server: &'static str,
     /// API: the URL scheme.
-    api: &'static str,
+    pub(super) api: &'static str,
     /// Name under which the suite knows the server's differences.
-    known_as: &'static str,
+    pub(super) known_as: &'static str,
 }
 
 const fn s3(server: &'static str) -> Case {
@@ -24,6 +27,18 @@ const fn s3(server: &'static str) -> Case {
 
 /// The servers that every run of CI meets.
 const CASES: [Case; 4] = [s3("versitygw"), s3("minio"), s3("s3proxy"), s3("ceph")];
+
+/// Google Cloud Storage's JSON API, by its emulator.
+const GCS: Case = Case {
+    server: "fake-gcs-server",
+    api: "gs",
+    known_as: "fake-gcs-server",
+};
+
+/// The suite and a scenario on the emulator of Google Cloud Storage.
+pub(crate) fn gcs() -> Result {
+    drive(&GCS, "")
+}
 
 /// Installs, starts and drives each server in turn.
 pub(crate) fn all() -> Result {
@@ -39,20 +54,50 @@ pub(crate) fn all() -> Result {
 }
 
 /// Starts the server of `case`, runs the suite on it and a scenario among foreign objects.
-fn drive(case: &Case, python: &str) -> Result {
-    let Case { server, api, .. } = case;
-    let server = Server::start(server)?;
+pub(super) fn drive(case: &Case, python: &str) -> Result {
+    let server = Server::start(case.server)?;
+    meet(&server, case, python)
+}
+
+/// As [`drive`], on a server that runs.
+pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
+    let Case { api, known_as, .. } = *case;
     let what = format!("{api} driver suite against {}", server.name);
-    step(&what, || driver(&server, &["suite", api, case.known_as]))?;
+    step(&what, || suite(server, api, known_as))?;
+    let what = format!(
+        "a thousand random operations by {api} against {}",
+        server.name
+    );
+    step(&what, || {
+        run(&mut example(server, &["differential", api, known_as]))
+    })?;
     let what = format!(
         "online-service by {api} against {}, among foreign objects",
         server.name
     );
-    step(&what, || scenario(&server, api, python))
+    step(&what, || scenario(server, api, python))?;
+    let what = format!("OSSperf's six steps by {api} against {}", server.name);
+    step(&what, || super::ossperf::six_steps(server, api))
 }
 
-/// Calls the drivers' `conformance` example.
-fn driver(server: &Server, args: &[&str]) -> Result {
+/// Runs the shared suite and keeps what works for the table.
+fn suite(server: &Server, api: &str, known_as: &str) -> Result {
+    let out = example(server, &["suite", api, known_as])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| e.to_string())?;
+    let printed = String::from_utf8_lossy(&out.stdout);
+    print!("{printed}");
+    matrix::add(api, &server.name, &printed);
+    if out.status.success() {
+        Ok(())
+    } else {
+        Err(format!("the suite ended with {}", out.status))
+    }
+}
+
+/// A call of the drivers' `conformance` example.
+fn example(server: &Server, args: &[&str]) -> Command {
     let mut call = vec![
         "run",
         "--quiet",
@@ -66,14 +111,16 @@ fn driver(server: &Server, args: &[&str]) -> Result {
         "--",
     ];
     call.extend(args);
-    run(cargo(call).envs(&server.env))
+    let mut command = cargo(call);
+    command.envs(&server.env);
+    command
 }
 
 /// Plants foreign objects or looks for them: on S3 with a client that is not ours.
 fn foreign(server: &Server, api: &str, python: &str, verb: &str) -> Result {
     let place = ["shared-bucket", "bench"];
     if api != "s3" {
-        return driver(server, &[verb, api, place[0], place[1]]);
+        return run(&mut example(server, &[verb, api, place[0], place[1]]));
     }
     let script = root().join("xtask/conformance/foreign.py");
     let script = script.to_string_lossy();

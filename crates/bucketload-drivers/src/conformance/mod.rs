@@ -7,10 +7,13 @@
 //! that a driver does not list in its capabilities must be refused as unsupported.
 
 mod bucket;
+mod differential;
 mod list;
 mod multipart;
 mod object;
 mod quirks;
+
+use std::collections::BTreeSet;
 
 use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -18,6 +21,7 @@ use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
 
+pub use differential::{Differential, Verdict};
 pub use quirks::{Expect, Quirks};
 
 /// How the suite is run.
@@ -49,6 +53,14 @@ impl Suite {
     /// # Errors
     /// When there is no session or no bucket to check with.
     pub async fn run<D: Driver>(&self, driver: &D) -> Result<Vec<CheckResult>, OpError> {
+        Ok(self.survey(driver).await?.checks)
+    }
+
+    /// Runs every check against `driver`, and tells which operations work at all.
+    ///
+    /// # Errors
+    /// When there is no session or no bucket to check with.
+    pub async fn survey<D: Driver>(&self, driver: &D) -> Result<Survey, OpError> {
         let mut probe = Probe::new(self.clock);
         let worker = WorkerId {
             thread: 0,
@@ -62,6 +74,7 @@ impl Suite {
             quirks: self.quirks.clone(),
             arena: Arena::new(PayloadKind::Random, 0x00c0_ffee),
             probe,
+            worked: BTreeSet::new(),
         };
         context.session.ensure_bucket(&self.bucket).await?;
         let mut results = Vec::new();
@@ -115,8 +128,40 @@ impl Suite {
             name: "nothing_is_left",
             failure: failure.map(|e| e.to_string()),
         });
-        Ok(results)
+        let support = |class: OpClass| {
+            if context.worked.contains(&class) {
+                Support::Works
+            } else if context.classes.contains(&class) {
+                Support::Refused
+            } else {
+                Support::NotOffered
+            }
+        };
+        Ok(Survey {
+            checks: results,
+            classes: OpClass::ALL.into_iter().map(|c| (c, support(c))).collect(),
+        })
     }
+}
+
+/// What a run of the suite found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// How each check ended.
+    pub checks: Vec<CheckResult>,
+    /// Every operation class, and whether it works.
+    pub classes: Vec<(OpClass, Support)>,
+}
+
+/// Whether an operation class works on a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// It worked at least once.
+    Works,
+    /// The driver offers it, and the server never did it.
+    Refused,
+    /// The driver does not offer it for this API.
+    NotOffered,
 }
 
 /// What checks work with.
@@ -128,6 +173,8 @@ struct Context<S> {
     quirks: Quirks,
     arena: Arena,
     probe: Probe,
+    /// Classes of which an operation has worked.
+    worked: BTreeSet<OpClass>,
 }
 
 /// A request of class `class`, to be completed by the caller.
@@ -190,14 +237,22 @@ impl<S: Session> Context<S> {
 
     async fn execute(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         self.probe.reset();
-        self.session.execute(request, &mut self.probe).await
+        let done = self.session.execute(request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(request.op.class);
+        }
+        done
     }
 
     /// An operation on `key` of the suite's bucket without further parameters.
     async fn simple(&mut self, class: OpClass, key: &str) -> Result<Completion, OpError> {
         self.probe.reset();
         let request = request(class, &self.bucket, key);
-        self.session.execute(&request, &mut self.probe).await
+        let done = self.session.execute(&request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(class);
+        }
+        done
     }
 
     /// Writes `size` bytes of version `version`; `part` above 0 makes it a multipart upload.
@@ -218,7 +273,11 @@ impl<S: Session> Context<S> {
         request.op.size = size;
         request.op.version = version;
         request.op.count = part;
-        self.session.execute(&request, &mut self.probe).await
+        let done = self.session.execute(&request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(class);
+        }
+        done
     }
 
     /// Reads `key` and compares it with what was written under `written_as`.
@@ -240,7 +299,11 @@ impl<S: Session> Context<S> {
         request.verify = true;
         request.op.size = size;
         request.op.range = range;
-        self.session.execute(&request, &mut self.probe).await
+        let done = self.session.execute(&request, &mut self.probe).await;
+        if done.is_ok() {
+            self.worked.insert(class);
+        }
+        done
     }
 
     /// Writes an object and reads it back.

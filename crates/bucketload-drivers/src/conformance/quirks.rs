@@ -46,6 +46,8 @@ pub struct Quirks {
     pub trailing_slash: Expect,
     /// `a/b` while `a` exists.
     pub below_object: Expect,
+    /// Whether a backslash in a key stands for itself; otherwise it becomes a slash.
+    pub backslash: bool,
     /// Longest key in bytes.
     pub max_key: usize,
     /// A key of 1025 bytes.
@@ -62,6 +64,11 @@ pub struct Quirks {
     pub list_uploads: Expect,
     /// A ListObjectsV2 answer that is not the last page.
     pub list_v2_pages: Expect,
+    /// Deleting an object that is not there.
+    pub delete_absent: Expect,
+    /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
+    /// to, and parts cannot be committed over what was appended.
+    pub append_kind: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
@@ -71,6 +78,7 @@ pub struct Quirks {
     pub payload_modes: &'static [PayloadMode],
 }
 
+const NOT_FOUND: Expect = Expect::Fails(&[ErrorKind::NotFound]);
 const CONFLICT: Expect = Expect::Fails(&[ErrorKind::Conflict]);
 const UNSUPPORTED: Expect = Expect::Fails(&[ErrorKind::Unsupported]);
 const REJECTED: Expect = Expect::Fails(&[ErrorKind::Rejected]);
@@ -87,6 +95,7 @@ impl Default for Quirks {
             dot_dot_segment: Expect::Works,
             trailing_slash: Expect::Works,
             below_object: Expect::Works,
+            backslash: true,
             max_key: 1024,
             longer_key: REJECTED,
             max_segment: 1024,
@@ -95,6 +104,8 @@ impl Default for Quirks {
             part_copy: Expect::Works,
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
+            delete_absent: Expect::Works,
+            append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             payload_modes: PayloadMode::ALL,
@@ -104,8 +115,8 @@ impl Default for Quirks {
 
 impl Quirks {
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
-    /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1 and Ceph 16.2 pass the
-    /// suite with them.
+    /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35
+    /// pass the suite with them.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let s3 = Self::default();
@@ -140,6 +151,28 @@ impl Quirks {
                 payload_modes: WHOLE,
                 ..s3
             },
+            // Seen with 3.35: the service's limit of 1024 characters is not enforced.
+            "azurite" => Self {
+                backslash: false,
+                longer_key: Expect::Works,
+                delete_absent: NOT_FOUND,
+                append_kind: true,
+                min_part: 0,
+                ..s3
+            },
+            // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
+            // keys have slashes, so that nothing can lie below an object.
+            "posix" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                min_part: 0,
+                ..s3
+            },
             // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,
@@ -151,6 +184,23 @@ impl Quirks {
                     PayloadMode::Streaming,
                     PayloadMode::UnsignedTrailer,
                 ],
+                ..s3
+            },
+            // Cloud Storage's JSON API.
+            "gcs" => Self {
+                delete_absent: NOT_FOUND,
+                min_part: 256 * 1024,
+                ..s3
+            },
+            // The emulator with its files in a directory (1.56).
+            "fake-gcs-server" => Self {
+                // It takes such an object and forgets its content.
+                trailing_slash: Expect::Fails(&[ErrorKind::NotFound]),
+                below_object: SERVER,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                delete_absent: NOT_FOUND,
+                min_part: 256 * 1024,
                 ..s3
             },
             _ => return None,

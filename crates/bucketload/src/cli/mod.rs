@@ -24,6 +24,7 @@ pub(crate) mod docs;
 pub(crate) mod grid;
 pub(crate) mod manage;
 pub(crate) mod model;
+pub(crate) mod posix;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;

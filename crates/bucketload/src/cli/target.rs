@@ -5,22 +5,25 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::posix::PosixArgs;
+
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// s3://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
-    /// or null: (no server at all)
+    /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
+    /// gs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
+    /// a directory), or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
     pub(crate) target: Option<String>,
 
-    /// URL of the S3 service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
+    /// URL of the service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
     ///
     /// Unless given: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, `endpoint_url` of the AWS profile, or
-    /// Amazon's endpoint of the region.
+    /// Amazon's endpoint of the region; for Azure that of AZURE_STORAGE_CONNECTION_STRING or of the account.
     #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
     pub(crate) endpoint_url: Vec<String>,
 
@@ -68,9 +71,23 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     pub(crate) checksum: Option<Checksum>,
 
+    /// File with an access token for Google Cloud Storage, read again every minute
+    ///
+    /// Unless given: GOOGLE_OAUTH_ACCESS_TOKEN, the file GOOGLE_APPLICATION_CREDENTIALS, what `gcloud
+    /// auth application-default login` wrote, or the metadata server.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// How Google Cloud Storage gets objects in parts; unless given `resumable`
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub(crate) gcs_large_object: Option<LargeObject>,
+
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    #[command(flatten)]
+    pub(crate) posix: PosixArgs,
 }
 
 impl TargetArgs {
@@ -98,7 +115,10 @@ impl TargetArgs {
             addressing: other.addressing.or(self.addressing),
             payload_signing: other.payload_signing.or(self.payload_signing),
             checksum: other.checksum.or(self.checksum),
+            token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
+            gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
             engine: other.engine.or(self.engine),
+            posix: self.posix.with(&other.posix),
         }
     }
 }
@@ -151,6 +171,8 @@ names! {
 names! {
     /// Checksum algorithms.
     Checksum {
+        /// MD5 (Azure)
+        Md5 => "md5",
         /// CRC-32
         Crc32 => "crc32",
         /// CRC-32C
@@ -161,6 +183,16 @@ names! {
         Sha1 => "sha1",
         /// SHA-256
         Sha256 => "sha256",
+    }
+}
+
+names! {
+    /// How Google Cloud Storage gets objects in parts.
+    LargeObject {
+        /// One resumable upload in chunks
+        Resumable => "resumable",
+        /// Objects that are composed and deleted
+        Compose => "compose",
     }
 }
 
@@ -221,7 +253,7 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
-        let wrong = parse("--checksum md5").unwrap_err();
+        let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }
 }

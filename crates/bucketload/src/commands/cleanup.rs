@@ -19,17 +19,24 @@ use crate::target::Target;
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
-    let Target::Service {
-        api,
-        bucket,
-        prefix,
-    } = target_of(&args.target, None)?
-    else {
-        return Err(Failure::usage(
-            "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
-        ));
+    let target = target_of(&args.target, None)?;
+    let (service, root, prefix) = match &target {
+        Target::Service { api, prefix, .. } => {
+            let service = services::open(*api, &args.target, None)?;
+            (service, format!("{}://", api.scheme()), prefix.as_str())
+        }
+        Target::Files(path) => {
+            let service = services::posix::service(path, &args.target)?;
+            (service, format!("file://{}/", path.display()), "")
+        }
+        _ => {
+            return Err(Failure::usage(
+                "cleanup: only a service or a file system outlives a run; name one, such as \
+                 --target s3://BUCKET/PREFIX or file:///DIRECTORY",
+            ));
+        }
     };
-    let service = services::open(api, &args.target, None)?;
+    let bucket = target.bucket();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -40,9 +47,9 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
         format!("{prefix}/")
     };
     let place = Place {
-        scheme: api.scheme(),
-        url: format!("{}://{bucket}/", api.scheme()),
-        bucket: &bucket,
+        root: &root,
+        url: format!("{root}{bucket}/"),
+        bucket,
         base: &base,
     };
     let cleaned = with_driver!(service.driver, driver => {
@@ -55,7 +62,8 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
 
 /// Where to clean.
 struct Place<'a> {
-    scheme: &'static str,
+    /// What stands before the name of a bucket in a URL.
+    root: &'a str,
     /// URL of the bucket, with a slash at its end.
     url: String,
     bucket: &'a str,
@@ -69,7 +77,7 @@ async fn clean<D: Driver>(
     args: &CleanupArgs,
 ) -> Result<(), OpError> {
     let Place {
-        scheme,
+        root,
         url,
         bucket,
         base,
@@ -91,7 +99,7 @@ async fn clean<D: Driver>(
         if !args.yes_delete_foreign {
             let marker = read_marker(&mut session, bucket, &place).await?;
             for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
-                remove_bucket(&mut session, (scheme, &name), &place, proven, args.dry_run).await?;
+                remove_bucket(&mut session, (root, &name), &place, proven, args.dry_run).await?;
             }
         }
         let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
@@ -138,7 +146,7 @@ async fn marked_places<A: Admin>(
 /// lie in it.
 async fn remove_bucket<A: Admin>(
     session: &mut A,
-    (scheme, bucket): (&str, &str),
+    (root, bucket): (&str, &str),
     prefix: &str,
     proven: bool,
     dry: bool,
@@ -150,19 +158,17 @@ async fn remove_bucket<A: Admin>(
         Err(error) => return Err(error),
     };
     if !proven && deleted == 0 {
-        println!(
-            "{scheme}://{bucket}: left alone: nothing proves that the run of {prefix} made it"
-        );
+        println!("{root}{bucket}: left alone: nothing proves that the run of {prefix} made it");
         return Ok(());
     }
     if dry {
-        println!("{scheme}://{bucket}: {deleted} objects and the bucket would be deleted");
+        println!("{root}{bucket}: {deleted} objects and the bucket would be deleted");
         return Ok(());
     }
     match session.delete_bucket(bucket).await {
-        Ok(()) => println!("{scheme}://{bucket}: {deleted} objects and the bucket deleted"),
+        Ok(()) => println!("{root}{bucket}: {deleted} objects and the bucket deleted"),
         Err(error) if error.kind == ErrorKind::Conflict => println!(
-            "{scheme}://{bucket}: {deleted} objects deleted; the bucket holds others and was left"
+            "{root}{bucket}: {deleted} objects deleted; the bucket holds others and was left"
         ),
         Err(error) if error.kind == ErrorKind::NotFound => {}
         Err(error) => return Err(error),

@@ -1,7 +1,10 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
 //! means nothing for a target.
 
+mod azblob;
 pub(crate) mod flags;
+mod gcs;
+pub(crate) mod posix;
 pub(crate) mod s3;
 
 use bucketload_drivers::http::Origin;
@@ -26,11 +29,9 @@ pub(crate) struct Service {
 /// When settings contradict each other, or there are fewer endpoints than wanted.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     match api {
-        Api::S3 => {
-            let mut config = s3::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            s3::service(config)
-        }
+        Api::S3 => s3::open(args, wanted),
+        Api::Azblob => azblob::open(args, wanted),
+        Api::Gcs => gcs::open(args, wanted),
     }
 }
 
@@ -41,11 +42,13 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Azblob => Ok(azblob::config(args)?.origins),
+        Api::Gcs => Ok(gcs::config(args)?.origins),
     }
 }
 
 /// Keeps the first `wanted` endpoints.
-pub(crate) fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
+fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     let known = endpoints.len();
     if wanted > known {
