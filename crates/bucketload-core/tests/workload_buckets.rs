@@ -264,3 +264,12 @@ fn plans_without_buckets_keep_their_identity() {
         serde_json::from_str(r#"{"kind":"chained"}"#).unwrap()
     );
 }
+
+/// Files that one phase touches are there for the next one.
+#[test]
+fn touched_files_can_be_read() {
+    let settings = [("size", "0"), ("phases.write.mix.put.op", "touch")];
+    let plan = builtin("study-grid", &settings);
+    let classes: Vec<OpClass> = steps(&plan).iter().map(|step| step.1).collect();
+    assert_eq!(classes, [OpClass::Touch, OpClass::Get, OpClass::Delete]);
+}

@@ -205,7 +205,7 @@ impl Lower<'_> {
             for (entry, _) in phase.entries() {
                 let index = usize::from(entry.keyset);
                 used[index] |= uses_initial(entry);
-                written_now[index] |= entry.class.creates_object();
+                written_now[index] |= entry.class.creates_object() || entry.class == OpClass::Touch;
                 if overwrites(entry, &keysets[index]) {
                     keysets[index].plan.overwritten = true;
                 }

@@ -181,7 +181,11 @@ fn throughput(result: &GridResult) -> Option<Section> {
 }
 
 fn metadata(result: &GridResult) -> Option<Section> {
-    let rows = || result.header.rows.iter().filter(|row| row.size_bytes == 0);
+    // What was touched is read as well, which says nothing new.
+    let rows = |step: &'static str| {
+        let all = result.header.rows.iter();
+        all.filter(move |row| row.size_bytes == 0 && row.touch == (step == "touch"))
+    };
     let steps = [
         ("Write empty files, files/s (R_mean)", "write"),
         ("Read empty files, files/s (R_mean)", "read"),
@@ -189,35 +193,27 @@ fn metadata(result: &GridResult) -> Option<Section> {
     ];
     let tables: Vec<Table> = steps
         .into_iter()
-        .filter_map(|(title, step)| wide(result, title, step, rows(), |s| s.figures.r_mean))
+        .filter_map(|(title, step)| wide(result, title, step, rows(step), |s| s.figures.r_mean))
         .collect();
     let mut chart = Chart::lines(
         "Files without content",
         Axis::log("processes", ""),
         Axis::linear("R_mean", "/s"),
     );
-    for (name, step) in [("write", "write"), ("read", "read"), ("touch", "touch")] {
+    for step in ["write", "read", "touch"] {
+        let Some(row) = rows(step).next() else {
+            continue;
+        };
         let points: Vec<(f64, Option<f64>)> = result
             .cells
             .iter()
-            .filter(|cell| cell.size_bytes == 0)
+            .filter(|cell| cell.row == row.name)
             .filter_map(|cell| Some((f64::from(cell.processes), cell.step(step)?)))
             .map(|(n, s)| (n, Some(s.figures.r_mean)))
             .collect();
-        // Row g0 and the touch row share the step of reading; the first one is drawn.
-        let mut seen = Vec::new();
-        let points: Vec<_> = points
-            .into_iter()
-            .filter(|(n, _)| {
-                !seen.contains(n) && {
-                    seen.push(*n);
-                    true
-                }
-            })
-            .collect();
         if !points.is_empty() {
             chart.series.push(Series {
-                name: name.to_owned(),
+                name: step.to_owned(),
                 points,
                 ..Series::default()
             });

@@ -66,9 +66,13 @@ impl Row {
         Ok(rows)
     }
 
-    /// This row with `scale` times as many files, at least one.
+    /// This row with `scale` times as many files, at least one. Rows that the user states in numbers
+    /// stay as they are.
     #[must_use]
     pub fn scaled(mut self, scale: f64) -> Self {
+        if !STUDY.iter().any(|(name, _, _)| *name == self.name) {
+            return self;
+        }
         self.files = ((self.full_files as f64 * scale).round() as u64).max(1);
         self
     }
@@ -156,6 +160,8 @@ mod tests {
         );
         let row = Row::parse_list("g1").unwrap().remove(0).scaled(0.01);
         assert_eq!((row.files, row.bytes(4)), (100, 409_600));
+        let own = Row::parse_list("20x5000").unwrap().remove(0).scaled(0.01);
+        assert_eq!(own.files, 20);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Wear {
             if prepared && (deletes || overwrites) {
                 self.damaged.insert(entry.keyset);
             }
-            self.written |= entry.class == OpClass::MakeBucket;
+            self.written |= matches!(entry.class, OpClass::MakeBucket | OpClass::Touch);
             self.written |= entry.class.creates_object() && !(prepared && overwrites);
         }
     }

@@ -52,7 +52,7 @@ pub(crate) struct GridOptions {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) streams: u32,
 
-    /// Factor on the number of files (not on their sizes); a process has at least one
+    /// Factor on the number of files of the study's rows (not on sizes); a process has at least one
     #[arg(long, value_name = "FACTOR", default_value_t = 0.01)]
     pub(crate) scale: f64,
 
