@@ -23,7 +23,10 @@ use tokio::task::JoinSet;
 use crate::buckets::{OwnBuckets, State};
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::own::{Claim, Marker, marker_key, open_control, read_marker, timed};
+use crate::own::{
+    Claim, Marker, in_own_buckets, marker_key, open_control, prefix_in_own_buckets, read_marker,
+    timed,
+};
 use crate::stop::{StopHandle, StopLevel};
 
 /// Delete requests that are under way at the same time.
@@ -158,19 +161,19 @@ async fn abort_uploads<S: Admin>(
     options: &RunOptions,
     session: &mut S,
 ) -> Result<u64, OpError> {
-    abort_uploads_in(plan, options, session, &options.bucket).await
+    abort_uploads_in(plan, &options.prefix, session, &options.bucket).await
 }
 
 /// The same in another bucket.
 async fn abort_uploads_in<S: Admin>(
     plan: &Plan,
-    options: &RunOptions,
+    prefix: &str,
     session: &mut S,
     bucket: &str,
 ) -> Result<u64, OpError> {
     let mut uploads = 0;
     for keyset in &plan.keysets {
-        let prefix = format!("{}{}", options.prefix, keyset.prefix);
+        let prefix = format!("{prefix}{}", keyset.prefix);
         uploads += retry!(plan.timeout_ns, session.abort_uploads(bucket, &prefix))?;
     }
     Ok(uploads)
@@ -212,7 +215,10 @@ pub(crate) async fn clean<D: Driver>(
     };
     if !aborted {
         let all = |_, _| true;
-        aborted = sweep.objects(&options.bucket, &all).await.map_err(failed)?;
+        aborted = sweep
+            .objects((plan, &options.prefix), &options.bucket, &all)
+            .await
+            .map_err(failed)?;
     }
     if aborted {
         report.warnings.push(format!(
@@ -285,6 +291,9 @@ impl<D: Driver> Sweep<'_, D> {
     /// A bucket is the run's if this process made it, if its name carries the run's identifier, or if
     /// objects of the run lie in it. What others put into it stays, and the bucket with it.
     async fn own_buckets(&mut self, own: &OwnBuckets) -> Result<bool, OpError> {
+        let prefix = prefix_in_own_buckets(&self.options.prefix);
+        let mut plan = self.plan.clone();
+        plan.keysets = plan.keysets.iter().map(in_own_buckets).collect();
         for set in own.sets() {
             for number in 0..set.plan.count {
                 if set.state(number) == State::Gone {
@@ -292,14 +301,14 @@ impl<D: Driver> Sweep<'_, D> {
                 }
                 let name = set.name(number);
                 let before = self.report.objects;
-                match self.objects(&name, &|_, _| true).await {
+                match self.objects((&plan, &prefix), &name, &|_, _| true).await {
                     Ok(true) => return Ok(true),
                     Ok(false) => {}
                     // It was never made.
                     Err(error) if error.kind == ErrorKind::NotFound => continue,
                     Err(error) => return Err(error),
                 }
-                let aborted = abort_uploads_in(self.plan, self.options, self.session, &name);
+                let aborted = abort_uploads_in(&plan, &prefix, self.session, &name);
                 self.report.uploads += aborted.await?;
                 let proven = !set.plan.exact
                     || set.state(number) == State::Made
@@ -323,20 +332,16 @@ impl<D: Driver> Sweep<'_, D> {
         Ok(false)
     }
 
-    /// Lists the run's objects in `bucket` and deletes those that `take` wants, by key set and index;
-    /// returns whether the user aborted it.
+    /// Lists the run's objects below `prefix` in `bucket`, named as by `plan`, and deletes those that
+    /// `take` wants, by key set and index; returns whether the user aborted it.
     async fn objects(
         &mut self,
+        (plan, prefix): (&Plan, &str),
         bucket: &str,
         take: &dyn Fn(usize, u64) -> bool,
     ) -> Result<bool, OpError> {
-        let Self {
-            driver,
-            plan,
-            options,
-            ..
-        } = *self;
-        let marker = marker_key(&options.prefix);
+        let driver = self.driver;
+        let marker = marker_key(prefix);
         let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
         let mut deletions: JoinSet<Result<u64, OpError>> = JoinSet::new();
         let mut after: Option<String> = None;
@@ -346,11 +351,10 @@ impl<D: Driver> Sweep<'_, D> {
             }
             let page = retry!(
                 plan.timeout_ns,
-                self.session
-                    .list_keys(bucket, &options.prefix, after.as_deref())
+                self.session.list_keys(bucket, prefix, after.as_deref())
             )?;
             let mut own = page.keys;
-            own.retain(|key| match own_object(plan, &options.prefix, key) {
+            own.retain(|key| match own_object(plan, prefix, key) {
                 Some((keyset, index)) => take(keyset, index),
                 None => {
                     self.report.foreign += u64::from(*key != marker);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::plan::buckets::MOST_BUCKETS;
-use bucketload_core::plan::{BucketsPlan, Plan};
+use bucketload_core::plan::{BucketsPlan, KeysetPlan, Plan};
 use bucketload_core::record::Probe;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,25 @@ pub(crate) struct Claim {
 
 pub(crate) fn marker_key(prefix: &str) -> String {
     format!("{prefix}{MARKER}")
+}
+
+/// Prefix of a run's objects in buckets that it makes itself; `prefix` is that of the run. They hold
+/// nothing else, and a prefix without directories leaves nothing behind on a file system once the objects
+/// are deleted.
+#[must_use]
+pub fn prefix_in_own_buckets(prefix: &str) -> String {
+    match prefix.trim_end_matches('/').rsplit('/').next() {
+        None | Some("") => String::new(),
+        Some(last) => format!("{last}-"),
+    }
+}
+
+/// The key set as its names are in buckets of its own: without directories.
+pub(crate) fn in_own_buckets(set: &KeysetPlan) -> KeysetPlan {
+    KeysetPlan {
+        prefix: set.prefix.replace('/', "-"),
+        ..set.clone()
+    }
 }
 
 /// Opens a session of the control plane.

@@ -281,6 +281,12 @@ fn buckets_are_made_worked_in_and_deleted_as_measured_operations() {
         .into_iter()
         .filter(|c| c.1 == OpClass::MakeBucket)
         .collect();
+    let put = driver
+        .log()
+        .into_iter()
+        .find(|c| c.1 == OpClass::Put)
+        .unwrap();
+    assert_eq!(put.2, "t-r-0000000000000", "no directories in it");
     let names: Vec<&str> = made.iter().map(|call| call.2.as_str()).collect();
     assert_eq!(names, ["made-run-1-0", "made-run-1-1", "made-run-1-2"]);
 }

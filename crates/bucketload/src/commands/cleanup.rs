@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_run::{Marker, now_ns, read_marker};
+use bucketload_run::{Marker, now_ns, prefix_in_own_buckets, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
@@ -151,7 +151,8 @@ async fn remove_bucket<A: Admin>(
     proven: bool,
     dry: bool,
 ) -> Result<(), OpError> {
-    let deleted = match empty(session, bucket, prefix, dry).await {
+    let inside = prefix_in_own_buckets(prefix);
+    let deleted = match empty(session, bucket, &inside, dry).await {
         Ok(deleted) => deleted,
         // It was never made, or is gone already.
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
