@@ -14,6 +14,7 @@ mod hdfs;
 mod matrix;
 mod oplog;
 mod oracle;
+mod ossperf;
 mod replay;
 mod scenarios;
 mod servers;
