@@ -39,8 +39,13 @@ pub(crate) fn free_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
+        Self::start_with(name, &[])
+    }
+
+    /// As [`Server::start`], with settings of the script.
+    pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
-        let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
+        let (mut settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if name == "ceph" {
                 // one cluster per state folder: a folder of this process, with ports of its own
                 let state = home().join(&instance);
@@ -69,6 +74,8 @@ impl Server {
                     [with("stop"), vec!["--purge".to_owned()]].concat(),
                 )
             };
+        let more = more.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        settings.extend(more);
         let mut server = Self {
             name: name.to_owned(),
             env: BTreeMap::new(),

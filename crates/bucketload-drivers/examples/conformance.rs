@@ -21,6 +21,7 @@ use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::seaweedfs::{SeaweedConfig, SeaweedDriver, SeaweedOverrides};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "seaweedfs" => seaweedfs().map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
@@ -64,6 +66,15 @@ fn gcs() -> Result<GcsDriver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
     config.and_then(GcsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver for the filer at `SEAWEEDFS_FILER_URL`.
+fn seaweedfs() -> Result<SeaweedDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = SeaweedConfig::new(&SeaweedOverrides::default(), &env);
+    config
+        .and_then(SeaweedDriver::new)
+        .map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

@@ -7,6 +7,7 @@ use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::seaweedfs::SeaweedDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -24,6 +25,8 @@ pub(crate) enum AnyDriver {
     S3(Arc<S3Driver>),
     /// Google Cloud Storage.
     Gcs(Arc<GcsDriver>),
+    /// SeaweedFS.
+    Seaweedfs(Arc<SeaweedDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -33,6 +36,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
         }
     };
 }

@@ -10,17 +10,20 @@ pub(crate) enum Api {
     S3,
     /// Google Cloud Storage, JSON API.
     Gcs,
+    /// SeaweedFS's own HTTP interfaces.
+    Seaweedfs,
 }
 
 impl Api {
     /// Every API.
-    pub(crate) const ALL: &'static [Self] = &[Self::S3, Self::Gcs];
+    pub(crate) const ALL: &'static [Self] = &[Self::S3, Self::Gcs, Self::Seaweedfs];
 
     /// The schemes of its URLs, the usual one first.
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
             Self::Gcs => &["gs"],
+            Self::Seaweedfs => &["seaweedfs"],
         }
     }
 

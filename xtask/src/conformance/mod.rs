@@ -12,6 +12,7 @@ mod oplog;
 mod oracle;
 mod replay;
 mod scenarios;
+mod seaweedfs;
 mod servers;
 mod traces;
 mod truth;
@@ -24,7 +25,7 @@ type Part = (&'static str, fn() -> Result);
 /// each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -39,6 +40,7 @@ const PARTS: [Part; 14] = [
     ("scenarios", scenarios::all),
     ("servers", servers::all),
     ("gcs", servers::gcs),
+    ("seaweedfs", seaweedfs::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

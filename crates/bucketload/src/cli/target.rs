@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum, ValueHint};
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
+    /// s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, seaweedfs://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
     /// or null: (no server at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
@@ -79,6 +79,15 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "WAY")]
     pub(crate) gcs_large_object: Option<LargeObject>,
 
+    /// Which interface of SeaweedFS the endpoint is; unless given `filer`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) seaweedfs_mode: Option<SeaweedMode>,
+
+    /// With a SeaweedFS master: most objects that the client can know, at 43 to 85 bytes each; unless
+    /// given 1000000
+    #[arg(long, value_name = "N")]
+    pub(crate) seaweedfs_objects: Option<u64>,
+
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
@@ -111,6 +120,8 @@ impl TargetArgs {
             checksum: other.checksum.or(self.checksum),
             token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
+            seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
+            seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),
         }
     }
@@ -184,6 +195,16 @@ names! {
         Resumable => "resumable",
         /// Objects that are composed and deleted
         Compose => "compose",
+    }
+}
+
+names! {
+    /// Interfaces of SeaweedFS.
+    SeaweedMode {
+        /// A filer: objects have paths
+        Filer => "filer",
+        /// A master: objects have file ids, which the client keeps
+        Master => "master",
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::manage::CleanupArgs;
 use crate::connection::{target_of, with_driver};
 use crate::exit::{Exit, Failure};
 use crate::services;
-use crate::target::Target;
+use crate::target::{Api, Target};
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
@@ -29,6 +29,9 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
             "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
         ));
     };
+    if api == Api::Seaweedfs {
+        services::seaweedfs::refuse_unlisted(&args.target, &bucket)?;
+    }
     let service = services::open(api, &args.target, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -18,6 +18,9 @@ pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "
 /// Flags of Google Cloud Storage alone, and the one that it shares with S3.
 pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
 
+/// Flags of SeaweedFS alone.
+pub(crate) const SEAWEEDFS: &[&str] = &["--seaweedfs-mode", "--seaweedfs-objects"];
+
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
     match given(args).next() {
@@ -58,6 +61,8 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--addressing", args.addressing.is_some()),
         ("--token-file", args.token_file.is_some()),
         ("--gcs-large-object", args.gcs_large_object.is_some()),
+        ("--seaweedfs-mode", args.seaweedfs_mode.is_some()),
+        ("--seaweedfs-objects", args.seaweedfs_objects.is_some()),
     ]
     .into_iter()
     .filter_map(|(flag, given)| given.then_some(flag))

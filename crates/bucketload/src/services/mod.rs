@@ -4,6 +4,7 @@
 pub(crate) mod flags;
 pub(crate) mod gcs;
 pub(crate) mod s3;
+pub(crate) mod seaweedfs;
 
 use bucketload_drivers::http::Origin;
 
@@ -37,6 +38,11 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
             limit(&mut config.endpoints, wanted)?;
             gcs::service(config)
         }
+        Api::Seaweedfs => {
+            let mut config = seaweedfs::config(args)?;
+            limit(&mut config.endpoints, wanted)?;
+            seaweedfs::service(config)
+        }
     }
 }
 
@@ -48,6 +54,7 @@ pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failur
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
+        Api::Seaweedfs => Ok(seaweedfs::config(args)?.origins),
     }
 }
 
