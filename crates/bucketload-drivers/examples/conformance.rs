@@ -18,6 +18,7 @@ use std::time::Instant;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
         "seaweedfs" => seaweedfs().map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
+        "az" => azblob().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -66,6 +68,13 @@ fn gcs() -> Result<GcsDriver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
     config.and_then(GcsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the Azure tools.
+fn azblob() -> Result<AzureDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = AzureConfig::discover(&AzureOverrides::default(), &env);
+    config.and_then(AzureDriver::new).map_err(|e| e.to_string())
 }
 
 /// A driver for the filer at `SEAWEEDFS_FILER_URL`.

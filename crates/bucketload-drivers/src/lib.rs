@@ -1,10 +1,17 @@
 //! Adapters from Bucketload operations to storage APIs.
 //!
 //! Each driver is a module with a type that implements [`bucketload_core::driver::Driver`]:
-//! [`s3`] speaks to S3 services over the wire client, [`gcs`] to Google Cloud Storage, [`seaweedfs`] to SeaweedFS, [`null`] does nothing and shows what the
-//! client itself costs. With the feature `conformance`, the `conformance` module checks any
-//! driver against any server.
+//!
+//! - [`azblob`]: Azure Blob Storage
+//! - [`gcs`]: Google Cloud Storage
+//! - [`s3`]: Amazon S3 and its kind
+//! - [`seaweedfs`]: SeaweedFS's own interfaces
+//! - [`null`]: nothing at all, to show what the client itself costs
+//!
+//! What HTTP services have in common stands in [`http`]. With the feature `conformance`, the
+//! `conformance` module checks any driver against any server.
 
+pub mod azblob;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod gcs;

@@ -9,9 +9,10 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use bucketload_core::driver::Session;
+use bucketload_core::driver::{Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
+use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, ContentChecksum};
 use bucketload_drivers::s3::{
     ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
@@ -135,7 +136,7 @@ fn config(addr: SocketAddr) -> S3Config {
 }
 
 /// Allocations of `request` after two warm-up rounds, over ten repetitions.
-async fn allocations(session: &mut S3Session, request: &Request<'_>) -> u64 {
+async fn allocations<S: Session>(session: &mut S, request: &Request<'_>) -> u64 {
     let mut before = 0;
     for round in 0..12 {
         if round == 2 {
@@ -205,6 +206,78 @@ fn steady_state_operations_allocate_nothing() {
         large.content = Some(arena.content(0, 1, 0, LARGE as u64));
         large.verify = true;
         assert_eq!(allocations(&mut session, &large).await, 0, "large verified");
+    });
+}
+
+/// As [`answer`], for Azure Blob Storage.
+fn azure_answer(method: &str, target: &str) -> Vec<u8> {
+    match (method, target) {
+        ("GET", t) if t.contains("comp=list") => {
+            let blobs = "<Blob><Name>k&amp;</Name></Blob>".repeat(50);
+            let marker = if t.contains("marker=") { "" } else { "a&amp;b" };
+            let text = format!("<E><Blobs>{blobs}</Blobs><NextMarker>{marker}</NextMarker></E>");
+            Answer::ok(text).bytes
+        }
+        ("GET", t) if t.contains("comp=tags") => {
+            Answer::ok("<Tags><TagSet><Tag><Key>k</Key></Tag></TagSet></Tags>").bytes
+        }
+        ("POST", _) => {
+            let parts = "--b\r\n\r\nHTTP/1.1 202 Accepted\r\n\r\n".repeat(50);
+            Answer::status(202, parts).bytes
+        }
+        ("PUT", t) if t.contains("comp=tags") => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        ("PUT", _) => Answer::with_fields(201, "x-ms-copy-status: success\r\n", "").bytes,
+        (_, t) => answer(method, t.split('?').next().unwrap()),
+    }
+}
+
+#[test]
+fn azure_operations_allocate_nothing() {
+    let addr = serve(azure_answer);
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    run(async {
+        for (auth, checksum) in [
+            (Auth::SharedKey("c2VjcmV0".into()), None),
+            (
+                Auth::SharedKey("c2VjcmV0".into()),
+                Some(ContentChecksum::Md5),
+            ),
+            (Auth::Sas("sig=x".into()), Some(ContentChecksum::Crc64)),
+        ] {
+            let endpoint = Endpoint::parse(&format!("http://{addr}/acc"), "t").unwrap();
+            let mut config = AzureConfig::new(vec![endpoint], "acc", auth);
+            config.checksum = checksum;
+            let driver = AzureDriver::new(config).unwrap();
+            let mut session = driver.open(worker, &mut probe()).await.unwrap();
+            assert!(size_of_val(&session) <= 512);
+            for class in driver.capabilities().classes {
+                if class.on_bucket() {
+                    continue;
+                }
+                let mut request = request(class, 4096);
+                request.content = Some(arena.content(0, 1, 0, 4096));
+                request.keys = Some(&Numbered);
+                request.source = "source";
+                request.op.count = 50;
+                if class == OpClass::RangeGet {
+                    request.key = "range";
+                    request.op.range = Some(ByteRange {
+                        offset: 0,
+                        len: 100,
+                    });
+                }
+                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+            }
+            let request = request(OpClass::Put, 4096);
+            let mut probe = probe();
+            let future = session.execute(&request, &mut probe);
+            let size = size_of_val(&future);
+            assert!(size <= 1700, "{size}");
+        }
     });
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
 use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::s3::S3Driver;
@@ -25,6 +26,8 @@ pub(crate) enum AnyDriver {
     S3(Arc<S3Driver>),
     /// Google Cloud Storage.
     Gcs(Arc<GcsDriver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
     /// SeaweedFS.
     Seaweedfs(Arc<SeaweedDriver>),
 }
@@ -36,6 +39,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
         }
     };

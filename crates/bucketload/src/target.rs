@@ -10,20 +10,27 @@ pub(crate) enum Api {
     S3,
     /// Google Cloud Storage, JSON API.
     Gcs,
+    /// Azure Blob Storage.
+    Azblob,
     /// SeaweedFS's own HTTP interfaces.
     Seaweedfs,
 }
 
 impl Api {
     /// Every API.
-    pub(crate) const ALL: &'static [Self] = &[Self::S3, Self::Gcs, Self::Seaweedfs];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::S3, //
+        Self::Azblob,
+        Self::Gcs,
+        Self::Seaweedfs,
+    ];
 
     /// The schemes of its URLs, the usual one first.
     pub(crate) const fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::S3 => &["s3"],
             Self::Gcs => &["gs"],
-            Self::Seaweedfs => &["seaweedfs"],
+            Self::Azblob => &["az", "azure"],
         }
     }
 
@@ -145,6 +152,13 @@ mod tests {
         };
         assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
         assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
+        let azure = Target::Service {
+            api: Api::Azblob,
+            bucket: "c".into(),
+            prefix: "p".into(),
+        };
+        assert_eq!(Target::parse("az://c/p"), Ok(azure.clone()));
+        assert_eq!(Target::parse("azure://c/p"), Ok(azure));
         assert_eq!(Target::parse("mem:"), Ok(Target::Memory));
         assert_eq!(Target::parse("null:"), Ok(Target::Null));
         assert_eq!(
@@ -160,7 +174,8 @@ mod tests {
             "s3://",
             "s3:///p",
             "file://relative",
-            "az://c",
+            "az://",
+            "abfss://c@account.dfs.core.windows.net/p",
             "bucket/prefix",
         ] {
             assert!(

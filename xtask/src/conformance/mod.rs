@@ -2,6 +2,7 @@
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
 //! `servers/`; what cannot be had fails the run.
 
+mod azure;
 mod browser;
 mod capacity;
 mod clients;
@@ -25,7 +26,7 @@ type Part = (&'static str, fn() -> Result);
 /// each change.
 const LONG: [&str; 3] = ["traces", "compare", "capacity"];
 
-const PARTS: [Part; 15] = [
+const PARTS: &[Part] = &[
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -40,6 +41,7 @@ const PARTS: [Part; 15] = [
     ("scenarios", scenarios::all),
     ("servers", servers::all),
     ("gcs", servers::gcs),
+    ("azure", azure::all),
     ("seaweedfs", seaweedfs::all),
 ];
 
@@ -57,7 +59,7 @@ pub(crate) fn all(args: &[String]) -> Result {
             names.join(", ")
         ));
     }
-    let chosen = PARTS.into_iter().filter(|(name, _)| {
+    let chosen = PARTS.iter().copied().filter(|(name, _)| {
         !flags.is_empty()
             || names.iter().any(|arg| *arg == name)
             || names.is_empty() && !LONG.contains(name)

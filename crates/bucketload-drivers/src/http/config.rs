@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::endpoint::Endpoint;
+
 /// A setting that cannot be used: where it stood, what is wrong, what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}; {remedy}")]
@@ -77,6 +79,27 @@ pub struct TlsConfig {
     pub client: Option<(PathBuf, PathBuf)>,
     /// Do a full handshake on each connection instead of resuming an earlier session.
     pub no_resume: bool,
+}
+
+impl TlsConfig {
+    /// How connections to `endpoints` are encrypted, in words for the result header.
+    pub(crate) fn describe(&self, endpoints: &[Endpoint]) -> String {
+        if endpoints.iter().all(|e| !e.tls) {
+            return "off".to_owned();
+        }
+        let mut text = match (&self.ca_bundle, self.insecure) {
+            (_, true) => "certificates unchecked".to_owned(),
+            (Some(path), _) => format!("verified with {}", path.display()),
+            (None, _) => "verified with the system's certificates".to_owned(),
+        };
+        if self.client.is_some() {
+            text += ", client certificate";
+        }
+        if self.no_resume {
+            text += ", no resumption";
+        }
+        text
+    }
 }
 
 /// Where a value came from.

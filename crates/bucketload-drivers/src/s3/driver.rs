@@ -101,7 +101,7 @@ impl Driver for S3Driver {
                     .map_or("none", ChecksumAlgorithm::name)
                     .to_owned(),
             ),
-            ("tls".to_owned(), tls(config)),
+            ("tls".to_owned(), config.tls.describe(&config.endpoints)),
         ];
         if !config.source_addresses.is_empty() {
             let shown: Vec<_> = config
@@ -137,25 +137,6 @@ fn signing(config: &S3Config) -> String {
         Some(_) => format!("SigV4, {} payload", config.payload),
         None => format!("anonymous, {} payload", config.payload),
     }
-}
-
-fn tls(config: &S3Config) -> String {
-    if config.endpoints.iter().all(|e| !e.tls) {
-        return "off".to_owned();
-    }
-    let tls = &config.tls;
-    let mut text = match (&tls.ca_bundle, tls.insecure) {
-        (_, true) => "certificates unchecked".to_owned(),
-        (Some(path), _) => format!("verified with {}", path.display()),
-        (None, _) => "verified with the system's certificates".to_owned(),
-    };
-    if tls.client.is_some() {
-        text += ", client certificate";
-    }
-    if tls.no_resume {
-        text += ", no resumption";
-    }
-    text
 }
 
 /// What the sessions of one thread to one endpoint share: the signer and the rendered head.

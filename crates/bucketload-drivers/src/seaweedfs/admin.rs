@@ -3,9 +3,8 @@
 //! **Filer**: buckets are folders below `/buckets`. Deleting files leaves their folders behind: those of
 //! a run (`bucketload-…`) are removed once they are empty, others only with the bucket.
 //!
-//! **Master**: a bucket is a collection. What is listed are the objects that this process has written,
-//! by pseudo keys `FOLDER#HASH:FID`, since their names are not kept; what an interrupted run left can
-//! only be removed with its collection.
+//! **Master**: a bucket is a collection. What is listed are the objects that this process has written;
+//! what an interrupted run left can only be removed with its collection.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,6 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::config::Mode;
-use super::fid::Fid;
 use super::filer::push_path;
 use super::session::{SeaweedSession, end, end_with_length, push_parameter, unreadable};
 use super::table::hash;
@@ -106,14 +104,9 @@ impl Admin for SeaweedSession {
     ) -> Result<KeyPage, OpError> {
         if let Some(table) = &self.shared.table {
             let from = after.and_then(|a| a.parse().ok()).unwrap_or(0);
-            let (found, next) = table.page(prefix, from, PAGE);
-            let keys = found
-                .iter()
-                .map(|(name, fid)| pseudo_key(prefix, *name, *fid));
-            return Ok(KeyPage {
-                keys: keys.collect(),
-                next: next.map(|at| at.to_string()),
-            });
+            let (keys, next) = table.page(prefix, from, PAGE);
+            let next = next.map(|at| at.to_string());
+            return Ok(KeyPage { keys, next });
         }
         let mut walk = Walk::new(bucket, prefix, true, 0);
         if let Some(after) = after {
@@ -139,9 +132,9 @@ impl Admin for SeaweedSession {
             let deleted = match &self.shared.table {
                 None => self.delete_path(bucket, key, &mut untimed()).await,
                 Some(table) => {
-                    let named = || Some((hash(bucket, key), table.get(hash(bucket, key))?));
-                    match read_pseudo_key(key).or_else(named) {
-                        Some((name, fid)) => self.delete_fid(name, fid, &mut untimed()).await,
+                    let name = hash(bucket, key);
+                    match table.get(name) {
+                        Some(fid) => self.delete_fid(name, fid, &mut untimed()).await,
                         None => Ok(()),
                     }
                 }
@@ -186,7 +179,8 @@ impl Admin for SeaweedSession {
             let put = self.perform(head, body, &mut Ignore, probe).await;
             return put.map(drop);
         }
-        self.put_small_id(bucket, key, body, probe).await
+        let len = body.len() as u64;
+        self.store(bucket, key, Body::Bytes(body), len, probe).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
@@ -265,52 +259,6 @@ impl SeaweedSession {
         }
         Ok(found)
     }
-
-    /// Writes a small object with a file id.
-    async fn put_small_id(
-        &mut self,
-        bucket: &str,
-        key: &str,
-        body: &[u8],
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
-        let name = hash(bucket, key);
-        let folder = self.folder_index(key)?;
-        let known = self.shared.table.as_ref().and_then(|table| table.get(name));
-        let (fid, server) = match known {
-            Some(fid) => (fid, self.locate(fid.volume, probe).await?),
-            None => self.assign(bucket, probe).await?,
-        };
-        let mut head = self.begin_at("PUT", server, fid);
-        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-        end_with_length(&mut head, body.len() as u64);
-        self.perform_at(server, head, Body::Bytes(body), &mut Ignore, probe)
-            .await?;
-        let table = self.shared.table.as_ref();
-        table
-            .map_or(Ok(()), |table| table.set(name, fid, folder))
-            .map_err(|_| {
-                OpError::new(
-                    ErrorKind::Rejected,
-                    "the table of objects is full; raise --seaweedfs-objects",
-                )
-            })
-    }
-}
-
-/// The key under which an object without a known name is listed.
-fn pseudo_key(prefix: &str, name: u64, fid: Fid) -> String {
-    let mut out = Vec::new();
-    fid.push_to(&mut out);
-    let fid = String::from_utf8_lossy(&out).into_owned();
-    format!("{prefix}#{name:016x}:{fid}")
-}
-
-/// Undoes [`pseudo_key`].
-fn read_pseudo_key(key: &str) -> Option<(u64, Fid)> {
-    let (_, text) = key.rsplit_once('#')?;
-    let (name, fid) = text.split_once(':')?;
-    Some((u64::from_str_radix(name, 16).ok()?, Fid::parse(fid)?))
 }
 
 /// The folders of `key` from the run's own folder (`bucketload-…`) on.
@@ -329,9 +277,7 @@ fn own_folders(key: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
-    use super::{Fid, own_folders, pseudo_key, read_pseudo_key};
+    use super::own_folders;
 
     #[test]
     fn only_a_runs_own_folders_are_tidied() {
@@ -344,15 +290,5 @@ mod tests {
         assert!(folders("bench/mybucketload-1/x").is_empty());
         assert!(folders("bench/x").is_empty());
         assert!(folders("bucketload-1").is_empty());
-    }
-
-    proptest! {
-        #[test]
-        fn pseudo_keys_round_trip(prefix in "[a-z#:/]{0,9}", name in any::<u64>(), key in any::<u64>()) {
-            let fid = Fid { volume: 9, key, cookie: 5 };
-            let text = pseudo_key(&prefix, name, fid);
-            prop_assert!(text.starts_with(&prefix));
-            prop_assert_eq!(read_pseudo_key(&text), Some((name, fid)));
-        }
     }
 }

@@ -118,7 +118,7 @@ impl SeaweedSession {
     }
 
     /// The index of the folder of `key`; kept for the next object.
-    pub(crate) fn folder_index(&mut self, key: &str) -> Result<u64, OpError> {
+    fn folder_index(&mut self, key: &str) -> Result<u64, OpError> {
         let folder = folder_of(key);
         if self.folder.1 == u64::MAX || self.folder.0 != folder {
             let index = self.table()?.folder(folder).map_err(full)?;
@@ -194,25 +194,41 @@ impl SeaweedSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let span = Span::whole(content_of(request)?);
-        let name = hash(request.bucket, request.key);
-        let folder = self.folder_index(request.key)?;
-        self.table()?.reserve(name).map_err(full)?;
-        let (fid, server) = match self.table()?.get(name) {
-            Some(fid) => (fid, self.locate(fid.volume, probe).await?),
-            None => self.assign(request.bucket, probe).await?,
-        };
-        let mut head = self.begin_at("PUT", server, fid);
-        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-        end_with_length(&mut head, span.len);
-        let put = self
-            .perform_at(server, head, Body::Content(span), &mut Ignore, probe)
-            .await;
-        self.relearn(fid.volume, put)?;
-        self.table()?.set(name, fid, folder).map_err(full)?;
+        let body = Body::Content(span);
+        self.store(request.bucket, request.key, body, span.len, probe)
+            .await?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
         })
+    }
+
+    /// Writes an object of `len` bytes under its file id, or a new one. Nothing is written that could
+    /// not be remembered.
+    pub(crate) async fn store(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: Body<'_>,
+        len: u64,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let name = hash(bucket, key);
+        let folder = self.folder_index(key)?;
+        self.table()?.reserve(name).map_err(full)?;
+        let (fid, server) = match self.table()?.get(name) {
+            Some(fid) => (fid, self.locate(fid.volume, probe).await?),
+            None => self.assign(bucket, probe).await?,
+        };
+        let mut head = self.begin_at("PUT", server, fid);
+        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
+        end_with_length(&mut head, len);
+        let put = self
+            .perform_at(server, head, body, &mut Ignore, probe)
+            .await;
+        self.relearn(fid.volume, put)?;
+        let leaf = &key[folder_of(key).len()..];
+        self.table()?.set(name, fid, folder, leaf).map_err(full)
     }
 
     pub(crate) async fn get_id(

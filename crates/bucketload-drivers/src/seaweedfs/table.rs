@@ -1,10 +1,13 @@
 //! What a client of a master has to remember: the file id of each object it wrote.
 //!
-//! A table of fixed size with open addressing, shared by all sessions without locks: 32 bytes per slot,
+//! A table of fixed size with open addressing, shared by all sessions without locks: 40 bytes per slot,
 //! a third more slots than objects (rounded up to a power of two). A slot belongs to the hash of a name
-//! for ever once it was taken; deleting an object empties the slot's file id only. Names themselves are
-//! not kept: two of `n` names share a 64-bit hash with a probability of about n²/2⁶⁵, 3·10⁻⁸ for a
-//! million objects, and then verification tells.
+//! for ever once it was taken; deleting an object empties the slot's file id only. Two of `n` names
+//! share a 64-bit hash with a probability of about n²/2⁶⁵, 3·10⁻⁸ for a million objects, and then
+//! verification tells.
+//!
+//! Clean-up lists names. A name is kept as its folder, of which there are few, and what follows it: a
+//! number in most workloads, which fits into the slot; other text is kept beside the table.
 //!
 //! Memory is touched as slots are taken.
 
@@ -24,8 +27,10 @@ struct Slot {
     key: AtomicU64,
     /// Volume and cookie of the file id; 0 while there is no object.
     rest: AtomicU64,
-    /// Index of the object's folder.
+    /// Index of the object's folder, and above it the number of digits of what follows (0: text).
     folder: AtomicU64,
+    /// What follows, if it is a number.
+    leaf: AtomicU64,
 }
 
 /// File ids by object name.
@@ -36,7 +41,12 @@ pub(crate) struct Table {
     limit: u64,
     taken: AtomicU64,
     folders: Mutex<Folders>,
+    /// What follows the folder, by hash of the name, where it is no number.
+    texts: Mutex<HashMap<u64, Box<str>>>,
 }
+
+/// Where the digits stand in [`Slot::folder`].
+const DIGITS_SHIFT: u32 = 32;
 
 /// Folders of the objects (names up to the last slash), which clean-up goes by.
 #[derive(Debug, Default)]
@@ -82,6 +92,7 @@ impl Table {
             limit: objects,
             taken: AtomicU64::new(0),
             folders: Mutex::default(),
+            texts: Mutex::default(),
         }
     }
 
@@ -144,14 +155,28 @@ impl Table {
         self.slot(name, true).map(drop)
     }
 
-    /// Remembers the file id of an object in the folder with the index `folder`.
-    pub(crate) fn set(&self, name: u64, fid: Fid, folder: u64) -> Result<(), Full> {
-        if let Some(slot) = self.slot(name, true)? {
-            slot.folder.store(folder, Ordering::Relaxed);
-            slot.key.store(fid.key, Ordering::Relaxed);
-            let rest = u64::from(fid.volume) << 32 | u64::from(fid.cookie);
-            slot.rest.store(rest, Ordering::Release);
-        }
+    /// Remembers the file id of the object with the hash `name`: `leaf` in the folder with the index
+    /// `folder`.
+    pub(crate) fn set(&self, name: u64, fid: Fid, folder: u64, leaf: &str) -> Result<(), Full> {
+        let Some(slot) = self.slot(name, true)? else {
+            return Ok(());
+        };
+        let digits = match number(leaf) {
+            Some(number) => {
+                slot.leaf.store(number, Ordering::Relaxed);
+                leaf.len() as u64
+            }
+            None => {
+                let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+                texts.entry(name).or_insert_with(|| leaf.into());
+                0
+            }
+        };
+        let place = digits << DIGITS_SHIFT | folder;
+        slot.folder.store(place, Ordering::Relaxed);
+        slot.key.store(fid.key, Ordering::Relaxed);
+        let rest = u64::from(fid.volume) << 32 | u64::from(fid.cookie);
+        slot.rest.store(rest, Ordering::Release);
         Ok(())
     }
 
@@ -162,35 +187,49 @@ impl Table {
         }
     }
 
-    /// Up to `most` objects of folders that begin with `prefix`, from slot `from` on, as hash of the
-    /// name and file id; and the slot to go on with.
+    /// Up to `most` names that begin with `prefix`, from slot `from` on, and the slot to go on with.
     pub(crate) fn page(
         &self,
         prefix: &str,
         from: usize,
         most: usize,
-    ) -> (Vec<(u64, Fid)>, Option<usize>) {
-        let wanted: Vec<bool> = {
-            let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-            folders
-                .names
-                .iter()
-                .map(|f| f.starts_with(prefix))
-                .collect()
-        };
+    ) -> (Vec<String>, Option<usize>) {
+        let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();
         for (at, slot) in self.slots.iter().enumerate().skip(from) {
             if found.len() == most {
                 return (found, Some(at));
             }
-            let Some(fid) = slot.fid() else { continue };
-            let folder = usize::try_from(slot.folder.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-            if wanted.get(folder) == Some(&true) {
-                found.push((slot.name.load(Ordering::Relaxed), fid));
+            if slot.rest.load(Ordering::Acquire) == 0 {
+                continue;
+            }
+            let place = slot.folder.load(Ordering::Relaxed);
+            let digits = (place >> DIGITS_SHIFT) as usize;
+            let folder = folders.names.get(place as u32 as usize);
+            let folder = folder.map_or("", String::as_str);
+            let name = match digits {
+                0 => {
+                    let text = texts.get(&slot.name.load(Ordering::Relaxed));
+                    format!("{folder}{}", text.map_or("", |text| text))
+                }
+                _ => {
+                    let leaf = slot.leaf.load(Ordering::Relaxed);
+                    format!("{folder}{leaf:0digits$}")
+                }
+            };
+            if name.starts_with(prefix) {
+                found.push(name);
             }
         }
         (found, None)
     }
+}
+
+/// The number that `leaf` is: decimal digits, as many as a number of 64 bits always holds.
+fn number(leaf: &str) -> Option<u64> {
+    let digits = (1..=19).contains(&leaf.len()) && leaf.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| leaf.parse().ok())?
 }
 
 impl Slot {
@@ -234,18 +273,18 @@ mod tests {
         for n in 0..100 {
             let name = hash("bucket", &n.to_string());
             let folder = if n % 2 == 0 { folder } else { other };
+            let leaf = format!("{n:05}");
             assert_eq!(table.get(name), None);
-            table.set(name, fid(n), folder).unwrap();
-            table.set(name, fid(n + 1000), folder).unwrap();
+            table.set(name, fid(n), folder, &leaf).unwrap();
+            table.set(name, fid(n + 1000), folder, &leaf).unwrap();
             assert_eq!(table.get(name), Some(fid(n + 1000)));
         }
-        assert_eq!(
-            table.set(hash("bucket", "x"), fid(1), 0),
-            Err(Full::Objects(100))
-        );
+        let full = table.set(hash("bucket", "x"), fid(1), 0, "x");
+        assert_eq!(full, Err(Full::Objects(100)));
         table.remove(hash("bucket", "5"));
         assert_eq!(table.get(hash("bucket", "5")), None);
         assert_eq!(table.page("b/", 0, 1000).0.len(), 49);
+        assert_eq!(table.page("b/c/00007", 0, 1000).0, ["b/c/00007"]);
         let (mut all, mut from) = (0, Some(0));
         while let Some(at) = from {
             let (page, next) = table.page("", at, 10);
@@ -254,7 +293,31 @@ mod tests {
         }
         assert_eq!(all, 99);
         // A name that was known takes no room again.
-        table.set(hash("bucket", "5"), fid(5), folder).unwrap();
+        table.set(hash("bucket", "5"), fid(5), folder, "5").unwrap();
+    }
+
+    #[test]
+    fn names_come_back_as_they_were() {
+        let table = Table::new(100);
+        let folder = table.folder("f/").unwrap();
+        let leaves = [
+            "",
+            "0",
+            "007",
+            "9999999999999999999",
+            "18446744073709551615",
+            "5c-01",
+            "\u{e4}",
+            "+5",
+        ];
+        for leaf in leaves {
+            table.set(hash("b", leaf), fid(1), folder, leaf).unwrap();
+        }
+        let mut names = table.page("", 0, 100).0;
+        let mut wanted = leaves.map(|leaf| format!("f/{leaf}")).to_vec();
+        names.sort();
+        wanted.sort();
+        assert_eq!(names, wanted);
     }
 
     #[test]
@@ -278,7 +341,9 @@ mod tests {
                     // Every name is written by two threads.
                     for n in 0..2000 {
                         let n = n + t / 2 * 2000;
-                        table.set(hash("b", &n.to_string()), fid(n), 0).unwrap();
+                        table
+                            .set(hash("b", &n.to_string()), fid(n), 0, "1")
+                            .unwrap();
                     }
                 });
             }

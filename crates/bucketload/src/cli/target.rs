@@ -10,8 +10,9 @@ use clap::{Args, ValueEnum, ValueHint};
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, seaweedfs://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
-    /// or null: (no server at all)
+    /// A service (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX,
+    /// seaweedfs://BUCKET/PREFIX),
+    /// mem: (embedded server, memory), file:///DIR (embedded server, directory) or null: (no server)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
@@ -20,7 +21,7 @@ pub(crate) struct TargetArgs {
     /// URL of the service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
     ///
     /// Unless given: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, `endpoint_url` of the AWS profile, or
-    /// Amazon's endpoint of the region.
+    /// Amazon's endpoint of the region; for Azure that of AZURE_STORAGE_CONNECTION_STRING or of the account.
     #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
     pub(crate) endpoint_url: Vec<String>,
 
@@ -83,7 +84,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) seaweedfs_mode: Option<SeaweedMode>,
 
-    /// With a SeaweedFS master: most objects that the client can know, at 43 to 85 bytes each; unless
+    /// With a SeaweedFS master: most objects that the client can know, at 53 to 107 bytes each; unless
     /// given 1000000
     #[arg(long, value_name = "N")]
     pub(crate) seaweedfs_objects: Option<u64>,
@@ -175,6 +176,8 @@ names! {
 names! {
     /// Checksum algorithms.
     Checksum {
+        /// MD5 (Azure)
+        Md5 => "md5",
         /// CRC-32
         Crc32 => "crc32",
         /// CRC-32C
@@ -265,7 +268,7 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
-        let wrong = parse("--checksum md5").unwrap_err();
+        let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::http::TlsConfig;
 
-use super::{Service, flags};
+use super::{Service, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -44,8 +44,15 @@ pub(crate) fn config(args: &TargetArgs) -> Result<GcsConfig, Failure> {
     .map_err(|e| usage(e.to_string()))
 }
 
+/// The driver for the first `wanted` endpoints (`None`: all).
+pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    let mut config = config(args)?;
+    limit(&mut config.endpoints, wanted)?;
+    service(config)
+}
+
 /// The driver of `config`.
-pub(crate) fn service(config: GcsConfig) -> Result<Service, Failure> {
+fn service(config: GcsConfig) -> Result<Service, Failure> {
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
     let driver = GcsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {

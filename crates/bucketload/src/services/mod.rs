@@ -1,8 +1,9 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
 //! means nothing for a target.
 
+mod azblob;
 pub(crate) mod flags;
-pub(crate) mod gcs;
+mod gcs;
 pub(crate) mod s3;
 pub(crate) mod seaweedfs;
 
@@ -28,21 +29,10 @@ pub(crate) struct Service {
 /// When settings contradict each other, or there are fewer endpoints than wanted.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     match api {
-        Api::S3 => {
-            let mut config = s3::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            s3::service(config)
-        }
-        Api::Gcs => {
-            let mut config = gcs::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            gcs::service(config)
-        }
-        Api::Seaweedfs => {
-            let mut config = seaweedfs::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            seaweedfs::service(config)
-        }
+        Api::S3 => s3::open(args, wanted),
+        Api::Azblob => azblob::open(args, wanted),
+        Api::Gcs => gcs::open(args, wanted),
+        Api::Seaweedfs => seaweedfs::open(args, wanted),
     }
 }
 
@@ -53,13 +43,14 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
         Api::Seaweedfs => Ok(seaweedfs::config(args)?.origins),
     }
 }
 
 /// Keeps the first `wanted` endpoints.
-pub(crate) fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
+fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     let known = endpoints.len();
     if wanted > known {

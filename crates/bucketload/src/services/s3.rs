@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, S3Overrides, Secret};
 
-use super::{Service, flags};
+use super::{Service, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::embedded::EmbeddedServer;
@@ -66,6 +66,13 @@ fn parse<T: std::str::FromStr<Err = String>>(
     name.map(str::parse)
         .transpose()
         .map_err(|e| Failure::usage(format!("{flag}: {e}")))
+}
+
+/// The driver for the first `wanted` endpoints (`None`: all).
+pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    let mut config = config(args)?;
+    limit(&mut config.endpoints, wanted)?;
+    service(config)
 }
 
 /// The driver of `config`.

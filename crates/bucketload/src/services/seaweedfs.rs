@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bucketload_drivers::http::TlsConfig;
 use bucketload_drivers::seaweedfs::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides};
 
-use super::{Service, flags};
+use super::{Service, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -33,8 +33,15 @@ pub(crate) fn config(args: &TargetArgs) -> Result<SeaweedConfig, Failure> {
         .map_err(|e| Failure::usage(e.to_string()))
 }
 
+/// The driver for the first `wanted` endpoints (`None`: all).
+pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    let mut config = config(args)?;
+    limit(&mut config.endpoints, wanted)?;
+    service(config)
+}
+
 /// The driver of `config`.
-pub(crate) fn service(config: SeaweedConfig) -> Result<Service, Failure> {
+fn service(config: SeaweedConfig) -> Result<Service, Failure> {
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
     let driver = SeaweedDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
