@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Arguments: what to do, the API, and the server's name. `suite` runs the shared suite, knowing the
-//! server's documented differences (S3: a payload mode and a checksum algorithm may follow). `plant`
-//! and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
+//! server's documented differences (S3: a payload mode and a checksum algorithm may follow);
+//! `differential` performs a thousand random operations that a model judges. `plant` and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
 //! the second says whether all of them are still there, and nothing else. Where the server is and who
 //! asks comes from the API's usual environment. Exit code 0: everything is as it must be.
 
@@ -19,7 +19,7 @@ use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
-use bucketload_drivers::conformance::{Quirks, Suite, Support};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::seaweedfs::{SeaweedConfig, SeaweedDriver, SeaweedOverrides};
@@ -32,7 +32,7 @@ fn clock() -> u64 {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [verb, api, rest @ ..] = args.as_slice() else {
-        return refuse("usage: conformance suite|plant|check API …");
+        return refuse("usage: conformance suite|differential|plant|check API …");
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
@@ -99,9 +99,17 @@ fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {
             Some(quirks) => runtime.block_on(suite(driver, name, quirks)),
             None => return refuse(&format!("no server is known as `{name}`")),
         },
+        ("differential", [name, ..]) => match Quirks::of(name) {
+            Some(quirks) => runtime.block_on(differential(driver, name, quirks)),
+            None => return refuse(&format!("no server is known as `{name}`")),
+        },
         ("plant", [bucket, prefix]) => runtime.block_on(plant(driver, bucket, prefix)),
         ("check", [bucket, prefix]) => runtime.block_on(check(driver, bucket, prefix)),
-        _ => return refuse("usage: suite API SERVER, or plant|check API BUCKET PREFIX"),
+        _ => {
+            return refuse(
+                "usage: suite|differential API SERVER, or plant|check API BUCKET PREFIX",
+            );
+        }
     };
     match worked {
         Ok(sound) => ExitCode::from(u8::from(!sound)),
@@ -137,6 +145,27 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
     println!("{name}: {} passed, {failed} failed", results.len() - failed);
     Ok(failed == 0)
+}
+
+/// A thousand random operations, judged by the model that all drivers are judged by.
+async fn differential<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool, OpError> {
+    let test = Differential {
+        bucket: format!("bucketload-differential-{}", std::process::id()),
+        seed: 4,
+        operations: 1000,
+        quirks,
+        clock,
+    };
+    let verdict = test.run(driver).await?;
+    for difference in &verdict.differences {
+        println!("DIFFERS {difference}");
+    }
+    let performed: u32 = verdict.performed.values().sum();
+    println!(
+        "{name}: {performed} operations, {} differ",
+        verdict.different
+    );
+    Ok(verdict.different == 0)
 }
 
 /// Keys of objects that look like a run's, or lie beside them, and are not.

@@ -17,6 +17,8 @@ pub mod conformance;
 pub mod gcs;
 pub mod http;
 mod json;
+mod json_size;
 pub mod null;
+pub mod posix;
 pub mod s3;
 pub mod seaweedfs;

@@ -11,7 +11,7 @@ use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::seaweedfs::{
     Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides, SeaweedSession,
 };
@@ -133,6 +133,22 @@ fn a_runs_folders_go_with_its_objects_and_no_others() {
         let error = session.delete_bucket("bucket").await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict);
         assert_eq!(keys(&mut session, "").await, ["bench/bucketload-2/y"]);
+    });
+}
+
+#[test]
+fn a_file_that_became_shorter_is_found() {
+    let arena = Arena::new(PayloadKind::Random, 1);
+    run(async {
+        let driver = driver(&Seaweed::start(), Mode::Filer, None);
+        let mut session = open(&driver).await;
+        session.ensure_bucket("bucket").await.unwrap();
+        let mut put = request(OpClass::Put, 100);
+        put.content = Some(arena.content(0, 1, 0, 100));
+        put.key = "short";
+        let error = session.execute(&put, &mut probe()).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Corrupt);
+        assert!(error.detail.contains("took 99 of 100 bytes"), "{error}");
     });
 }
 
@@ -281,4 +297,18 @@ fn steady_state_requests_are_the_fewest() {
             }
         }
     });
+}
+
+#[test]
+fn random_operations_agree_with_the_model() {
+    let driver = driver(&Seaweed::start(), Mode::Filer, None);
+    let test = Differential {
+        bucket: "differential".to_owned(),
+        quirks: Quirks::of("seaweedfs").unwrap(),
+        clock,
+        seed: 6,
+        operations: 1000,
+    };
+    let verdict = run(test.run(&driver)).unwrap();
+    assert!(verdict.differences.is_empty(), "{verdict:#?}");
 }

@@ -61,9 +61,16 @@ pub(super) fn drive(case: &Case, python: &str) -> Result {
 
 /// As [`drive`], on a server that runs.
 pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
-    let api = case.api;
+    let Case { api, known_as, .. } = *case;
     let what = format!("{api} driver suite against {}", server.name);
-    step(&what, || suite(server, api, case.known_as))?;
+    step(&what, || suite(server, api, known_as))?;
+    let what = format!(
+        "a thousand random operations by {api} against {}",
+        server.name
+    );
+    step(&what, || {
+        run(&mut example(server, &["differential", api, known_as]))
+    })?;
     let what = format!(
         "online-service by {api} against {}, among foreign objects",
         server.name

@@ -64,6 +64,11 @@ pub struct Quirks {
     pub list_uploads: Expect,
     /// A ListObjectsV2 answer that is not the last page.
     pub list_v2_pages: Expect,
+    /// Deleting an object that is not there.
+    pub delete_absent: Expect,
+    /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
+    /// to, and parts cannot be committed over what was appended.
+    pub append_kind: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
@@ -73,6 +78,7 @@ pub struct Quirks {
     pub payload_modes: &'static [PayloadMode],
 }
 
+const NOT_FOUND: Expect = Expect::Fails(&[ErrorKind::NotFound]);
 const CONFLICT: Expect = Expect::Fails(&[ErrorKind::Conflict]);
 const UNSUPPORTED: Expect = Expect::Fails(&[ErrorKind::Unsupported]);
 const REJECTED: Expect = Expect::Fails(&[ErrorKind::Rejected]);
@@ -98,6 +104,8 @@ impl Default for Quirks {
             part_copy: Expect::Works,
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
+            delete_absent: Expect::Works,
+            append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             payload_modes: PayloadMode::ALL,
@@ -147,6 +155,21 @@ impl Quirks {
             "azurite" => Self {
                 backslash: false,
                 longer_key: Expect::Works,
+                delete_absent: NOT_FOUND,
+                append_kind: true,
+                min_part: 0,
+                ..s3
+            },
+            // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
+            // keys have slashes, so that nothing can lie below an object.
+            "posix" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
                 min_part: 0,
                 ..s3
             },
@@ -165,6 +188,7 @@ impl Quirks {
             },
             // Cloud Storage's JSON API.
             "gcs" => Self {
+                delete_absent: NOT_FOUND,
                 min_part: 256 * 1024,
                 ..s3
             },
@@ -175,6 +199,7 @@ impl Quirks {
                 below_object: SERVER,
                 longer_key: Expect::Works,
                 max_segment: 255,
+                delete_absent: NOT_FOUND,
                 min_part: 256 * 1024,
                 ..s3
             },

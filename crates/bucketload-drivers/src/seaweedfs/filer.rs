@@ -15,6 +15,7 @@ use crate::http::outgoing::Body;
 use crate::http::reading::Reading;
 use crate::http::sink::{Ignore, Sink};
 use crate::http::span::Span;
+use crate::json_size::Size;
 
 /// Folder of all buckets (SeaweedFS, "filer.options.buckets_folder": its default).
 pub(crate) const BUCKETS: &str = "/buckets/";
@@ -111,12 +112,21 @@ impl SeaweedSession {
         self.fields(&mut head);
         head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
         end_with_length(&mut head, span.len);
-        self.perform(head, Body::Content(span), &mut Ignore, probe)
+        let mut size = Size::new();
+        let reply = self
+            .perform(head, Body::Content(span), &mut size, probe)
             .await?;
-        Ok(Completion {
-            bytes: span.len,
-            ..DONE
-        })
+        // Old filers keep the first 256 MiB of a PUT and say so in nothing but the size.
+        match size.get() {
+            Some(taken) if how.is_empty() && taken != span.len => {
+                let text = format!("the filer took {taken} of {} bytes", span.len);
+                Err(OpError::with_status(ErrorKind::Corrupt, reply.status, text))
+            }
+            _ => Ok(Completion {
+                bytes: span.len,
+                ..DONE
+            }),
+        }
     }
 
     pub(crate) async fn head(

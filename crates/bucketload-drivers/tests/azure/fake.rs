@@ -216,7 +216,9 @@ impl Fake {
         if key.chars().count() > 1024 {
             return Err((400, "InvalidResourceName"));
         }
+        let appended = place.blobs.get(&key).is_some_and(|blob| blob.append);
         match (r.method.as_str(), get("comp")) {
+            ("PUT", "block" | "blocklist") if appended => Err((409, "InvalidBlobType")),
             ("PUT", "block") => {
                 checked(r)?;
                 assert!(!r.body.is_empty());

@@ -11,7 +11,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, AzureSession, ContentChecksum};
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Expect, Quirks, Suite};
 use bucketload_drivers::http::Endpoint;
 use fake::{ACCOUNT, Fake, KEY, SAS};
 use support::{Responder, probe, request, run};
@@ -247,5 +247,32 @@ fn batches_have_their_limit_and_requests_their_ids() {
             assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
             assert!(error.detail.contains(": "), "{error}");
         }
+    });
+}
+
+#[test]
+fn a_thousand_random_operations_agree_with_the_model() {
+    run(async {
+        let server = start(&Fake::default()).await;
+        let driver = AzureDriver::new(config(&server, key())).unwrap();
+        let test = Differential {
+            bucket: "differential".to_owned(),
+            seed: 4,
+            operations: 1000,
+            quirks: Quirks {
+                min_part: 0,
+                delete_absent: Expect::Fails(&[ErrorKind::NotFound]),
+                append_kind: true,
+                ..Quirks::default()
+            },
+            clock,
+        };
+        let verdict = test.run(&driver).await.unwrap();
+        assert_eq!(verdict.different, 0, "{:#?}", verdict.differences);
+        assert!(
+            verdict.performed.values().all(|n| *n >= 20),
+            "{:?}",
+            verdict.performed
+        );
     });
 }

@@ -23,6 +23,7 @@ pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod manage;
 pub(crate) mod model;
+pub(crate) mod posix;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;

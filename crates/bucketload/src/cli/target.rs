@@ -5,14 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::posix::PosixArgs;
+
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// A service (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX,
-    /// seaweedfs://BUCKET/PREFIX),
-    /// mem: (embedded server, memory), file:///DIR (embedded server, directory) or null: (no server)
+    /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
+    /// gs://BUCKET/PREFIX, seaweedfs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
+    /// a directory), or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
@@ -92,6 +94,9 @@ pub(crate) struct TargetArgs {
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    #[command(flatten)]
+    pub(crate) posix: PosixArgs,
 }
 
 impl TargetArgs {
@@ -124,6 +129,7 @@ impl TargetArgs {
             seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
             seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),
+            posix: self.posix.with(&other.posix),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod azblob;
 pub(crate) mod flags;
 mod gcs;
+pub(crate) mod posix;
 pub(crate) mod s3;
 pub(crate) mod seaweedfs;
 
