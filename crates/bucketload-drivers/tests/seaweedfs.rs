@@ -312,3 +312,27 @@ fn random_operations_agree_with_the_model() {
     let verdict = run(test.run(&driver)).unwrap();
     assert!(verdict.differences.is_empty(), "{verdict:#?}");
 }
+
+#[test]
+fn placement_is_read_from_filer_and_master() {
+    let fake = Seaweed::start();
+    run(async {
+        let mut filer = open(&driver(&fake, Mode::Filer, None)).await;
+        let mut master = open(&driver(&fake, Mode::Master, None)).await;
+        filer.ensure_bucket("bucket").await.unwrap();
+        let mut servers = std::collections::BTreeSet::new();
+        for key in ["a", "ab", "abc", "abcd"] {
+            filer.put_small("bucket", key, b"x").await.unwrap();
+            let volumes = filer.volumes_of("bucket", key).await.unwrap();
+            assert_eq!(volumes.len(), 1);
+            let found = master.servers_of(volumes[0]).await.unwrap();
+            assert_eq!(found.len(), 1);
+            servers.extend(found);
+        }
+        assert_eq!(servers.len(), 3, "four volumes on three servers");
+        let error = filer.volumes_of("bucket", "absent").await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        let error = master.servers_of(99).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+    });
+}

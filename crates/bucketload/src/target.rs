@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use bucketload_drivers::swift::check_container;
+
 /// A storage API that a service may have. `services` knows how to open each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
@@ -12,6 +14,8 @@ pub(crate) enum Api {
     Gcs,
     /// Azure Blob Storage.
     Azblob,
+    /// OpenStack Swift.
+    Swift,
     /// SeaweedFS's own HTTP interfaces.
     Seaweedfs,
 }
@@ -22,6 +26,7 @@ impl Api {
         Self::S3, //
         Self::Azblob,
         Self::Gcs,
+        Self::Swift,
         Self::Seaweedfs,
     ];
 
@@ -31,6 +36,7 @@ impl Api {
             Self::S3 => &["s3"],
             Self::Gcs => &["gs"],
             Self::Azblob => &["az", "azure"],
+            Self::Swift => &["swift"],
             Self::Seaweedfs => &["seaweedfs"],
         }
     }
@@ -94,6 +100,9 @@ impl Target {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() {
                 return Err(format!("target {text:?} names no bucket; {forms}"));
+            }
+            if api == Api::Swift {
+                check_container(bucket).map_err(|e| format!("target {text:?}: {e}"))?;
             }
             return Ok(Self::Service {
                 api,

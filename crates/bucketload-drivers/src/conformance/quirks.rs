@@ -44,6 +44,8 @@ pub struct Quirks {
     pub dot_dot_segment: Expect,
     /// Keys that end in `/` and have content.
     pub trailing_slash: Expect,
+    /// Keys that end in a blank.
+    pub blank_end: Expect,
     /// `a/b` while `a` exists.
     pub below_object: Expect,
     /// Whether a backslash in a key stands for itself; otherwise it becomes a slash.
@@ -73,6 +75,9 @@ pub struct Quirks {
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
     pub delete_full: Expect,
+    /// Whether a write on condition that there is no object heeds the condition. Otherwise it is
+    /// ignored without a word: the object is replaced.
+    pub if_absent: bool,
     /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
     /// is the caller who chooses one.
     pub payload_modes: &'static [PayloadMode],
@@ -94,6 +99,7 @@ impl Default for Quirks {
             dot_segment: Expect::Works,
             dot_dot_segment: Expect::Works,
             trailing_slash: Expect::Works,
+            blank_end: Expect::Works,
             below_object: Expect::Works,
             backslash: true,
             max_key: 1024,
@@ -108,12 +114,37 @@ impl Default for Quirks {
             append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
+            if_absent: true,
             payload_modes: PayloadMode::ALL,
         }
     }
 }
 
 impl Quirks {
+    /// These quirks with those of a client engine added: libraries that name objects by paths refuse
+    /// keys which they would turn into others.
+    #[must_use]
+    pub fn with_engine(self, engine: &str) -> Self {
+        match engine {
+            "object-store" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                ..self
+            },
+            "opendal" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                blank_end: REJECTED,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
     /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35
     /// pass the suite with them.
@@ -171,6 +202,19 @@ impl Quirks {
                 longer_key: Expect::Works,
                 max_segment: 255,
                 min_part: 0,
+                ..s3
+            },
+            // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
+            "swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                ..s3
+            },
+            // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
+            "ceph-swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                if_absent: false,
                 ..s3
             },
             // From its documentation and hand-made requests; it builds too slowly for every run.

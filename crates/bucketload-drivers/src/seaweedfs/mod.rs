@@ -8,7 +8,7 @@
 //!
 //! With a filer an object is a path, and everything about it stands in the store. With a master it is a
 //! file id that the client has to remember (`table`), in exchange for one hop less. Failures become
-//! meanings in `error_map`.
+//! meanings in `error_map`; `placement` asks where objects lie.
 
 mod admin;
 mod config;
@@ -17,6 +17,7 @@ mod error_map;
 mod fid;
 mod filer;
 mod master;
+mod placement;
 mod servers;
 mod session;
 mod table;

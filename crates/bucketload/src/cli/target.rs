@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use bucketload_drivers::engines::cli::Tool;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::posix::PosixArgs;
@@ -81,6 +83,9 @@ pub(crate) struct TargetArgs {
     /// How Google Cloud Storage gets objects in parts; unless given `resumable`
     #[arg(long, value_enum, value_name = "WAY")]
     pub(crate) gcs_large_object: Option<LargeObject>,
+    /// How Swift objects of several parts are put together; unless given `slo`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) swift_large_object: Option<SwiftLargeObject>,
 
     /// Which interface of SeaweedFS the endpoint is; unless given `filer`
     #[arg(long, value_enum, value_name = "KIND")]
@@ -91,9 +96,16 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seaweedfs_objects: Option<u64>,
 
-    /// Client engine
-    #[arg(long, value_enum, value_name = "NAME")]
+    /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
+    ///
+    /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
+    /// rclone, s3cmd) are looked for on the PATH.
+    #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    /// How often the engine may repeat a request by itself; 0 unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) engine_retries: Option<u32>,
 
     #[command(flatten)]
     pub(crate) posix: PosixArgs,
@@ -126,10 +138,12 @@ impl TargetArgs {
             checksum: other.checksum.or(self.checksum),
             token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
+            swift_large_object: other.swift_large_object.or(self.swift_large_object),
             seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
             seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
+            engine_retries: other.engine_retries.or(self.engine_retries),
         }
     }
 }
@@ -182,7 +196,7 @@ names! {
 names! {
     /// Checksum algorithms.
     Checksum {
-        /// MD5 (Azure)
+        /// MD5 (Azure, Swift)
         Md5 => "md5",
         /// CRC-32
         Crc32 => "crc32",
@@ -194,6 +208,24 @@ names! {
         Sha1 => "sha1",
         /// SHA-256
         Sha256 => "sha256",
+    }
+}
+
+/// How Swift objects of several parts are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwiftLargeObject {
+    /// Static: the manifest names each segment with its MD5
+    Slo,
+    /// Dynamic: the object is what the listing shows below a prefix
+    Dlo,
+}
+
+impl From<SwiftLargeObject> for bucketload_drivers::swift::LargeObject {
+    fn from(kind: SwiftLargeObject) -> Self {
+        match kind {
+            SwiftLargeObject::Slo => Self::Slo,
+            SwiftLargeObject::Dlo => Self::Dlo,
+        }
     }
 }
 
@@ -218,17 +250,44 @@ names! {
 }
 
 /// Client engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// Bucketload's own client
+    /// Bucketload's own client.
     Native,
+    /// Amazon's SDK for Rust.
+    AwsSdk,
+    /// The crate `object_store`.
+    ObjectStore,
+    /// The crate `opendal`.
+    Opendal,
+    /// A command-line program, one process per operation.
+    Cli(Tool),
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "native" => Ok(Self::Native),
+            "aws-sdk" => Ok(Self::AwsSdk),
+            "object-store" => Ok(Self::ObjectStore),
+            "opendal" => Ok(Self::Opendal),
+            _ => match text.strip_prefix("cli:") {
+                Some(name) => name.parse().map(Self::Cli),
+                None => Err(format!(
+                    "`{text}` is no engine; use native, aws-sdk, object-store, opendal or cli:PROGRAM"
+                )),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::{Parser, ValueEnum};
 
-    use super::{Addressing, Checksum, PayloadSigning, TargetArgs};
+    use super::{Addressing, Checksum, Engine, PayloadSigning, TargetArgs, Tool};
 
     #[derive(Parser)]
     struct Wrapper {
@@ -274,6 +333,12 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
+        let engine = parse("--engine cli:s3cmd").unwrap().engine;
+        assert_eq!(engine, Some(Engine::Cli(Tool::S3cmd)));
+        let wrong = parse("--engine cli:curl").unwrap_err();
+        assert!(wrong.contains("rclone, s3cmd"), "{wrong}");
+        let wrong = parse("--engine minio").unwrap_err();
+        assert!(wrong.contains("object-store"), "{wrong}");
         let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }

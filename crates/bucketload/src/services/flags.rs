@@ -17,6 +17,7 @@ pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "
 
 /// Flags of Google Cloud Storage alone, and the one that it shares with S3.
 pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
+
 /// Flags of file systems.
 pub(crate) const POSIX: &[&str] = &[
     "--posix-io",
@@ -28,6 +29,14 @@ pub(crate) const POSIX: &[&str] = &[
     "--posix-block",
     "--posix-slot",
     "--posix-threads",
+];
+
+/// Flags of Swift alone.
+pub(crate) const SWIFT: &[&str] = &[
+    "--profile",
+    "--region",
+    "--no-sign-request",
+    "--swift-large-object",
 ];
 
 /// Flags of SeaweedFS alone.
@@ -77,6 +86,7 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--addressing", args.addressing.is_some()),
         ("--token-file", args.token_file.is_some()),
         ("--gcs-large-object", args.gcs_large_object.is_some()),
+        ("--swift-large-object", args.swift_large_object.is_some()),
         ("--seaweedfs-mode", args.seaweedfs_mode.is_some()),
         ("--seaweedfs-objects", args.seaweedfs_objects.is_some()),
     ]

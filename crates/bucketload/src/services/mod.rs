@@ -1,12 +1,14 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
-//! means nothing for a target.
+//! means nothing for a target; `engines` puts another client in front of S3.
 
 mod azblob;
+pub(crate) mod engines;
 pub(crate) mod flags;
 mod gcs;
 pub(crate) mod posix;
 pub(crate) mod s3;
 pub(crate) mod seaweedfs;
+pub(crate) mod swift;
 
 use bucketload_drivers::http::Origin;
 
@@ -24,16 +26,20 @@ pub(crate) struct Service {
 }
 
 /// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
-/// sent yet.
+/// sent yet, except that Swift's token is obtained.
 ///
 /// # Errors
-/// When settings contradict each other, or there are fewer endpoints than wanted.
+/// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    if api != Api::S3 {
+        engines::refuse(args, &format!("{}://", api.scheme()))?;
+    }
     match api {
         Api::S3 => s3::open(args, wanted),
         Api::Azblob => azblob::open(args, wanted),
         Api::Gcs => gcs::open(args, wanted),
         Api::Seaweedfs => seaweedfs::open(args, wanted),
+        Api::Swift => swift::service(args, wanted),
     }
 }
 
@@ -47,6 +53,7 @@ pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failur
         Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
         Api::Seaweedfs => Ok(seaweedfs::config(args)?.origins),
+        Api::Swift => Ok(swift::config(args)?.origins),
     }
 }
 
