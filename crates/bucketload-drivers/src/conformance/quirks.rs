@@ -71,6 +71,8 @@ pub struct Quirks {
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
     /// to, and parts cannot be committed over what was appended.
     pub append_kind: bool,
+    /// Whether a folder is still listed as a group when the objects below it are gone.
+    pub empty_groups: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
@@ -112,6 +114,7 @@ impl Default for Quirks {
             list_v2_pages: Expect::Works,
             delete_absent: Expect::Works,
             append_kind: false,
+            empty_groups: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             if_absent: true,
@@ -256,6 +259,7 @@ impl Quirks {
                 below_object: CONFLICT,
                 longer_key: Expect::Works,
                 max_segment: 255,
+                empty_groups: true,
                 ..s3
             },
             _ => return None,

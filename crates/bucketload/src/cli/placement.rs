@@ -108,7 +108,7 @@ pub(crate) struct SwiftPlacement {
     pub(crate) account: Option<String>,
 }
 
-/// Flags of SeaweedFS. The objects must still be there: run with --keep-data.
+/// Flags of SeaweedFS. The objects must still be there: run with --keep and --op-log.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SeaweedPlacement {
     #[command(flatten)]
