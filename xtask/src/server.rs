@@ -50,10 +50,10 @@ impl Server {
         Self::start_with(name, &[])
     }
 
-    /// As [`Server::start`], with settings of the script.
+    /// As [`Server::start`], with further settings for the script.
     pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
-        let (mut settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
+        let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if CLUSTERS.contains(&name) {
                 // one cluster per state folder: a folder of this process, with ports of its own
                 let state = home().join(&instance);
@@ -86,7 +86,7 @@ impl Server {
                 )
             };
         let more = more.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        settings.extend(more);
+        let settings = settings.into_iter().chain(more).collect();
         let mut server = Self {
             name: name.to_owned(),
             env: BTreeMap::new(),
@@ -96,6 +96,12 @@ impl Server {
         let text = output(server.script(&start).env_remove("CARGO_TARGET_DIR"))?;
         server.env = parse_env(&text);
         Ok(server)
+    }
+
+    /// Calls the server's script and returns what it prints.
+    pub(crate) fn ask(&self, args: &[&str]) -> Result<String> {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        output(&mut self.script(&args))
     }
 
     fn script(&self, args: &[String]) -> std::process::Command {

@@ -7,6 +7,7 @@
 //! the server or the scheduler was the limit and every figure rises.
 
 mod candidate;
+mod drivers;
 pub(crate) mod floor;
 mod rows;
 
@@ -19,8 +20,12 @@ use crate::sh::{Result, need_programs, root};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
-/// the table into `docs/performance.md`. The word `engines` names the rows against other clients.
+/// the table into `docs/performance.md`. The word `engines` names the rows against other
+/// clients, `drivers` the native drivers beside the S3 driver.
 pub(crate) fn main(args: &[String]) -> Result {
+    if args.iter().any(|arg| arg == "drivers") {
+        return drivers::main(args);
+    }
     need_programs(&[
         ("wrk", "wrk"),
         ("iperf3", "iperf3"),
@@ -69,7 +74,7 @@ pub(crate) fn main(args: &[String]) -> Result {
     }
     println!("{table}");
     if args.iter().any(|arg| arg == "--write") {
-        write_table(&table)?;
+        write_between("ratios", &table)?;
     }
     if missed.is_empty() {
         Ok(())
@@ -161,12 +166,15 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// Replaces the part of `docs/performance.md` between the markers by the new table.
-fn write_table(table: &str) -> Result {
+fn write_between(name: &str, table: &str) -> Result {
     let path = root().join("docs/performance.md");
     let at = |e: std::io::Error| format!("{}: {e}", path.display());
     let text = std::fs::read_to_string(&path).map_err(at)?;
-    let (begin, end) = ("<!-- ratios -->\n", "<!-- end of ratios -->");
-    let (Some(from), Some(to)) = (text.find(begin), text.find(end)) else {
+    let (begin, end) = (
+        format!("<!-- {name} -->\n"),
+        format!("<!-- end of {name} -->"),
+    );
+    let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
         return Err(format!("{}: the markers are missing", path.display()));
     };
     let mut new = text[..from + begin.len()].to_owned();

@@ -156,11 +156,8 @@ impl Driver for SeaweedDriver {
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SeaweedSession, OpError> {
-        let config = &self.inner.config;
-        let number = worker.worker as usize;
-        let endpoint = number % config.endpoints.len();
-        let sources = &config.source_addresses;
-        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
         let mut session = SeaweedSession::new(Arc::clone(&self.inner), endpoint, source);
         session.connect(probe).await?;
         Ok(session)
