@@ -4,10 +4,12 @@
 //!
 //! - [`azblob`]: Azure Blob Storage
 //! - [`gcs`]: Google Cloud Storage
+//! - [`posix`]: file systems
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`seaweedfs`]: SeaweedFS's own interfaces
 //! - [`swift`]: OpenStack Swift
 //! - [`posix`]: file systems
+//! - [`webhdfs`]: HDFS by REST; by RPC with the feature `hdfs`. Both share [`hadoop`]
 //! - [`null`]: nothing at all, to show what the client itself costs
 //!
 //! What HTTP services have in common stands in [`http`]; [`engines`] replaces the native client of a
@@ -19,6 +21,9 @@ pub mod azblob;
 pub mod conformance;
 pub mod engines;
 pub mod gcs;
+pub mod hadoop;
+#[cfg(feature = "hdfs")]
+pub mod hdfs;
 pub mod http;
 mod json;
 mod json_size;
@@ -28,3 +33,4 @@ pub mod posix;
 pub mod s3;
 pub mod seaweedfs;
 pub mod swift;
+pub mod webhdfs;

@@ -14,11 +14,14 @@ use bucketload_drivers::engines::object_store::ObjectStoreEngine;
 #[cfg(feature = "engine-opendal")]
 use bucketload_drivers::engines::opendal::OpendalEngine;
 use bucketload_drivers::gcs::GcsDriver;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
 use bucketload_drivers::seaweedfs::SeaweedDriver;
 use bucketload_drivers::swift::SwiftDriver;
+use bucketload_drivers::webhdfs::WebHdfsDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -55,6 +58,11 @@ pub(crate) enum AnyDriver {
     Seaweedfs(Arc<SeaweedDriver>),
     /// OpenStack Swift.
     Swift(Arc<SwiftDriver>),
+    /// HDFS by REST.
+    WebHdfs(Arc<WebHdfsDriver>),
+    /// HDFS by RPC.
+    #[cfg(feature = "hdfs")]
+    Hdfs(Arc<HdfsDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -75,6 +83,9 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Posix($driver) => $body,
             $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
             $crate::connection::AnyDriver::Swift($driver) => $body,
+            $crate::connection::AnyDriver::WebHdfs($driver) => $body,
+            #[cfg(feature = "hdfs")]
+            $crate::connection::AnyDriver::Hdfs($driver) => $body,
         }
     };
 }
@@ -134,9 +145,11 @@ impl Connection {
             )?),
         };
         let Service { driver, endpoints } = match (&target, &server) {
-            (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
             (Target::Files(path), _) => posix::service(path, args)?,
             (_, Some(server)) => engines::service(s3::embedded(server, args)?, args)?,
+            (Target::Service { api, server, .. }, _) => {
+                services::open(*api, server.as_deref(), args, wanted)?
+            }
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),
                 endpoints: Vec::new(),
@@ -166,6 +179,7 @@ impl Connection {
                 api,
                 bucket,
                 prefix,
+                ..
             } => {
                 let at = self
                     .endpoints

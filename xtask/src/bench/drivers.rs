@@ -45,7 +45,7 @@ pub(super) fn main(args: &[String]) -> Result {
     }
     println!("{table}");
     if args.iter().any(|arg| arg == "--write") {
-        super::write_between("drivers", &table)?;
+        super::write_table("drivers", &table)?;
     }
     if missed.is_empty() {
         Ok(())

@@ -7,6 +7,7 @@
 //! A further kind of store is a variant of [`PlacementStore`] and a [`Locate`].
 
 mod ceph;
+mod hdfs;
 mod seaweedfs;
 mod swift;
 
@@ -49,6 +50,7 @@ pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
             write(&seaweed.keys, |run, _| seaweedfs::open(seaweed, run))
         }
         PlacementStore::Swift(swift) => write(&swift.keys, |run, _| swift::open(swift, run)),
+        PlacementStore::Hdfs(hdfs) => write(&hdfs.keys, |run, _| hdfs::open(hdfs, run)),
     }
 }
 
