@@ -71,6 +71,8 @@ pub struct Quirks {
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
     /// to, and parts cannot be committed over what was appended.
     pub append_kind: bool,
+    /// Whether a folder is still listed as a group when the objects below it are gone.
+    pub empty_groups: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
@@ -117,6 +119,7 @@ impl Default for Quirks {
             list_v2_pages: Expect::Works,
             delete_absent: Expect::Works,
             append_kind: false,
+            empty_groups: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             if_absent: true,
@@ -261,6 +264,18 @@ impl Quirks {
                 max_segment: 255,
                 delete_absent: NOT_FOUND,
                 min_part: 256 * 1024,
+                ..s3
+            },
+            // The filer of SeaweedFS: keys are paths of files.
+            "seaweedfs" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                empty_groups: true,
                 ..s3
             },
             // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
