@@ -434,7 +434,11 @@ impl Differential {
         let mut listed = seen.keys.borrow().clone();
         listed.sort();
         equal("keys", listed, keys.iter().cloned().collect())?;
-        equal("entries", items, (keys.len() + groups.len()) as u64)
+        let wanted = (keys.len() + groups.len()) as u64;
+        match self.quirks.empty_prefixes && !step.delimiter.is_empty() {
+            true if items >= wanted => Ok(()),
+            _ => equal("entries", items, wanted),
+        }
     }
 }
 

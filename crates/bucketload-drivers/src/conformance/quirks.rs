@@ -71,6 +71,9 @@ pub struct Quirks {
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
     /// to, and parts cannot be committed over what was appended.
     pub append_kind: bool,
+    /// Whether listings with a delimiter also show prefixes that no object is left under:
+    /// directories.
+    pub empty_prefixes: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
@@ -112,6 +115,7 @@ impl Default for Quirks {
             list_v2_pages: Expect::Works,
             delete_absent: Expect::Works,
             append_kind: false,
+            empty_prefixes: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             if_absent: true,
@@ -203,6 +207,7 @@ impl Quirks {
                 max_segment: 255,
                 min_part: 0,
                 delete_absent: NOT_FOUND,
+                empty_prefixes: true,
                 ..s3
             },
             // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
