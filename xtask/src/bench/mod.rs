@@ -7,6 +7,7 @@
 //! the server or the scheduler was the limit and every figure rises.
 
 mod candidate;
+mod drivers;
 pub(crate) mod floor;
 mod posix;
 mod rows;
@@ -20,10 +21,13 @@ use crate::sh::{Result, need_programs, root};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
-/// the table into `docs/performance.md`. The word `engines` names the rows against other clients.
+/// the table into `docs/performance.md`. The word `engines` names the rows against other clients;
+/// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio.
 pub(crate) fn main(args: &[String]) -> Result {
-    if args.first().is_some_and(|arg| arg == "posix") {
-        return posix::main(&args[1..]);
+    match args.first().map(String::as_str) {
+        Some("drivers") => return drivers::main(args),
+        Some("posix") => return posix::main(&args[1..]),
+        _ => {}
     }
     need_programs(&[
         ("wrk", "wrk"),

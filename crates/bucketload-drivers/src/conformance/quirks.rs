@@ -219,12 +219,14 @@ impl Quirks {
             // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
             "swift" => Self {
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 make_existing: Expect::Works,
                 ..s3
             },
             // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
             "ceph-swift" => Self {
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 make_existing: Expect::Works,
                 if_absent: false,
                 ..s3
