@@ -39,6 +39,7 @@ struct Job {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// Threads that perform no step: they wait for one, or are on their way to do so.
     idle: usize,
     threads: usize,
     closed: bool,
@@ -96,6 +97,7 @@ impl Pool {
         let start = queue.jobs.len() > queue.idle && queue.threads < self.0.driver.config.threads;
         if start {
             queue.threads += 1;
+            queue.idle += 1;
         }
         drop(queue);
         if start {
@@ -105,7 +107,9 @@ impl Pool {
                 .stack_size(STACK)
                 .spawn(move || serve(&shared));
             if started.is_err() {
-                lock(&self.0.queue).threads -= 1;
+                let mut queue = lock(&self.0.queue);
+                queue.threads -= 1;
+                queue.idle -= 1;
             }
         }
         self.0.ready.notify_one();
@@ -130,16 +134,18 @@ fn serve(shared: &Shared) {
                 queue.threads -= 1;
                 return;
             }
-            queue.idle += 1;
             queue = shared
                 .ready
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
-            queue.idle -= 1;
         };
+        queue.idle -= 1;
         drop(queue);
         let Job { mut work, reply } = job;
         blocking::perform_for(&shared.driver, &mut work, None);
+        // Before the answer: whoever gets it may hand over the next step at once, and needs no other
+        // thread for it.
+        lock(&shared.queue).idle += 1;
         let mut answer = lock(&reply.0);
         answer.work = Some(work);
         // By reference: the waker stays for the next step.
