@@ -11,7 +11,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::posix::{
     Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, PosixSession, Write,
 };
@@ -134,6 +134,28 @@ fn the_suite_passes_with_renames_syncs_and_small_blocks() {
         config.block = 64 << 10;
         config.threads = 1;
     });
+}
+
+#[test]
+fn a_thousand_random_operations_agree_with_the_model() {
+    for (seed, io) in (4..).zip(engines()) {
+        for write in [Write::InPlace, Write::Rename] {
+            let dir = directory();
+            let driver = driver(dir.path(), io, |c| c.write = write);
+            let test = Differential {
+                bucket: "differential".to_owned(),
+                seed,
+                operations: 1000,
+                quirks: Quirks::of("posix").unwrap(),
+                clock,
+            };
+            let verdict = run(test.run(&driver)).unwrap();
+            assert_eq!(verdict.different, 0, "{io}: {:#?}", verdict.differences);
+            let least = verdict.performed.values().min();
+            assert!(least.is_some_and(|n| *n >= 20), "{:?}", verdict.performed);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
+    }
 }
 
 #[test]

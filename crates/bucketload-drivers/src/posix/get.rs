@@ -129,7 +129,7 @@ impl PosixSession {
 /// What is wrong with the bytes that came, of which the one at `wrong` is the first to differ.
 fn check(extent: &Extent, received: u64, wrong: Option<u64>) -> Option<OpError> {
     let error = |kind, text: String| Some(OpError::new(kind, text));
-    if extent.wanted.is_none() && received == 0 && extent.from > 0 {
+    if extent.wanted.is_none() && received == 0 && extent.most != u64::MAX {
         return error(
             ErrorKind::Rejected,
             format!("the file ends before byte {}", extent.from),

@@ -39,7 +39,7 @@ struct Job {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Threads that can take a step, those that are being started included.
+    /// Threads that perform no step: they wait for one, or are on their way to do so.
     idle: usize,
     threads: usize,
     closed: bool,
@@ -128,12 +128,10 @@ fn serve(shared: &Shared) {
         let mut queue = lock(&shared.queue);
         let job = loop {
             if let Some(job) = queue.jobs.pop_front() {
-                queue.idle -= 1;
                 break job;
             }
             if queue.closed {
                 queue.threads -= 1;
-                queue.idle -= 1;
                 return;
             }
             queue = shared
@@ -141,10 +139,12 @@ fn serve(shared: &Shared) {
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         };
+        queue.idle -= 1;
         drop(queue);
         let Job { mut work, reply } = job;
         blocking::perform_for(&shared.driver, &mut work, None);
-        // Before the step comes back: the next one must not start another thread.
+        // Before the answer: whoever gets it may hand over the next step at once, and needs no other
+        // thread for it.
         lock(&shared.queue).idle += 1;
         let mut answer = lock(&reply.0);
         answer.work = Some(work);
