@@ -134,7 +134,7 @@ pub(crate) async fn discard<D: Driver>(
     if !aborted {
         let take = |keyset, index| what.takes(plan, keyset, index);
         aborted = sweep
-            .objects(&options.bucket, &take)
+            .objects((plan, &options.prefix), &options.bucket, &take)
             .await
             .map_err(failed)?;
     }
