@@ -16,6 +16,9 @@ pub(crate) struct Server {
     stop: Vec<String>,
 }
 
+/// Scripts of several processes each: one instance per state folder, ports by settings.
+const CLUSTERS: [&str; 2] = ["ceph", "swift"];
+
 /// Where this run keeps servers' programs and state: `$SERVERS_HOME`, else the scripts' default.
 fn home() -> PathBuf {
     std::env::var_os("SERVERS_HOME").map_or_else(
@@ -36,30 +39,38 @@ pub(crate) fn free_port() -> Result<u16> {
         .map_err(|e| e.to_string())
 }
 
+/// A port below those that the system gives to connections: its neighbours are free, too.
+fn low_port() -> Result<u16> {
+    Ok(20_000 + free_port()? % 9_000)
+}
+
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
         let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
-            if name == "ceph" {
+            if CLUSTERS.contains(&name) {
                 // one cluster per state folder: a folder of this process, with ports of its own
                 let state = home().join(&instance);
                 let mut settings = vec![("SERVERS_HOME".to_owned(), state.display().to_string())];
-                for key in ["CEPH_RGW_PORT", "CEPH_RGW_TLS_PORT"] {
-                    settings.push((key.to_owned(), free_port()?.to_string()));
+                let mut start = vec!["start".to_owned()];
+                if name == "ceph" {
+                    for key in ["CEPH_RGW_PORT", "CEPH_RGW_TLS_PORT"] {
+                        settings.push((key.to_owned(), free_port()?.to_string()));
+                    }
+                    // the script derives a second port from this one by adding 3489
+                    settings.push(("CEPH_MON_PORT".to_owned(), low_port()?.to_string()));
+                    settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
+                    settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
+                    start.push("rgw".to_owned());
+                } else {
+                    for key in ["SWIFT_PORT", "SWIFT_MEMCACHE_PORT"] {
+                        settings.push((key.to_owned(), free_port()?.to_string()));
+                    }
+                    // the script uses the next two ports, too
+                    settings.push(("SWIFT_BASE_PORT".to_owned(), low_port()?.to_string()));
                 }
-                // the script derives a second port from this one by adding 3489
-                settings.push((
-                    "CEPH_MON_PORT".to_owned(),
-                    (20_000 + free_port()? % 9_000).to_string(),
-                ));
-                settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
-                settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
-                (
-                    settings,
-                    vec!["start".into(), "rgw".into()],
-                    vec!["clean".into()],
-                )
+                (settings, start, vec!["clean".into()])
             } else {
                 let at = vec!["--instance".to_owned(), instance];
                 let with = |verb: &str| [vec![verb.to_owned()], at.clone()].concat();
@@ -94,7 +105,7 @@ impl Drop for Server {
         if let Err(error) = run(&mut command) {
             eprintln!("xtask: {} could not be stopped: {error}", self.name);
         }
-        if self.name == "ceph" {
+        if CLUSTERS.contains(&self.name.as_str()) {
             let state = home().join(format!("ci{}", std::process::id()));
             if let Err(error) = std::fs::remove_dir_all(&state) {
                 eprintln!("xtask: {}: {error}", state.display());

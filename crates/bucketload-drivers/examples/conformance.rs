@@ -22,6 +22,7 @@ use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "az" => azblob().map(|driver| act(verb, &driver, rest)),
+        "swift" => swift().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -73,6 +75,14 @@ fn azblob() -> Result<AzureDriver, String> {
     let env = |name: &str| std::env::var(name).ok();
     let config = AzureConfig::discover(&AzureOverrides::default(), &env);
     config.and_then(AzureDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the OpenStack tools.
+fn swift() -> Result<SwiftDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, home.as_deref());
+    SwiftDriver::sign_in(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

@@ -5,10 +5,12 @@
 //! - [`azblob`]: Azure Blob Storage
 //! - [`gcs`]: Google Cloud Storage
 //! - [`s3`]: Amazon S3 and its kind
+//! - [`swift`]: OpenStack Swift
 //! - [`null`]: nothing at all, to show what the client itself costs
 //!
-//! What HTTP services have in common stands in [`http`]. With the feature `conformance`, the
-//! `conformance` module checks any driver against any server.
+//! What HTTP services have in common stands in [`http`]; [`placement`] computes where stores keep
+//! objects. With the feature `conformance`, the `conformance` module checks any driver against any
+//! server.
 
 pub mod azblob;
 #[cfg(feature = "conformance")]
@@ -17,4 +19,7 @@ pub mod gcs;
 pub mod http;
 mod json;
 pub mod null;
+pub mod placement;
+pub mod posix;
 pub mod s3;
+pub mod swift;

@@ -7,13 +7,15 @@ use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::azblob::AzureDriver;
 use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
+use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::swift::SwiftDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::services::{self, Service, flags, s3};
+use crate::services::{self, Service, flags, posix, s3};
 use crate::target::Target;
 
 /// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
@@ -27,6 +29,10 @@ pub(crate) enum AnyDriver {
     Gcs(Arc<GcsDriver>),
     /// Azure Blob Storage.
     Azblob(Arc<AzureDriver>),
+    /// A file system.
+    Posix(Arc<PosixDriver>),
+    /// OpenStack Swift.
+    Swift(Arc<SwiftDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -37,6 +43,8 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::Azblob($driver) => $body,
+            $crate::connection::AnyDriver::Posix($driver) => $body,
+            $crate::connection::AnyDriver::Swift($driver) => $body,
         }
     };
 }
@@ -82,7 +90,7 @@ impl Connection {
             ));
         }
         let server = match &target {
-            Target::Service { .. } => None,
+            Target::Service { .. } | Target::Files(_) => None,
             Target::Null => {
                 flags::refuse_all(args, "null:")?;
                 None
@@ -96,6 +104,7 @@ impl Connection {
         };
         let Service { driver, endpoints } = match (&target, &server) {
             (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
+            (Target::Files(path), _) => posix::service(path, args)?,
             (_, Some(server)) => s3::service(s3::embedded(server, args)?)?,
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),
@@ -120,6 +129,7 @@ impl Connection {
         match &self.target {
             Target::Memory => "the embedded server (memory)".to_owned(),
             Target::Directory(path) => format!("the embedded server ({})", path.display()),
+            Target::Files(path) => format!("file://{}", path.display()),
             Target::Null => "the null target".to_owned(),
             Target::Service {
                 api,

@@ -16,6 +16,7 @@ mod live;
 mod metrics;
 mod olddata;
 mod oplog;
+mod placement;
 mod prometheus;
 mod services;
 mod setup;
@@ -60,6 +61,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),
+        Command::Placement(args) => placement::execute(args),
         Command::Serve(args) => commands::serve::execute(args),
         Command::Cleanup(args) => commands::cleanup::execute(args),
         Command::Config(args) => match &args.command {

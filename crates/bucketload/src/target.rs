@@ -1,7 +1,9 @@
 //! Where the load goes, as written on the command line: `s3://bucket/prefix` and the like, `mem:`,
-//! `null:`, `file:///directory` or a bare absolute path.
+//! `null:`, `file:///directory` or a bare absolute path, `serve:///directory`.
 
 use std::path::PathBuf;
+
+use bucketload_drivers::swift::check_container;
 
 /// A storage API that a service may have. `services` knows how to open each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub(crate) enum Api {
     Gcs,
     /// Azure Blob Storage.
     Azblob,
+    /// OpenStack Swift.
+    Swift,
 }
 
 impl Api {
@@ -20,6 +24,7 @@ impl Api {
         Self::S3, //
         Self::Azblob,
         Self::Gcs,
+        Self::Swift,
     ];
 
     /// The schemes of its URLs, the usual one first.
@@ -28,6 +33,7 @@ impl Api {
             Self::S3 => &["s3"],
             Self::Gcs => &["gs"],
             Self::Azblob => &["az", "azure"],
+            Self::Swift => &["swift"],
         }
     }
 
@@ -49,6 +55,8 @@ pub(crate) enum Target {
     Memory,
     /// The embedded server over a directory.
     Directory(PathBuf),
+    /// A directory of a file system.
+    Files(PathBuf),
     /// No server: operations that do nothing, to see what the client alone can do.
     Null,
     /// A storage service.
@@ -69,10 +77,10 @@ fn forms() -> String {
         format!("{scheme}://BUCKET/PREFIX, ")
     });
     let services: String = services.collect();
-    format!("use {services}mem:, null: or file:///DIRECTORY")
+    format!("use {services}file:///DIRECTORY, mem:, serve:///DIRECTORY or null:")
 }
 
-/// Bucket of the embedded targets.
+/// Bucket of the embedded targets, and the directory below a directory target that runs work in.
 pub(crate) const OWN_BUCKET: &str = "bucketload";
 
 impl Target {
@@ -89,17 +97,26 @@ impl Target {
             if bucket.is_empty() {
                 return Err(format!("target {text:?} names no bucket; {forms}"));
             }
+            if api == Api::Swift {
+                check_container(bucket).map_err(|e| format!("target {text:?}: {e}"))?;
+            }
             return Ok(Self::Service {
                 api,
                 bucket: bucket.to_owned(),
                 prefix: prefix.trim_matches('/').to_owned(),
             });
         }
+        if let Some(path) = text.strip_prefix("serve://") {
+            return match path.starts_with('/') {
+                true => Ok(Self::Directory(PathBuf::from(path))),
+                false => Err(format!("target {text:?} is not an absolute path; {forms}")),
+            };
+        }
         let path = text
             .strip_prefix("file://")
             .or_else(|| text.starts_with('/').then_some(text));
         match (path, text) {
-            (Some(path), _) if path.starts_with('/') => Ok(Self::Directory(PathBuf::from(path))),
+            (Some(path), _) if path.starts_with('/') => Ok(Self::Files(PathBuf::from(path))),
             (Some(_), _) => Err(format!("target {text:?} is not an absolute path; {forms}")),
             (None, "mem:" | "memory" | "mem") => Ok(Self::Memory),
             (None, "null:" | "null") => Ok(Self::Null),
@@ -160,10 +177,11 @@ mod tests {
         assert_eq!(Target::parse("null:"), Ok(Target::Null));
         assert_eq!(
             Target::parse("file:///data"),
-            Ok(Target::Directory("/data".into()))
+            Ok(Target::Files("/data".into()))
         );
+        assert_eq!(Target::parse("/data"), Ok(Target::Files("/data".into())));
         assert_eq!(
-            Target::parse("/data"),
+            Target::parse("serve:///data"),
             Ok(Target::Directory("/data".into()))
         );
         for wrong in [
@@ -173,6 +191,7 @@ mod tests {
             "file://relative",
             "az://",
             "abfss://c@account.dfs.core.windows.net/p",
+            "serve://relative",
             "bucket/prefix",
         ] {
             assert!(

@@ -14,6 +14,7 @@ mod oracle;
 mod replay;
 mod scenarios;
 mod servers;
+mod swift;
 mod traces;
 mod truth;
 
@@ -41,6 +42,7 @@ const PARTS: &[Part] = &[
     ("servers", servers::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
+    ("swift", swift::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -73,6 +73,9 @@ pub struct Quirks {
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
     pub delete_full: Expect,
+    /// Whether a write on condition that there is no object heeds the condition. Otherwise it is
+    /// ignored without a word: the object is replaced.
+    pub if_absent: bool,
     /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
     /// is the caller who chooses one.
     pub payload_modes: &'static [PayloadMode],
@@ -108,6 +111,7 @@ impl Default for Quirks {
             append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
+            if_absent: true,
             payload_modes: PayloadMode::ALL,
         }
     }
@@ -158,6 +162,32 @@ impl Quirks {
                 delete_absent: NOT_FOUND,
                 append_kind: true,
                 min_part: 0,
+                ..s3
+            },
+            // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
+            // keys have slashes, so that nothing can lie below an object.
+            "posix" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                min_part: 0,
+                ..s3
+            },
+            // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
+            "swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                ..s3
+            },
+            // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
+            "ceph-swift" => Self {
+                min_part: 0,
+                make_existing: Expect::Works,
+                if_absent: false,
                 ..s3
             },
             // From its documentation and hand-made requests; it builds too slowly for every run.

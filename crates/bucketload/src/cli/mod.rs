@@ -10,6 +10,7 @@
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ capacity, sweep  several runs on one data set
+//!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -23,6 +24,8 @@ pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod manage;
 pub(crate) mod model;
+pub(crate) mod placement;
+pub(crate) mod posix;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
@@ -41,6 +44,7 @@ use manage::{
     WorkloadsArgs,
 };
 use model::ModelArgs;
+use placement::PlacementArgs;
 use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
@@ -149,6 +153,7 @@ pub(crate) enum Command {
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
+    Placement(PlacementArgs),
     Serve(ServeArgs),
     Cleanup(CleanupArgs),
     Config(ConfigArgs),

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::posix::PosixArgs;
+
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// A service (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX),
-    /// mem: (embedded server, memory), file:///DIR (embedded server, directory) or null: (no server)
+    /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
+    /// gs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
+    /// a directory), or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
@@ -78,10 +81,16 @@ pub(crate) struct TargetArgs {
     /// How Google Cloud Storage gets objects in parts; unless given `resumable`
     #[arg(long, value_enum, value_name = "WAY")]
     pub(crate) gcs_large_object: Option<LargeObject>,
+    /// How Swift objects of several parts are put together; unless given `slo`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) swift_large_object: Option<SwiftLargeObject>,
 
     /// Client engine
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    #[command(flatten)]
+    pub(crate) posix: PosixArgs,
 }
 
 impl TargetArgs {
@@ -111,7 +120,9 @@ impl TargetArgs {
             checksum: other.checksum.or(self.checksum),
             token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
+            swift_large_object: other.swift_large_object.or(self.swift_large_object),
             engine: other.engine.or(self.engine),
+            posix: self.posix.with(&other.posix),
         }
     }
 }
@@ -164,7 +175,7 @@ names! {
 names! {
     /// Checksum algorithms.
     Checksum {
-        /// MD5 (Azure)
+        /// MD5 (Azure, Swift)
         Md5 => "md5",
         /// CRC-32
         Crc32 => "crc32",
@@ -176,6 +187,24 @@ names! {
         Sha1 => "sha1",
         /// SHA-256
         Sha256 => "sha256",
+    }
+}
+
+/// How Swift objects of several parts are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwiftLargeObject {
+    /// Static: the manifest names each segment with its MD5
+    Slo,
+    /// Dynamic: the object is what the listing shows below a prefix
+    Dlo,
+}
+
+impl From<SwiftLargeObject> for bucketload_drivers::swift::LargeObject {
+    fn from(kind: SwiftLargeObject) -> Self {
+        match kind {
+            SwiftLargeObject::Slo => Self::Slo,
+            SwiftLargeObject::Dlo => Self::Dlo,
+        }
     }
 }
 

@@ -19,17 +19,24 @@ use crate::target::Target;
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
-    let Target::Service {
-        api,
-        bucket,
-        prefix,
-    } = target_of(&args.target, None)?
-    else {
-        return Err(Failure::usage(
-            "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
-        ));
+    let target = target_of(&args.target, None)?;
+    let (service, root, prefix) = match &target {
+        Target::Service { api, prefix, .. } => {
+            let service = services::open(*api, &args.target, None)?;
+            (service, format!("{}://", api.scheme()), prefix.as_str())
+        }
+        Target::Files(path) => {
+            let service = services::posix::service(path, &args.target)?;
+            (service, format!("file://{}/", path.display()), "")
+        }
+        _ => {
+            return Err(Failure::usage(
+                "cleanup: only a service or a file system outlives a run; name one, such as \
+                 --target s3://BUCKET/PREFIX or file:///DIRECTORY",
+            ));
+        }
     };
-    let service = services::open(api, &args.target, None)?;
+    let bucket = target.bucket();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -40,8 +47,8 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
         format!("{prefix}/")
     };
     let place = Place {
-        url: format!("{}://{bucket}/", api.scheme()),
-        bucket: &bucket,
+        url: format!("{root}{bucket}/"),
+        bucket,
         base: &base,
     };
     let cleaned = with_driver!(service.driver, driver => {

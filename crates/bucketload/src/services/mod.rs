@@ -4,7 +4,9 @@
 mod azblob;
 pub(crate) mod flags;
 mod gcs;
+pub(crate) mod posix;
 pub(crate) mod s3;
+pub(crate) mod swift;
 
 use bucketload_drivers::http::Origin;
 
@@ -22,15 +24,16 @@ pub(crate) struct Service {
 }
 
 /// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
-/// sent yet.
+/// sent yet, except that Swift's token is obtained.
 ///
 /// # Errors
-/// When settings contradict each other, or there are fewer endpoints than wanted.
+/// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     match api {
         Api::S3 => s3::open(args, wanted),
         Api::Azblob => azblob::open(args, wanted),
         Api::Gcs => gcs::open(args, wanted),
+        Api::Swift => swift::service(args, wanted),
     }
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failur
         Api::S3 => Ok(s3::config(args)?.origins),
         Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
+        Api::Swift => Ok(swift::config(args)?.origins),
     }
 }
 
