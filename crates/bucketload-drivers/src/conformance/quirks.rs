@@ -66,6 +66,9 @@ pub struct Quirks {
     pub list_v2_pages: Expect,
     /// Deleting an object that is not there.
     pub delete_absent: Expect,
+    /// Whether keys are paths in a tree of directories: these outlive their files, so that a listing
+    /// with a delimiter may show empty ones, and reading at the very end of a file is no error.
+    pub tree: bool,
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
     /// to, and parts cannot be committed over what was appended.
     pub append_kind: bool,
@@ -108,6 +111,7 @@ impl Default for Quirks {
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
             delete_absent: Expect::Works,
+            tree: false,
             append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
@@ -174,17 +178,21 @@ impl Quirks {
                 below_object: CONFLICT,
                 longer_key: Expect::Works,
                 max_segment: 255,
+                delete_absent: NOT_FOUND,
+                tree: true,
                 min_part: 0,
                 ..s3
             },
             // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
             "swift" => Self {
+                delete_absent: NOT_FOUND,
                 min_part: 0,
                 make_existing: Expect::Works,
                 ..s3
             },
             // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
             "ceph-swift" => Self {
+                delete_absent: NOT_FOUND,
                 min_part: 0,
                 make_existing: Expect::Works,
                 if_absent: false,

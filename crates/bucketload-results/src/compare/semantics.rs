@@ -32,9 +32,10 @@ const TOPICS: [&str; 8] = [
 const ATOMIC: &str = "atomic: readers meet the old object or the new one";
 const NONE: &str = "not in the API";
 const MISSED: &str = "not-found";
+const REPLACED: &str = "the old file goes, then a new one is written: readers may meet neither";
 
 /// What each driver does, in the order of [`TOPICS`].
-const DRIVERS: [(&str, [&str; TOPICS.len()]); 3] = [
+const DRIVERS: [(&str, [&str; TOPICS.len()]); 8] = [
     (
         "s3",
         [
@@ -72,6 +73,71 @@ const DRIVERS: [(&str, [&str; TOPICS.len()]); 3] = [
             "names by prefix, sorted, up to 1,000 a page",
             MISSED,
             "1 request for each 100 keys",
+        ],
+    ),
+    (
+        "swift",
+        [
+            "1 request; the object appears whole, in listings perhaps later",
+            "readers meet the old object or the new one; after a failure the old one may come back",
+            "segments in a container of their own, then a manifest",
+            NONE,
+            NONE,
+            "names by prefix, sorted, up to 10,000 a page; may lag behind the objects",
+            MISSED,
+            "1 request; its status is always 200",
+        ],
+    ),
+    (
+        "webhdfs",
+        [
+            "2 requests, name node and data node; the file is there before its bytes are",
+            REPLACED,
+            NONE,
+            "2 requests; one writer at a time",
+            "1 request to the name node; no bytes move",
+            "directory by directory; empty directories stay",
+            MISSED,
+            NONE,
+        ],
+    ),
+    (
+        "hdfs",
+        [
+            "create, blocks, complete; the file is there before its bytes are",
+            REPLACED,
+            NONE,
+            "native; one writer at a time",
+            "1 call to the name node; no bytes move",
+            "directory by directory; empty directories stay",
+            MISSED,
+            NONE,
+        ],
+    ),
+    (
+        "seaweedfs",
+        [
+            "filer: 1 request; master: a file id, then the bytes to a volume server",
+            "replaced",
+            NONE,
+            "filer: 1 request; master: not offered",
+            "filer: 1 request; master: not offered",
+            "filer: folder by folder; empty folders stay",
+            "success",
+            NONE,
+        ],
+    ),
+    (
+        "posix",
+        [
+            "open, write, close; fsync where it is asked for",
+            "in place: readers may meet a part of the new file; or by rename, then atomic",
+            "the parts are written into the file, one after the other",
+            "1 write at the end of the file",
+            "1 call; atomic, no bytes move",
+            "directory by directory; empty directories stay",
+            MISSED,
+            "1 call for each file",
         ],
     ),
 ];
