@@ -6,15 +6,17 @@
 //! - [`gcs`]: Google Cloud Storage
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`swift`]: OpenStack Swift
+//! - [`posix`]: file systems
 //! - [`null`]: nothing at all, to show what the client itself costs
 //!
-//! What HTTP services have in common stands in [`http`]; [`placement`] computes where stores keep
-//! objects. With the feature `conformance`, the `conformance` module checks any driver against any
-//! server.
+//! What HTTP services have in common stands in [`http`]; [`engines`] replaces the native client of a
+//! driver by a library or a command-line program; [`placement`] computes where stores keep objects.
+//! With the feature `conformance`, the `conformance` module checks any driver against any server.
 
 pub mod azblob;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod engines;
 pub mod gcs;
 pub mod http;
 mod json;

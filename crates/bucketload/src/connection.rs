@@ -5,6 +5,14 @@ use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::azblob::AzureDriver;
+use bucketload_drivers::engines::EngineDriver;
+#[cfg(feature = "engine-aws-sdk")]
+use bucketload_drivers::engines::aws_sdk::AwsSdkEngine;
+use bucketload_drivers::engines::cli::CliEngine;
+#[cfg(feature = "engine-object-store")]
+use bucketload_drivers::engines::object_store::ObjectStoreEngine;
+#[cfg(feature = "engine-opendal")]
+use bucketload_drivers::engines::opendal::OpendalEngine;
 use bucketload_drivers::gcs::GcsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
@@ -15,7 +23,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::services::{self, Service, flags, posix, s3};
+use crate::services::{self, Service, engines, flags, posix, s3};
 use crate::target::Target;
 
 /// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
@@ -25,6 +33,17 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// S3 by a command-line client.
+    Cli(Arc<EngineDriver<S3Driver, CliEngine>>),
+    /// S3 by Amazon's SDK.
+    #[cfg(feature = "engine-aws-sdk")]
+    AwsSdk(Arc<EngineDriver<S3Driver, AwsSdkEngine>>),
+    /// S3 by the crate `object_store`.
+    #[cfg(feature = "engine-object-store")]
+    ObjectStore(Arc<EngineDriver<S3Driver, ObjectStoreEngine>>),
+    /// S3 by the crate `opendal`.
+    #[cfg(feature = "engine-opendal")]
+    Opendal(Arc<EngineDriver<S3Driver, OpendalEngine>>),
     /// Google Cloud Storage.
     Gcs(Arc<GcsDriver>),
     /// Azure Blob Storage.
@@ -41,6 +60,13 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Cli($driver) => $body,
+            #[cfg(feature = "engine-aws-sdk")]
+            $crate::connection::AnyDriver::AwsSdk($driver) => $body,
+            #[cfg(feature = "engine-object-store")]
+            $crate::connection::AnyDriver::ObjectStore($driver) => $body,
+            #[cfg(feature = "engine-opendal")]
+            $crate::connection::AnyDriver::Opendal($driver) => $body,
             $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
@@ -93,6 +119,7 @@ impl Connection {
             Target::Service { .. } | Target::Files(_) => None,
             Target::Null => {
                 flags::refuse_all(args, "null:")?;
+                engines::refuse(args, "null:")?;
                 None
             }
             Target::Memory => Some(start_embedded("memory", args, load)?),
@@ -105,7 +132,7 @@ impl Connection {
         let Service { driver, endpoints } = match (&target, &server) {
             (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
             (Target::Files(path), _) => posix::service(path, args)?,
-            (_, Some(server)) => s3::service(s3::embedded(server, args)?)?,
+            (_, Some(server)) => engines::service(s3::embedded(server, args)?, args)?,
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),
                 endpoints: Vec::new(),
@@ -154,6 +181,13 @@ impl Connection {
 /// The target of the flags, else of the workload, else the embedded server over memory.
 pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<Target, Failure> {
     let text = args.target.as_deref().or_else(|| spec?.url.as_deref());
+    if let (None, Some(name)) = (args.engine, spec.and_then(|spec| spec.engine.as_deref()))
+        && name != "native"
+    {
+        return Err(Failure::usage(format!(
+            "target.engine: the workload is meant for the engine {name:?}; say so: --engine {name}"
+        )));
+    }
     match text {
         Some(text) => Target::parse(text).map_err(|e| Failure::usage(format!("--target: {e}"))),
         None => {

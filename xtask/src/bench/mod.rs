@@ -19,7 +19,7 @@ use crate::sh::{Result, need_programs, root};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
-/// the table into `docs/performance.md`.
+/// the table into `docs/performance.md`. The word `engines` names the rows against other clients.
 pub(crate) fn main(args: &[String]) -> Result {
     need_programs(&[
         ("wrk", "wrk"),
@@ -45,7 +45,11 @@ pub(crate) fn main(args: &[String]) -> Result {
         "| row | against | goal | measured: median (range, n) | our cost | its cost |\n|---|---|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
-    for row in setup.rows() {
+    let mut rows = setup.rows();
+    if words.iter().any(|word| word.contains("engines")) {
+        rows.extend(setup.engine_rows());
+    }
+    for row in rows {
         if !words.is_empty() && !words.iter().any(|word| row.name.contains(word.as_str())) {
             continue;
         }

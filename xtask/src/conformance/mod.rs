@@ -8,6 +8,7 @@ mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod engines;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -24,7 +25,7 @@ type Part = (&'static str, fn() -> Result);
 
 /// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
 /// each change.
-const LONG: [&str; 3] = ["traces", "compare", "capacity"];
+const LONG: [&str; 4] = ["traces", "compare", "capacity", "engines"];
 
 const PARTS: &[Part] = &[
     ("truth", truth::stall),
@@ -37,6 +38,8 @@ const PARTS: &[Part] = &[
     ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
+    ("programs", engines::programs),
+    ("engines", engines::libraries),
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),

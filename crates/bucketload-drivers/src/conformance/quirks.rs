@@ -44,6 +44,8 @@ pub struct Quirks {
     pub dot_dot_segment: Expect,
     /// Keys that end in `/` and have content.
     pub trailing_slash: Expect,
+    /// Keys that end in a blank.
+    pub blank_end: Expect,
     /// `a/b` while `a` exists.
     pub below_object: Expect,
     /// Whether a backslash in a key stands for itself; otherwise it becomes a slash.
@@ -100,6 +102,7 @@ impl Default for Quirks {
             dot_segment: Expect::Works,
             dot_dot_segment: Expect::Works,
             trailing_slash: Expect::Works,
+            blank_end: Expect::Works,
             below_object: Expect::Works,
             backslash: true,
             max_key: 1024,
@@ -122,6 +125,30 @@ impl Default for Quirks {
 }
 
 impl Quirks {
+    /// These quirks with those of a client engine added: libraries that name objects by paths refuse
+    /// keys which they would turn into others.
+    #[must_use]
+    pub fn with_engine(self, engine: &str) -> Self {
+        match engine {
+            "object-store" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                ..self
+            },
+            "opendal" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                blank_end: REJECTED,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
     /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35
     /// pass the suite with them.

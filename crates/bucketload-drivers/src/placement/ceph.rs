@@ -105,6 +105,6 @@ mod tests {
     #[test]
     fn radosgw_escapes_its_own_names() {
         assert_eq!(head_object("m.1", "a/b"), "m.1_a/b");
-        assert_eq!(head_object("m.1", "_a"), "m.1__a");
+        assert_eq!(head_object("m.1", "_a"), "m.1___a");
     }
 }

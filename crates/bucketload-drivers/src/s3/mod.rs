@@ -18,7 +18,7 @@ mod config;
 mod credentials;
 mod discover;
 mod driver;
-mod error_map;
+pub(crate) mod error_map;
 mod lookup;
 mod ops_bucket;
 mod ops_list;

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use bucketload_drivers::engines::cli::Tool;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::posix::PosixArgs;
@@ -85,9 +87,16 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) swift_large_object: Option<SwiftLargeObject>,
 
-    /// Client engine
-    #[arg(long, value_enum, value_name = "NAME")]
+    /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
+    ///
+    /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
+    /// rclone, s3cmd) are looked for on the PATH.
+    #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    /// How often the engine may repeat a request by itself; 0 unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) engine_retries: Option<u32>,
 
     #[command(flatten)]
     pub(crate) posix: PosixArgs,
@@ -123,6 +132,7 @@ impl TargetArgs {
             swift_large_object: other.swift_large_object.or(self.swift_large_object),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
+            engine_retries: other.engine_retries.or(self.engine_retries),
         }
     }
 }
@@ -219,17 +229,44 @@ names! {
 }
 
 /// Client engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// Bucketload's own client
+    /// Bucketload's own client.
     Native,
+    /// Amazon's SDK for Rust.
+    AwsSdk,
+    /// The crate `object_store`.
+    ObjectStore,
+    /// The crate `opendal`.
+    Opendal,
+    /// A command-line program, one process per operation.
+    Cli(Tool),
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "native" => Ok(Self::Native),
+            "aws-sdk" => Ok(Self::AwsSdk),
+            "object-store" => Ok(Self::ObjectStore),
+            "opendal" => Ok(Self::Opendal),
+            _ => match text.strip_prefix("cli:") {
+                Some(name) => name.parse().map(Self::Cli),
+                None => Err(format!(
+                    "`{text}` is no engine; use native, aws-sdk, object-store, opendal or cli:PROGRAM"
+                )),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::{Parser, ValueEnum};
 
-    use super::{Addressing, Checksum, PayloadSigning, TargetArgs};
+    use super::{Addressing, Checksum, Engine, PayloadSigning, TargetArgs, Tool};
 
     #[derive(Parser)]
     struct Wrapper {
@@ -275,6 +312,12 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
+        let engine = parse("--engine cli:s3cmd").unwrap().engine;
+        assert_eq!(engine, Some(Engine::Cli(Tool::S3cmd)));
+        let wrong = parse("--engine cli:curl").unwrap_err();
+        assert!(wrong.contains("rclone, s3cmd"), "{wrong}");
+        let wrong = parse("--engine minio").unwrap_err();
+        assert!(wrong.contains("object-store"), "{wrong}");
         let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }

@@ -1,7 +1,8 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
-//! means nothing for a target.
+//! means nothing for a target; `engines` puts another client in front of S3.
 
 mod azblob;
+pub(crate) mod engines;
 pub(crate) mod flags;
 mod gcs;
 pub(crate) mod posix;
@@ -29,6 +30,9 @@ pub(crate) struct Service {
 /// # Errors
 /// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    if api != Api::S3 {
+        engines::refuse(args, &format!("{}://", api.scheme()))?;
+    }
     match api {
         Api::S3 => s3::open(args, wanted),
         Api::Azblob => azblob::open(args, wanted),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 
-use super::{Service, flags};
+use super::{Service, engines, flags};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -16,6 +16,7 @@ use crate::exit::Failure;
 /// When flags are of another API or contradict each other.
 pub(crate) fn service(root: &Path, args: &TargetArgs) -> Result<Service, Failure> {
     flags::refuse_but(&[flags::POSIX], args, "file://")?;
+    engines::refuse(args, "file://")?;
     let given = &args.posix;
     let mut config = PosixConfig::new(root);
     config.io = given.posix_io;
