@@ -47,6 +47,11 @@ fn low_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
+        Self::start_with(name, &[])
+    }
+
+    /// As [`Server::start`], with further settings for the script.
+    pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
         let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if CLUSTERS.contains(&name) {
@@ -80,6 +85,8 @@ impl Server {
                     [with("stop"), vec!["--purge".to_owned()]].concat(),
                 )
             };
+        let more = more.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let settings = settings.into_iter().chain(more).collect();
         let mut server = Self {
             name: name.to_owned(),
             env: BTreeMap::new(),
@@ -89,6 +96,12 @@ impl Server {
         let text = output(server.script(&start).env_remove("CARGO_TARGET_DIR"))?;
         server.env = parse_env(&text);
         Ok(server)
+    }
+
+    /// Calls the server's script and returns what it prints.
+    pub(crate) fn ask(&self, args: &[&str]) -> Result<String> {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        output(&mut self.script(&args))
     }
 
     fn script(&self, args: &[String]) -> std::process::Command {
