@@ -352,7 +352,6 @@ impl Differential {
                     _ => put(model, key, bytes, answer),
                 }
             }
-            OpClass::PutIfAbsent if !self.quirks.if_absent => put(model, key, bytes, answer),
             OpClass::PutIfAbsent => {
                 // Where the condition is ignored, the object is replaced.
                 let new = absent(model, key) || !self.quirks.if_absent;

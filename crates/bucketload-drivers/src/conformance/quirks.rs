@@ -214,7 +214,6 @@ impl Quirks {
             "swift" => Self {
                 delete_absent: NOT_FOUND,
                 min_part: 0,
-                delete_absent: NOT_FOUND,
                 make_existing: Expect::Works,
                 ..s3
             },
@@ -222,7 +221,6 @@ impl Quirks {
             "ceph-swift" => Self {
                 delete_absent: NOT_FOUND,
                 min_part: 0,
-                delete_absent: NOT_FOUND,
                 make_existing: Expect::Works,
                 if_absent: false,
                 ..s3
