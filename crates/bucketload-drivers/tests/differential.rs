@@ -8,7 +8,6 @@ mod fake;
 #[allow(dead_code, reason = "the driver's own test uses the rest")]
 mod gcs;
 #[path = "fakes/http.rs"]
-#[allow(dead_code, reason = "the driver's own test uses the rest")]
 mod http;
 #[path = "swift/store.rs"]
 #[allow(dead_code, reason = "the driver's own test uses the rest")]

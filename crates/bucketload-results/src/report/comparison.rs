@@ -258,7 +258,6 @@ fn runs(c: &Comparison) -> Section {
         note: "The sides speak different APIs: the same workload is not the same work. What is equal on \
                both is left out."
             .to_owned(),
-        ..Table::default()
     };
     let differences = Table {
         title: "Differences by request".to_owned(),
