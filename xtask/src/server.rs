@@ -47,11 +47,20 @@ fn low_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
-        Self::start_with(name, &[])
+        Self::launch(name, &["rgw"], &[])
     }
 
     /// As [`Server::start`], with further settings for the script.
     pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
+        Self::launch(name, &["rgw"], more)
+    }
+
+    /// As [`Server::start`]; of Ceph these parts (`rgw`, `fs`).
+    pub(crate) fn start_parts(name: &str, parts: &[&str]) -> Result<Self> {
+        Self::launch(name, parts, &[])
+    }
+
+    fn launch(name: &str, parts: &[&str], more: &[(&str, &str)]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
         let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if CLUSTERS.contains(&name) {
@@ -67,7 +76,7 @@ impl Server {
                     settings.push(("CEPH_MON_PORT".to_owned(), low_port()?.to_string()));
                     settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
                     settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
-                    start.push("rgw".to_owned());
+                    start.extend(parts.iter().map(|&part| part.to_owned()));
                 } else {
                     for key in ["SWIFT_PORT", "SWIFT_MEMCACHE_PORT"] {
                         settings.push((key.to_owned(), free_port()?.to_string()));

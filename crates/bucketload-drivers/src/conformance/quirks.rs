@@ -208,7 +208,14 @@ impl Quirks {
                 delete_absent: NOT_FOUND,
                 tree: true,
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 ..s3
+            },
+            // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
+            "s3fs" => Self {
+                max_key: 900,
+                longer_key: REJECTED,
+                ..Self::of("posix")?
             },
             // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
             "swift" => Self {
