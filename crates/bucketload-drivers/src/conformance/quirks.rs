@@ -208,7 +208,6 @@ impl Quirks {
                 delete_absent: NOT_FOUND,
                 tree: true,
                 min_part: 0,
-                delete_absent: NOT_FOUND,
                 ..s3
             },
             // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
