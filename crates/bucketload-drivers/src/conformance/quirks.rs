@@ -279,6 +279,7 @@ impl Quirks {
                 max_segment: 255,
                 make_existing: Expect::Works,
                 delete_absent: NOT_FOUND,
+                tree: true,
                 refused: &[':'],
                 single_requests: false,
                 ..s3
