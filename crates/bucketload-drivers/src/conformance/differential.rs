@@ -271,6 +271,7 @@ impl Differential {
                 }
             }
         }
+        session.abort_uploads(&self.bucket, "").await?;
         let keys = KEYS.map(str::to_owned);
         session.delete_keys(&self.bucket, &keys).await?;
         session.delete_bucket(&self.bucket).await?;
@@ -325,6 +326,9 @@ impl Differential {
             OpClass::RangeGet => {
                 let all = &model[key].bytes;
                 let from = step.range.offset as usize;
+                if self.quirks.reads_at_end && from == all.len() && answer.is_ok() {
+                    return equal("bytes", seen.bytes.borrow().len(), 0);
+                }
                 if from >= all.len() {
                     return want("a range past the end", answer, ErrorKind::Rejected);
                 }

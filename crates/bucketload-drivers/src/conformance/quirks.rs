@@ -68,6 +68,8 @@ pub struct Quirks {
     pub list_v2_pages: Expect,
     /// Deleting an object that is not there.
     pub delete_absent: Expect,
+    /// Whether reading at the very end of an object may work and give nothing.
+    pub reads_at_end: bool,
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
     /// to, and parts cannot be committed over what was appended.
     pub append_kind: bool,
@@ -118,6 +120,7 @@ impl Default for Quirks {
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
             delete_absent: Expect::Works,
+            reads_at_end: false,
             append_kind: false,
             empty_groups: false,
             make_existing: CONFLICT,
@@ -211,7 +214,6 @@ impl Quirks {
                 below_object: CONFLICT,
                 longer_key: Expect::Works,
                 max_segment: 255,
-                min_part: 0,
                 delete_absent: NOT_FOUND,
                 empty_groups: true,
                 ..s3
@@ -224,15 +226,15 @@ impl Quirks {
             },
             // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
             "swift" => Self {
-                min_part: 0,
                 delete_absent: NOT_FOUND,
+                min_part: 0,
                 make_existing: Expect::Works,
                 ..s3
             },
             // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
             "ceph-swift" => Self {
-                min_part: 0,
                 delete_absent: NOT_FOUND,
+                min_part: 0,
                 make_existing: Expect::Works,
                 if_absent: false,
                 ..s3
@@ -290,6 +292,8 @@ impl Quirks {
                 max_segment: 255,
                 make_existing: Expect::Works,
                 delete_absent: NOT_FOUND,
+                empty_groups: true,
+                reads_at_end: true,
                 refused: &[':'],
                 single_requests: false,
                 ..s3
