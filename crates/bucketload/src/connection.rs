@@ -35,6 +35,8 @@ pub(crate) enum AnyDriver {
     S3(Arc<S3Driver>),
     /// S3 by a command-line client.
     Cli(Arc<EngineDriver<S3Driver, CliEngine>>),
+    /// OpenStack Swift by its own command-line client.
+    CliSwift(Arc<EngineDriver<SwiftDriver, CliEngine>>),
     /// S3 by Amazon's SDK.
     #[cfg(feature = "engine-aws-sdk")]
     AwsSdk(Arc<EngineDriver<S3Driver, AwsSdkEngine>>),
@@ -61,6 +63,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Cli($driver) => $body,
+            $crate::connection::AnyDriver::CliSwift($driver) => $body,
             #[cfg(feature = "engine-aws-sdk")]
             $crate::connection::AnyDriver::AwsSdk($driver) => $body,
             #[cfg(feature = "engine-object-store")]
@@ -131,7 +134,10 @@ impl Connection {
         };
         let Service { driver, endpoints } = match (&target, &server) {
             (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
-            (Target::Files(path), _) => posix::service(path, args)?,
+            (Target::Files(path), _) => {
+                engines::refuse(args, "file://")?;
+                posix::service(path, args)?
+            }
             (_, Some(server)) => engines::service(s3::embedded(server, args)?, args)?,
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),

@@ -30,7 +30,7 @@ pub(crate) struct Service {
 /// # Errors
 /// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
 pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
-    if api != Api::S3 {
+    if !matches!(api, Api::S3 | Api::Swift) {
         engines::refuse(args, &format!("{}://", api.scheme()))?;
     }
     match api {
