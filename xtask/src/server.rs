@@ -47,6 +47,20 @@ fn low_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
+        Self::launch(name, &["rgw"], &[])
+    }
+
+    /// As [`Server::start`], with further settings for the script.
+    pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
+        Self::launch(name, &["rgw"], more)
+    }
+
+    /// As [`Server::start`]; of Ceph these parts (`rgw`, `fs`).
+    pub(crate) fn start_parts(name: &str, parts: &[&str]) -> Result<Self> {
+        Self::launch(name, parts, &[])
+    }
+
+    fn launch(name: &str, parts: &[&str], more: &[(&str, &str)]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
         let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if CLUSTERS.contains(&name) {
@@ -62,7 +76,7 @@ impl Server {
                     settings.push(("CEPH_MON_PORT".to_owned(), low_port()?.to_string()));
                     settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
                     settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
-                    start.push("rgw".to_owned());
+                    start.extend(parts.iter().map(|&part| part.to_owned()));
                 } else {
                     for key in ["SWIFT_PORT", "SWIFT_MEMCACHE_PORT"] {
                         settings.push((key.to_owned(), free_port()?.to_string()));
@@ -80,6 +94,8 @@ impl Server {
                     [with("stop"), vec!["--purge".to_owned()]].concat(),
                 )
             };
+        let more = more.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let settings = settings.into_iter().chain(more).collect();
         let mut server = Self {
             name: name.to_owned(),
             env: BTreeMap::new(),
@@ -89,6 +105,12 @@ impl Server {
         let text = output(server.script(&start).env_remove("CARGO_TARGET_DIR"))?;
         server.env = parse_env(&text);
         Ok(server)
+    }
+
+    /// Calls the server's script and returns what it prints.
+    pub(crate) fn ask(&self, args: &[&str]) -> Result<String> {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        output(&mut self.script(&args))
     }
 
     fn script(&self, args: &[String]) -> std::process::Command {

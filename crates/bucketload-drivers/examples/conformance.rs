@@ -21,6 +21,7 @@ use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
+use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "posix" => posix().map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "az" => azblob().map(|driver| act(verb, &driver, rest)),
         "swift" => swift().map(|driver| act(verb, &driver, rest)),
@@ -60,6 +62,17 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = S3Config::discover(&overrides, &env, home.as_deref());
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
+}
+
+/// A driver of the directory in POSIX_ROOT, by the engine in POSIX_IO where there is one.
+fn posix() -> Result<PosixDriver, String> {
+    let root = std::env::var("POSIX_ROOT").map_err(|_| "POSIX_ROOT names no directory")?;
+    let mut config = PosixConfig::new(root);
+    config.io = std::env::var("POSIX_IO")
+        .ok()
+        .map(|io| io.parse())
+        .transpose()?;
+    PosixDriver::new(config)
 }
 
 /// A driver from the environment of Google's tools.

@@ -4,6 +4,7 @@
 //!
 //! - [`azblob`]: Azure Blob Storage
 //! - [`gcs`]: Google Cloud Storage
+//! - [`posix`]: file systems
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`swift`]: OpenStack Swift
 //! - [`posix`]: file systems

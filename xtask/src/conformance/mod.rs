@@ -9,6 +9,7 @@ mod clients;
 mod compare;
 mod delays;
 mod engines;
+mod files;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -43,6 +44,7 @@ const PARTS: &[Part] = &[
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("files", files::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),

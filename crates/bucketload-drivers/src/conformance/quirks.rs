@@ -202,17 +202,26 @@ impl Quirks {
                 longer_key: Expect::Works,
                 max_segment: 255,
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 ..s3
+            },
+            // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
+            "s3fs" => Self {
+                max_key: 900,
+                longer_key: REJECTED,
+                ..Self::of("posix")?
             },
             // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
             "swift" => Self {
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 make_existing: Expect::Works,
                 ..s3
             },
             // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
             "ceph-swift" => Self {
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 make_existing: Expect::Works,
                 if_absent: false,
                 ..s3

@@ -10,7 +10,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::swift::{
     Domain, Endpoint, Identity, Keystone, LargeObject, Named, Secret, SignInError, SwiftAuth,
     SwiftConfig, SwiftDriver,
@@ -117,6 +117,16 @@ fn the_suite_passes_with_either_kind_of_large_object_and_sign_in() {
         let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(server.names(&format!("suite-{number}_segments")), None);
+        let test = Differential {
+            bucket: "differential".to_owned(),
+            seed: 4,
+            operations: 1000,
+            quirks: Quirks::of("swift").unwrap(),
+            clock,
+        };
+        let verdict = run(test.run(&driver)).unwrap();
+        assert_eq!(verdict.different, 0, "{:#?}", verdict.differences);
+        assert_eq!(server.names("differential_segments"), None);
     }
 }
 
