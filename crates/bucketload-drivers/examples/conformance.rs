@@ -21,9 +21,13 @@ use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
+use bucketload_drivers::hadoop::HadoopOverrides;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
+use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -41,6 +45,9 @@ fn main() -> ExitCode {
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "az" => azblob().map(|driver| act(verb, &driver, rest)),
         "swift" => swift().map(|driver| act(verb, &driver, rest)),
+        "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
+        #[cfg(feature = "hdfs")]
+        "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -96,6 +103,23 @@ fn swift() -> Result<SwiftDriver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, home.as_deref());
     SwiftDriver::sign_in(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+fn webhdfs() -> Result<WebHdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = WebHdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config
+        .and_then(WebHdfsDriver::new)
+        .map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+#[cfg(feature = "hdfs")]
+fn hdfs() -> Result<HdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = HdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config.and_then(HdfsDriver::new).map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

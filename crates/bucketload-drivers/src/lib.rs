@@ -8,6 +8,7 @@
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`swift`]: OpenStack Swift
 //! - [`posix`]: file systems
+//! - [`webhdfs`]: HDFS by REST; by RPC with the feature `hdfs`. Both share [`hadoop`]
 //! - [`null`]: nothing at all, to show what the client itself costs
 //!
 //! What HTTP services have in common stands in [`http`]; [`engines`] replaces the native client of a
@@ -19,6 +20,9 @@ pub mod azblob;
 pub mod conformance;
 pub mod engines;
 pub mod gcs;
+pub mod hadoop;
+#[cfg(feature = "hdfs")]
+pub mod hdfs;
 pub mod http;
 mod json;
 pub mod null;
@@ -26,3 +30,4 @@ pub mod placement;
 pub mod posix;
 pub mod s3;
 pub mod swift;
+pub mod webhdfs;

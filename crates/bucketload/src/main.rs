@@ -58,6 +58,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
         Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
+        Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

@@ -10,9 +10,11 @@ mod compare;
 mod delays;
 mod engines;
 mod files;
+mod hdfs;
 mod matrix;
 mod oplog;
 mod oracle;
+mod ossperf;
 mod replay;
 mod scenarios;
 mod servers;
@@ -26,7 +28,7 @@ type Part = (&'static str, fn() -> Result);
 
 /// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
 /// each change.
-const LONG: [&str; 4] = ["traces", "compare", "capacity", "engines"];
+const LONG: [&str; 5] = ["traces", "compare", "capacity", "engines", "hdfs"];
 
 const PARTS: &[Part] = &[
     ("truth", truth::stall),
@@ -48,6 +50,7 @@ const PARTS: &[Part] = &[
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),
+    ("hdfs", hdfs::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -75,7 +75,9 @@ pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
         "online-service by {api} against {}, among foreign objects",
         server.name
     );
-    step(&what, || scenario(server, api, python))
+    step(&what, || scenario(server, api, python))?;
+    let what = format!("OSSperf's six steps by {api} against {}", server.name);
+    step(&what, || super::ossperf::six_steps(server, api))
 }
 
 /// Runs the shared suite and keeps what works for the table.

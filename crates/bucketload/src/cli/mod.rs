@@ -9,7 +9,7 @@
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
-//!                  ├─ capacity, sweep  several runs on one data set
+//!                  ├─ capacity, sweep, study-grid  several runs in one directory
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
@@ -22,6 +22,7 @@
 pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod docs;
+pub(crate) mod grid;
 pub(crate) mod manage;
 pub(crate) mod model;
 pub(crate) mod placement;
@@ -39,6 +40,7 @@ use clap::{Args, Parser, Subcommand};
 
 use capacity::CapacityArgs;
 use compare::CompareArgs;
+use grid::GridArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
@@ -150,6 +152,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
+    StudyGrid(Box<GridArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

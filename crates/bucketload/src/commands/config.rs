@@ -27,7 +27,9 @@ pub(crate) fn show(
         None => connection::target_of(target_args, None)?,
     };
     let origins = match target {
-        Target::Service { api, .. } => services::origins(api, target_args)?,
+        Target::Service { api, server, .. } => {
+            services::origins(api, server.as_deref(), target_args)?
+        }
         Target::Files(path) => services::posix::origins(&path, target_args)?,
         _ => Vec::new(),
     };

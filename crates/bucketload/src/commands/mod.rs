@@ -5,6 +5,7 @@ pub(crate) mod cleanup;
 pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod docs;
+pub(crate) mod grid;
 pub(crate) mod model;
 mod over;
 pub(crate) mod replay;
