@@ -39,6 +39,8 @@ pub(crate) enum AnyDriver {
     S3(Arc<S3Driver>),
     /// S3 by a command-line client.
     Cli(Arc<EngineDriver<S3Driver, CliEngine>>),
+    /// OpenStack Swift by its own command-line client.
+    CliSwift(Arc<EngineDriver<SwiftDriver, CliEngine>>),
     /// S3 by Amazon's SDK.
     #[cfg(feature = "engine-aws-sdk")]
     AwsSdk(Arc<EngineDriver<S3Driver, AwsSdkEngine>>),
@@ -72,6 +74,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Cli($driver) => $body,
+            $crate::connection::AnyDriver::CliSwift($driver) => $body,
             #[cfg(feature = "engine-aws-sdk")]
             $crate::connection::AnyDriver::AwsSdk($driver) => $body,
             #[cfg(feature = "engine-object-store")]
@@ -145,7 +148,10 @@ impl Connection {
             )?),
         };
         let Service { driver, endpoints } = match (&target, &server) {
-            (Target::Files(path), _) => posix::service(path, args)?,
+            (Target::Files(path), _) => {
+                engines::refuse(args, "file://")?;
+                posix::service(path, args)?
+            }
             (_, Some(server)) => engines::service(s3::embedded(server, args)?, args)?,
             (Target::Service { api, server, .. }, _) => {
                 services::open(*api, server.as_deref(), args, wanted)?

@@ -114,10 +114,10 @@ fn what_an_engine_cannot_do_is_refused_with_a_reason() {
     );
     refused(&["--engine", "minio"], &["cli:PROGRAM"]);
     refused(&["--engine-retries", "2"], &["the workload's `retry`"]);
-    refused(
-        &["--engine", "cli:s3cmd", "--target", "null:"],
-        &["`native`"],
-    );
+    for target in ["null:", "file:///nowhere/x", "gs://b"] {
+        let args = ["--engine", "cli:s3cmd", "--target", target];
+        refused(&args, &["no such client"]);
+    }
     refused(
         &["--engine", "cli:s3cmd", "--checksum", "crc32"],
         &["--checksum"],

@@ -1,10 +1,12 @@
 //! Clients other than our own as engines of our driver: the libraries through the shared suite, the
-//! command-line clients operation by operation, all against the embedded server.
+//! command-line clients operation by operation, all against the embedded server; Swift's own client
+//! against OpenStack Swift.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::own::{Serve, TempDir, bucketload, call};
-use crate::server::parse_env;
+use crate::server::{Server, parse_env};
 use crate::sh::{Result, cargo, cmd, output, root, run, step};
 
 /// The cargo features of the libraries.
@@ -42,47 +44,70 @@ pub(crate) fn programs() -> Result {
     let mut columns = Vec::new();
     let mut failures = Vec::new();
     for (name, key) in PROGRAMS {
-        let tool = tools
-            .get(key)
-            .ok_or_else(|| format!("clients.sh names no {key}"))?;
-        let dir = std::path::Path::new(tool).parent().unwrap_or("/".as_ref());
-        let path = format!("{}:/usr/bin:/bin", dir.display());
-        let outcome = call(
-            cargo([
-                "run",
-                "--quiet",
-                "--locked",
-                "-p",
-                "bucketload-drivers",
-                "--example",
-                "client",
-                "--",
-                name,
-            ])
-            .env(
-                "PATH",
-                format!("{path}:{}", std::env::var("PATH").unwrap_or_default()),
-            )
-            .env_remove("AWS_CA_BUNDLE")
-            .envs(server.aws_env()),
-        )?;
-        if outcome.code != 0 {
-            failures.push(format!(
-                "cli:{name}: exit code {}\n{}{}",
-                outcome.code, outcome.stdout, outcome.stderr
-            ));
-        }
-        columns.push((name, outcome.stdout));
+        let tool = tool(&tools, key)?;
+        let path = format!("{}:/usr/bin:/bin", folder(tool));
+        columns.push((
+            name,
+            operations(name, &path, &server.aws_env(), &mut failures)?,
+        ));
         let measured = step(&format!("a run with cli:{name}"), || {
             measured(name, &path, &server)
         });
         failures.extend(measured.err());
     }
+    let swift = Server::start("swift")?;
+    let path = format!("{}:/usr/bin:/bin", folder(tool(&tools, "SWIFT")?));
+    let env: Vec<_> = swift.env.clone().into_iter().collect();
+    columns.push(("swift", operations("swift", &path, &env, &mut failures)?));
     println!("{}", table(&columns));
     match failures.is_empty() {
         true => Ok(()),
         false => Err(failures.join("\n")),
     }
+}
+
+fn tool<'a>(tools: &'a BTreeMap<String, String>, key: &str) -> Result<&'a str> {
+    let tool = tools.get(key).map(String::as_str);
+    tool.ok_or_else(|| format!("clients.sh names no {key}"))
+}
+
+fn folder(program: &str) -> String {
+    let parent = std::path::Path::new(program).parent();
+    parent.unwrap_or("/".as_ref()).display().to_string()
+}
+
+/// Performs every operation of a client; returns what it printed about each.
+fn operations(
+    name: &str,
+    path: &str,
+    env: &[(String, String)],
+    failures: &mut Vec<String>,
+) -> Result<String> {
+    let line = [
+        "run",
+        "--quiet",
+        "--locked",
+        "-p",
+        "bucketload-drivers",
+        "--example",
+        "client",
+        "--",
+        name,
+    ];
+    let own = std::env::var("PATH").unwrap_or_default();
+    let outcome = call(
+        cargo(line)
+            .env("PATH", format!("{path}:{own}"))
+            .env_remove("AWS_CA_BUNDLE")
+            .envs(env.iter().map(|(name, value)| (name, value))),
+    )?;
+    if outcome.code != 0 {
+        failures.push(format!(
+            "cli:{name}: exit code {}\n{}{}",
+            outcome.code, outcome.stdout, outcome.stderr
+        ));
+    }
+    Ok(outcome.stdout)
 }
 
 /// A short run of the whole program that reads and verifies.

@@ -105,7 +105,7 @@ pub(crate) struct TargetArgs {
     /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
     ///
     /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
-    /// rclone, s3cmd) are looked for on the PATH.
+    /// rclone, s3cmd; swift for swift:// targets) are looked for on the PATH.
     #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
 
@@ -343,7 +343,7 @@ mod tests {
         let engine = parse("--engine cli:s3cmd").unwrap().engine;
         assert_eq!(engine, Some(Engine::Cli(Tool::S3cmd)));
         let wrong = parse("--engine cli:curl").unwrap_err();
-        assert!(wrong.contains("rclone, s3cmd"), "{wrong}");
+        assert!(wrong.contains("s3cmd, swift"), "{wrong}");
         let wrong = parse("--engine minio").unwrap_err();
         assert!(wrong.contains("object-store"), "{wrong}");
         let wrong = parse("--checksum md4").unwrap_err();

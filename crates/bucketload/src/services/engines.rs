@@ -1,11 +1,12 @@
-//! S3 by whatever client `--engine` names.
+//! S3, and OpenStack Swift, by whatever client `--engine` names.
 
 use std::sync::Arc;
 
 use bucketload_drivers::engines::EngineDriver;
-use bucketload_drivers::engines::cli::CliEngine;
+use bucketload_drivers::engines::cli::{CliEngine, Tool};
 use bucketload_drivers::http::ConfigError;
 use bucketload_drivers::s3::{S3Config, S3Driver};
+use bucketload_drivers::swift::SwiftConfig;
 
 use super::Service;
 use crate::cli::target::{Engine, TargetArgs};
@@ -24,9 +25,22 @@ pub(crate) fn refuse(args: &TargetArgs, target: &str) -> Result<(), Failure> {
              the workload's `retry` says how often an operation is tried, and each attempt counts",
         )),
         (Some(_), _) => Err(Failure::usage(format!(
-            "--engine: the only client for {target} targets is `native`; leave the flag out"
+            "--engine: no such client drives {target} targets; leave the flag out for `native`"
         ))),
     }
+}
+
+/// The client for the Swift target of `config` that was asked for; `None` for our own.
+///
+/// # Errors
+/// When it is not Swift's, not installed, or cannot be told a setting.
+pub(crate) fn swift(config: &SwiftConfig, args: &TargetArgs) -> Result<Option<CliEngine>, Failure> {
+    if args.engine != Some(Engine::Cli(Tool::Swift)) {
+        return refuse(args, "swift://").map(|()| None);
+    }
+    CliEngine::swift(config, args.engine_retries.unwrap_or(0))
+        .map(Some)
+        .map_err(|e| Failure::usage(e.to_string()))
 }
 
 /// The driver for the S3 target of `config` with the client that was asked for.

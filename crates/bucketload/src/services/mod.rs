@@ -37,7 +37,7 @@ pub(crate) fn open(
     args: &TargetArgs,
     wanted: Option<usize>,
 ) -> Result<Service, Failure> {
-    if api != Api::S3 {
+    if !matches!(api, Api::S3 | Api::Swift) {
         engines::refuse(args, &format!("{}://", api.scheme()))?;
     }
     match api {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::swift::{
     LargeObject, SignInError, SwiftConfig, SwiftDriver, SwiftOverrides,
 };
 
-use super::{Service, flags};
+use super::{Service, engines, flags};
 use crate::cli::target::{Checksum, TargetArgs};
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -60,12 +61,16 @@ pub(crate) fn service(args: &TargetArgs, wanted: Option<usize>) -> Result<Servic
     if wanted != Some(1) || !config.hosts.is_empty() {
         super::limit(&mut config.hosts, wanted)?;
     }
+    let engine = engines::swift(&config, args)?;
     let driver = SwiftDriver::sign_in(config).map_err(|error| match error {
         SignInError::Config(error) => Failure::usage(error.to_string()),
         SignInError::Refused(error) => Failure::target(error.to_string()),
     })?;
     Ok(Service {
         endpoints: driver.endpoints(),
-        driver: AnyDriver::Swift(Arc::new(driver)),
+        driver: match engine {
+            None => AnyDriver::Swift(Arc::new(driver)),
+            Some(engine) => AnyDriver::CliSwift(Arc::new(EngineDriver::new(driver, engine))),
+        },
     })
 }

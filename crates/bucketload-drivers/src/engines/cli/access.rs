@@ -12,12 +12,15 @@ use serde_json::json;
 use super::tool::{Installed, Tool};
 use crate::http::Secret;
 use crate::s3::{Addressing, ConfigError, Credentials, Endpoint, PayloadMode, S3Config};
+use crate::swift::{SwiftAuth, SwiftConfig};
 
 /// Name of the target in the configuration of clients that want one.
 pub(crate) const ALIAS: &str = "bucketload";
 
 /// Variables that begin like this tell some client something; only ours shall.
-pub(crate) const FOREIGN: [&str; 6] = ["AWS_", "MC_", "RCLONE_", "S3_", "S3CMD", "BOTO"];
+pub(crate) const FOREIGN: [&str; 9] = [
+    "AWS_", "MC_", "RCLONE_", "S3_", "S3CMD", "BOTO", "ST_", "OS_", "SWIFT_",
+];
 
 /// How a client is called for one endpoint.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +54,12 @@ pub(crate) fn check(tool: Tool, config: &S3Config) -> Result<(), ConfigError> {
         ))
     };
     let native = "leave the flag out, or use --engine native";
+    if tool == Tool::Swift {
+        return fail(
+            "to speak S3",
+            "name a Swift target (swift://CONTAINER) or another client",
+        );
+    }
     if config.payload != PayloadMode::Unsigned {
         return fail("what to sign (--payload-signing)", native);
     }
@@ -95,7 +104,67 @@ pub(crate) fn access(
         Tool::Mc => mc(config, endpoint, dir),
         Tool::Rclone => rclone(config, endpoint, dir, retries),
         Tool::S3cmd => s3cmd(config, endpoint, dir, retries),
+        // Refused by `check`.
+        Tool::Swift => Ok(Access::default()),
     }
+}
+
+/// What the client of OpenStack Swift needs to reach the account of `config`, and its secrets.
+///
+/// # Errors
+/// The first setting that it has no word for.
+pub(crate) fn swift(
+    config: &SwiftConfig,
+    retries: u32,
+) -> Result<(Access, Vec<Secret>), ConfigError> {
+    let fail = |what: &str, remedy: &str| {
+        let problem = format!("it is not told {what} here");
+        Err(ConfigError::new("engine cli:swift", problem, remedy))
+    };
+    let native = "leave the flag out, or use --engine native";
+    if config.tls.client.is_some() {
+        return fail("a client certificate (--client-cert)", native);
+    }
+    if !config.source_addresses.is_empty() {
+        return fail("where to connect from (--source-address)", native);
+    }
+    if !config.hosts.is_empty() {
+        return fail(
+            "other hosts than the account's own (--endpoint-url)",
+            native,
+        );
+    }
+    if config.etag {
+        return fail("whether to send a checksum (--checksum)", native);
+    }
+    let mut access = Access::default();
+    access.arg("--retries");
+    access.arg(retries.to_string());
+    if let Some(bundle) = &config.tls.ca_bundle {
+        access.arg("--os-cacert");
+        access.arg(bundle);
+    }
+    if config.tls.insecure {
+        access.arg("--insecure");
+    }
+    let secret = match (&config.auth, &config.storage_url) {
+        (SwiftAuth::V1 { url, user, key }, None) => {
+            access.env("ST_AUTH", url.url());
+            access.env("ST_USER", user);
+            access.env("ST_KEY", key.expose());
+            key.clone()
+        }
+        (SwiftAuth::Token(token), Some(url)) => {
+            access.env("OS_STORAGE_URL", url.url());
+            access.env("OS_AUTH_TOKEN", token.expose());
+            token.clone()
+        }
+        _ => {
+            let remedy = "set ST_AUTH, ST_USER and ST_KEY, or OS_STORAGE_URL and OS_AUTH_TOKEN";
+            return fail("how to sign in but by auth v1 or a token", remedy);
+        }
+    };
+    Ok((access, vec![secret]))
 }
 
 /// Access key, secret key and token; empty where there is none.
@@ -279,6 +348,7 @@ pub(crate) fn retries_in_words(client: &Installed, retries: u32) -> String {
         Tool::S3cmd if !has_retry_switch(&client.version) => {
             format!("up to 5, 3 to 15 s apart (no switch before s3cmd 2.4); {hidden}")
         }
+        _ if retries == 0 => "none".to_owned(),
         _ => format!("at most {retries}; {hidden}"),
     }
 }
@@ -297,9 +367,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};
 
-    use super::{access, check, has_retry_switch};
+    use super::{access, check, has_retry_switch, swift};
     use crate::engines::cli::tool::{Installed, Tool};
     use crate::s3::{ChecksumAlgorithm, Credentials, Endpoint, S3Config};
+    use crate::swift::{SwiftAuth, SwiftConfig};
 
     const SECRET: &str = "sEcret/key+";
 
@@ -323,7 +394,7 @@ mod tests {
     #[test]
     fn secrets_stand_in_private_files_or_the_environment_only() {
         let config = config();
-        for tool in Tool::ALL {
+        for tool in Tool::ALL.into_iter().filter(|t| *t != Tool::Swift) {
             let dir = tempfile::tempdir().unwrap();
             let client = Installed {
                 tool,
@@ -353,7 +424,8 @@ mod tests {
         addresses.source_addresses = vec!["127.0.0.1".parse().unwrap()];
         let mut anonymous = config();
         anonymous.credentials = None;
-        for tool in Tool::ALL {
+        assert!(check(Tool::Swift, &config()).is_err());
+        for tool in Tool::ALL.into_iter().filter(|t| *t != Tool::Swift) {
             assert_eq!(check(tool, &config()), Ok(()));
             let error = check(tool, &checksum).unwrap_err().to_string();
             assert!(error.contains("--checksum"), "{error}");
@@ -361,6 +433,33 @@ mod tests {
             assert!(error.contains("--source-address"), "{error}");
             assert_eq!(check(tool, &anonymous).is_err(), tool == Tool::S3cmd);
         }
+    }
+
+    #[test]
+    fn swift_gets_its_key_by_the_environment() {
+        let auth = SwiftAuth::V1 {
+            url: Endpoint::parse("http://127.0.0.1:8080/auth/v1.0", "test").unwrap(),
+            user: "test:tester".to_owned(),
+            key: SECRET.into(),
+        };
+        let (access, secrets) = swift(&SwiftConfig::new(auth, None), 0).unwrap();
+        let has = |name: &str, value: &str| {
+            let pair = (name.into(), value.into());
+            assert!(access.env.contains(&pair), "{name}");
+        };
+        has("ST_AUTH", "http://127.0.0.1:8080/auth/v1.0");
+        has("ST_USER", "test:tester");
+        has("ST_KEY", SECRET);
+        assert!(
+            !access
+                .args
+                .iter()
+                .any(|a| a.to_string_lossy().contains(SECRET))
+        );
+        assert_eq!(secrets, [SECRET.into()]);
+        let anonymous = SwiftConfig::new(SwiftAuth::Anonymous, None);
+        let error = swift(&anonymous, 0).unwrap_err().to_string();
+        assert!(error.contains("ST_AUTH"), "{error}");
     }
 
     #[test]

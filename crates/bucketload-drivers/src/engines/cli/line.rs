@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::access::ALIAS;
 use super::tool::Tool;
 
-/// Classes that every client has a command for.
-pub(crate) const CLASSES: [OpClass; 8] = [
+/// Classes that every client of S3 has a command for.
+const CLASSES: [OpClass; 8] = [
     OpClass::Get,
     OpClass::Put,
     OpClass::Head,
@@ -20,6 +20,25 @@ pub(crate) const CLASSES: [OpClass; 8] = [
     OpClass::DeleteBucket,
     OpClass::ListBuckets,
 ];
+
+/// The classes of the client of Swift: its command for a container deletes what is in it as well.
+const SWIFT: [OpClass; 7] = [
+    OpClass::Get,
+    OpClass::Put,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::List,
+    OpClass::MakeBucket,
+    OpClass::ListBuckets,
+];
+
+/// The classes that `tool` has a command for.
+pub(crate) const fn classes(tool: Tool) -> &'static [OpClass] {
+    match tool {
+        Tool::Swift => &SWIFT,
+        _ => &CLASSES,
+    }
+}
 
 /// What a command is about.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +64,7 @@ impl Subject<'_> {
 /// Why a client cannot be asked.
 pub(crate) type Refusal = &'static str;
 
-/// The arguments for an operation of one of [`CLASSES`].
+/// The arguments for an operation of one of the tool's [`classes`].
 ///
 /// # Errors
 /// When the client would understand a name as something else.
@@ -63,6 +82,7 @@ pub(crate) fn arguments(
         Tool::Mc => format!("{ALIAS}/{bucket}/{key}"),
         Tool::Rclone => format!("{ALIAS}:{bucket}/{key}"),
         Tool::Aws | Tool::S3cmd => url.clone(),
+        Tool::Swift => bucket.to_owned(),
     };
     let base = at
         .strip_suffix(key)
@@ -131,6 +151,23 @@ pub(crate) fn arguments(
         (Tool::Rclone, C::MakeBucket) => words(&["mkdir", &base]),
         (Tool::Rclone, C::DeleteBucket) => words(&["rmdir", &base]),
         (Tool::Rclone, C::ListBuckets) => words(&["lsf", &format!("{ALIAS}:")]),
+
+        (Tool::Swift, C::Put) => {
+            let mut line = words(&["upload", "--object-name", key, &at]);
+            line.push(file());
+            line
+        }
+        (Tool::Swift, C::Get) => {
+            let mut line = words(&["download", &at, key, "--output"]);
+            line.push(file());
+            line
+        }
+        (Tool::Swift, C::Delete) => words(&["delete", &at, key]),
+        (Tool::Swift, C::Head) => words(&["stat", &at, key]),
+        (Tool::Swift, C::List) if subject.recursive => words(&["list", &at, "--prefix", key]),
+        (Tool::Swift, C::List) => words(&["list", &at, "--prefix", key, "--delimiter", "/"]),
+        (Tool::Swift, C::MakeBucket) => words(&["post", &at]),
+        (Tool::Swift, C::ListBuckets) => words(&["list"]),
         _ => return Err("it has no command for this"),
     })
 }
@@ -139,6 +176,9 @@ pub(crate) fn arguments(
 fn check_names(tool: Tool, class: OpClass, subject: &Subject<'_>) -> Result<(), Refusal> {
     let key = subject.key;
     let lists = class == OpClass::List;
+    if tool == Tool::Swift && key.starts_with('-') {
+        return Err("it takes what begins with a hyphen for an option");
+    }
     if key.chars().any(char::is_control) {
         return Err("a key with control characters is not safe in its output");
     }
@@ -191,6 +231,7 @@ pub(crate) fn listed(tool: Tool, subject: &Subject<'_>, line: &str) -> Option<St
             Some(format!("{}{key}", subject.folder()))
         }
         Tool::Rclone => Some(format!("{}{line}", subject.folder())),
+        Tool::Swift => (!line.is_empty()).then(|| line.to_owned()),
     }
 }
 
@@ -208,6 +249,7 @@ pub(crate) fn size(tool: Tool, line: &str) -> Option<u64> {
         Tool::S3cmd => after("File size"),
         Tool::Mc => serde_json::from_str::<Value>(line).ok()?["size"].as_u64(),
         Tool::Rclone => after("\"Size\""),
+        Tool::Swift => after("Content Length"),
     }
 }
 
@@ -217,7 +259,7 @@ mod tests {
 
     use bucketload_core::op::OpClass;
 
-    use super::{CLASSES, Subject, arguments, listed, size};
+    use super::{Subject, arguments, classes, listed, size};
     use crate::engines::cli::tool::Tool;
 
     fn subject(key: &str) -> Subject<'_> {
@@ -243,7 +285,7 @@ mod tests {
                 let key = if class == OpClass::List { "a/" } else { "a/b" };
                 assert_eq!(
                     line(tool, class, key).is_ok(),
-                    CLASSES.contains(&class),
+                    classes(tool).contains(&class),
                     "{tool} {class}"
                 );
             }
@@ -275,6 +317,7 @@ mod tests {
             (Tool::Aws, OpClass::Delete, "a/"),
             (Tool::Rclone, OpClass::List, "a/b"),
             (Tool::Aws, OpClass::Get, "a\nb"),
+            (Tool::Swift, OpClass::Get, "-a"),
         ] {
             assert!(line(tool, class, key).is_err(), "{tool} {class} {key}");
         }
@@ -301,6 +344,7 @@ mod tests {
                 "p/a b",
             ),
             (Tool::Rclone, "a b", "p/a b"),
+            (Tool::Swift, "p/a b", "p/a b"),
         ] {
             assert_eq!(listed(tool, &subject("p/"), text).as_deref(), Some(key));
         }
@@ -315,6 +359,7 @@ mod tests {
             (Tool::S3cmd, "   File size: 4711"),
             (Tool::Mc, r#"{"status":"success","size":4711}"#),
             (Tool::Rclone, r#"{"Path":"a","Size":4711,"IsDir":false}"#),
+            (Tool::Swift, "         Content Length: 4711"),
         ] {
             assert_eq!(size(tool, text), Some(4711), "{tool}");
             assert_eq!(size(tool, "nothing"), None);

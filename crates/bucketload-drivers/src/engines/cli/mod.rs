@@ -32,8 +32,9 @@ use self::tool::Installed;
 use super::{Engine, EngineFacts};
 use crate::http::Secret;
 use crate::s3::{ConfigError, S3Config};
+use crate::swift::SwiftConfig;
 
-/// A command-line client bound to an S3 target.
+/// A command-line client bound to a target.
 #[derive(Clone)]
 pub struct CliEngine {
     inner: Arc<Inner>,
@@ -65,7 +66,7 @@ impl std::fmt::Debug for CliEngine {
 }
 
 impl CliEngine {
-    /// Finds `tool` on the PATH and prepares its configuration for the target of `config`; it may
+    /// Finds `tool` on the PATH and prepares its configuration for the S3 target of `config`; it may
     /// repeat a request `retries` times, where it has a switch for that.
     ///
     /// # Errors
@@ -73,48 +74,80 @@ impl CliEngine {
     pub fn new(tool: Tool, config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
         access::check(tool, config)?;
         let client = Installed::find(tool, std::env::var_os("PATH"))?;
-        let fail = |e: std::io::Error| {
-            ConfigError::new(
-                "temporary directory",
-                e.to_string(),
-                "set TMPDIR to one with space for the objects under way",
-            )
-        };
-        let dir = tempfile::Builder::new()
-            .prefix("bucketload-client-")
-            .tempdir()
-            .map_err(fail)?;
+        let dir = private_directory()?;
         let mut all = Vec::new();
         for (number, endpoint) in config.endpoints.iter().enumerate() {
             let place = dir.path().join(number.to_string());
-            std::fs::create_dir(&place).map_err(fail)?;
+            std::fs::create_dir(&place).map_err(|e| no_directory(&e))?;
             let one = access::access(&client, config, endpoint, &place, retries);
-            all.push(one.map_err(fail)?);
+            all.push(one.map_err(|e| no_directory(&e))?);
         }
+        let secrets = access::secrets(config);
+        let region = config.region.clone();
+        Ok(Self::assemble(client, all, secrets, region, dir, retries))
+    }
+
+    /// As [`CliEngine::new`] for OpenStack Swift's own client.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn swift(config: &SwiftConfig, retries: u32) -> Result<Self, ConfigError> {
+        let (access, secrets) = access::swift(config, retries)?;
+        let client = Installed::find(Tool::Swift, std::env::var_os("PATH"))?;
+        let dir = private_directory()?;
+        let region = String::new();
+        let all = vec![access];
+        Ok(Self::assemble(client, all, secrets, region, dir, retries))
+    }
+
+    fn assemble(
+        client: Installed,
+        access: Vec<Access>,
+        secrets: Vec<Secret>,
+        region: String,
+        dir: tempfile::TempDir,
+        retries: u32,
+    ) -> Self {
         let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
             let name = name.to_string_lossy();
             access::FOREIGN.iter().any(|start| name.starts_with(start))
         });
-        Ok(Self {
+        Self {
             inner: Arc::new(Inner {
                 foreign: foreign.collect(),
-                access: all,
-                region: config.region.clone(),
-                secrets: access::secrets(config),
+                access,
+                region,
+                secrets,
                 client,
                 dir,
                 retries,
                 clients: AtomicU64::new(0),
             }),
-        })
+        }
     }
+}
+
+/// A directory that only its owner may enter, for credentials and for the objects under way.
+fn private_directory() -> Result<tempfile::TempDir, ConfigError> {
+    tempfile::Builder::new()
+        .prefix("bucketload-client-")
+        .tempdir()
+        .map_err(|e| no_directory(&e))
+}
+
+fn no_directory(error: &std::io::Error) -> ConfigError {
+    ConfigError::new(
+        "temporary directory",
+        error.to_string(),
+        "set TMPDIR to one with space for the objects under way",
+    )
 }
 
 impl Engine for CliEngine {
     type Client = CliClient;
 
     fn classes(&self) -> &[OpClass] {
-        &line::CLASSES
+        line::classes(self.inner.client.tool)
     }
 
     fn facts(&self) -> EngineFacts {

@@ -24,11 +24,13 @@ pub enum Tool {
     Rclone,
     /// s3cmd, OSSperf's default.
     S3cmd,
+    /// The client of OpenStack Swift, the only one here that does not speak S3.
+    Swift,
 }
 
 impl Tool {
     /// Every client.
-    pub const ALL: [Self; 4] = [Self::Aws, Self::Mc, Self::Rclone, Self::S3cmd];
+    pub const ALL: [Self; 5] = [Self::Aws, Self::Mc, Self::Rclone, Self::S3cmd, Self::Swift];
 
     /// The name of its program.
     #[must_use]
@@ -38,6 +40,7 @@ impl Tool {
             Self::Mc => "mc",
             Self::Rclone => "rclone",
             Self::S3cmd => "s3cmd",
+            Self::Swift => "swift",
         }
     }
 
@@ -52,6 +55,7 @@ impl Tool {
             }
             Self::Rclone => "install it (apt-get install rclone) and put it on the PATH",
             Self::S3cmd => "install it (pip install s3cmd) and put it on the PATH",
+            Self::Swift => "install it (pip install python-swiftclient) and put it on the PATH",
         }
     }
 
@@ -62,6 +66,7 @@ impl Tool {
             Self::Mc => "mc version",
             Self::Rclone => "rclone v",
             Self::S3cmd => "s3cmd version",
+            Self::Swift => "python-swiftclient",
         }
     }
 }
@@ -190,7 +195,7 @@ mod tests {
             assert_eq!(tool.program().parse(), Ok(tool));
         }
         let error = "curl".parse::<Tool>().unwrap_err();
-        assert!(error.contains("rclone, s3cmd"), "{error}");
+        assert!(error.contains("s3cmd, swift"), "{error}");
     }
 
     #[test]
