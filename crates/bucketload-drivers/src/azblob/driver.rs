@@ -2,16 +2,17 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 
+use crate::http::config::push_sources;
 use crate::http::hub::{Hub, IdFields};
+use crate::http::per_thread;
 use crate::http::{ConfigError, Endpoint};
 use crate::s3::wall_seconds;
 
@@ -59,8 +60,6 @@ pub struct AzureDriver {
 pub(super) struct Inner {
     config: AzureConfig,
     hub: Hub,
-    /// Distinguishes drivers in the threads' registries.
-    id: u64,
 }
 
 impl fmt::Debug for AzureDriver {
@@ -77,15 +76,10 @@ impl AzureDriver {
     /// # Errors
     /// When the configuration cannot work, or names a certificate file that cannot be used.
     pub fn new(config: AzureConfig) -> Result<Self, ConfigError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         config.check()?;
         let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
-            inner: Arc::new(Inner {
-                config,
-                hub,
-                id: NEXT.fetch_add(1, Ordering::Relaxed),
-            }),
+            inner: Arc::new(Inner { config, hub }),
         })
     }
 
@@ -122,14 +116,7 @@ impl Driver for AzureDriver {
             ("checksum".to_owned(), checksum.to_owned()),
             ("tls".to_owned(), config.tls.describe(&config.endpoints)),
         ];
-        if !config.source_addresses.is_empty() {
-            let shown: Vec<_> = config
-                .source_addresses
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            settings.push(("source addresses".to_owned(), shown.join(",")));
-        }
+        push_sources(&mut settings, &config.source_addresses);
         DriverFacts {
             driver: "azblob".to_owned(),
             engine: "native".to_owned(),
@@ -139,11 +126,8 @@ impl Driver for AzureDriver {
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {
-        let config = &self.inner.config;
-        let number = worker.worker as usize;
-        let endpoint = number % config.endpoints.len();
-        let sources = &config.source_addresses;
-        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let mut session = AzureSession::new(shared, source);
         session.connect(probe).await?;
@@ -166,30 +150,16 @@ impl fmt::Debug for Shared {
     }
 }
 
-thread_local! {
-    /// Driver, endpoint and what is shared, for as long as a session uses it.
-    static SHARED: RefCell<Vec<(u64, usize, Weak<Shared>)>> = const { RefCell::new(Vec::new()) };
-}
-
 impl Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
-        SHARED.with_borrow_mut(|all| {
-            all.retain(|(_, _, shared)| shared.strong_count() > 0);
-            let known = all
-                .iter()
-                .find(|(id, e, _)| (*id, *e) == (driver.id, endpoint))
-                .and_then(|(_, _, shared)| shared.upgrade());
-            known.unwrap_or_else(|| {
-                let config = &driver.config;
-                let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
-                let shared = Rc::new(Self {
-                    driver: Arc::clone(driver),
-                    endpoint,
-                    writer: RefCell::new(writer),
-                });
-                all.push((driver.id, endpoint, Rc::downgrade(&shared)));
-                shared
-            })
+        per_thread::shared(driver.hub.number(), endpoint, || {
+            let config = &driver.config;
+            let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
+            Self {
+                driver: Arc::clone(driver),
+                endpoint,
+                writer: RefCell::new(writer),
+            }
         })
     }
 

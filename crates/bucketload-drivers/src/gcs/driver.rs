@@ -158,11 +158,8 @@ impl Driver for GcsDriver {
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<GcsSession, OpError> {
-        let config = &self.inner.config;
-        let number = worker.worker as usize;
-        let endpoint = number % config.endpoints.len();
-        let sources = &config.source_addresses;
-        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
         let mut session = GcsSession::new(Arc::clone(&self.inner), endpoint, source)?;
         session.connect(probe).await?;
         Ok(session)

@@ -2,6 +2,7 @@
 //! came from, and how connections are encrypted.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::endpoint::Endpoint;
@@ -99,6 +100,14 @@ impl TlsConfig {
             text += ", no resumption";
         }
         text
+    }
+}
+
+/// Adds the local addresses that connections come from to the settings of a result's header.
+pub(crate) fn push_sources(settings: &mut Vec<(String, String)>, sources: &[IpAddr]) {
+    if !sources.is_empty() {
+        let shown: Vec<_> = sources.iter().map(ToString::to_string).collect();
+        settings.push(("source addresses".to_owned(), shown.join(",")));
     }
 }
 

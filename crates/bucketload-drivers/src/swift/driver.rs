@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
@@ -16,7 +16,9 @@ use super::config::{Identity, LargeObject, SwiftAuth, SwiftConfig};
 use super::head::HeadWriter;
 use super::session::SwiftSession;
 use super::tokens::{self, IDS, Tokens};
+use crate::http::config::push_sources;
 use crate::http::hub::Hub;
+use crate::http::per_thread;
 use crate::http::{ConfigError, Endpoint};
 
 /// Why a driver cannot be made.
@@ -41,8 +43,6 @@ pub(crate) struct Inner {
     pub(crate) config: SwiftConfig,
     pub(crate) hub: Hub,
     pub(crate) tokens: Arc<Tokens>,
-    /// Distinguishes drivers in the threads' registries.
-    id: u64,
     /// First part of the names of this driver's uploads.
     pub(crate) nonce: u64,
     /// Uploads begun so far.
@@ -71,7 +71,6 @@ impl SwiftDriver {
     /// # Errors
     /// When the configuration cannot work, or signing in fails.
     pub fn sign_in(config: SwiftConfig) -> Result<Self, SignInError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         config.check()?;
         let (tokens, told) = tokens::sign_in(&config)??;
         let storage = match (&config.storage_url, told) {
@@ -100,7 +99,6 @@ impl SwiftDriver {
                 config,
                 hub,
                 tokens,
-                id: NEXT.fetch_add(1, Ordering::Relaxed),
                 nonce: nonce ^ u64::from(std::process::id()).rotate_left(40),
                 uploads: AtomicU64::new(0),
                 segments_epoch: AtomicU64::new(1),
@@ -176,11 +174,7 @@ impl Driver for SwiftDriver {
                 },
             ),
         ];
-        if !config.source_addresses.is_empty() {
-            let shown = config.source_addresses.iter().map(ToString::to_string);
-            let shown: Vec<_> = shown.collect();
-            settings.push(("source addresses".to_owned(), shown.join(",")));
-        }
+        push_sources(&mut settings, &config.source_addresses);
         DriverFacts {
             driver: "swift".to_owned(),
             engine: "native".to_owned(),
@@ -190,10 +184,8 @@ impl Driver for SwiftDriver {
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
-        let number = worker.worker as usize;
-        let endpoint = number % self.inner.hub.endpoints().len();
         let sources = &self.inner.config.source_addresses;
-        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let mut session = SwiftSession::new(shared, source);
         session.connect(probe).await?;
@@ -235,29 +227,13 @@ impl fmt::Debug for Shared {
     }
 }
 
-thread_local! {
-    /// Driver, endpoint and what is shared, for as long as a session uses it.
-    static SHARED: RefCell<Vec<(u64, usize, Weak<Shared>)>> = const { RefCell::new(Vec::new()) };
-}
-
 impl Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
-        SHARED.with_borrow_mut(|all| {
-            all.retain(|(_, _, shared)| shared.strong_count() > 0);
-            let known = all
-                .iter()
-                .find(|(id, e, _)| (*id, *e) == (driver.id, endpoint))
-                .and_then(|(_, _, shared)| shared.upgrade());
-            known.unwrap_or_else(|| {
-                let shared = Rc::new(Self {
-                    driver: Arc::clone(driver),
-                    endpoint,
-                    writer: RefCell::new(HeadWriter::new(&driver.hub.endpoints()[endpoint])),
-                    segments_of: RefCell::new((String::new(), 0)),
-                });
-                all.push((driver.id, endpoint, Rc::downgrade(&shared)));
-                shared
-            })
+        per_thread::shared(driver.hub.number(), endpoint, || Self {
+            driver: Arc::clone(driver),
+            endpoint,
+            writer: RefCell::new(HeadWriter::new(&driver.hub.endpoints()[endpoint])),
+            segments_of: RefCell::new((String::new(), 0)),
         })
     }
 
