@@ -259,7 +259,7 @@ impl SwiftSession {
         Ok(())
     }
 
-    /// Makes sure that there is a container for segments. Once per thread; not timed.
+    /// Makes sure that there is a container for segments. Once per thread, before the service time.
     async fn ensure_segments(&mut self, bucket: &str, container: &str) -> Result<(), OpError> {
         let epoch = self.shared.driver.segments_epoch.load(Ordering::Relaxed);
         {
