@@ -17,7 +17,7 @@ pub(crate) struct Server {
 }
 
 /// Scripts of several processes each: one instance per state folder, ports by settings.
-const CLUSTERS: [&str; 2] = ["ceph", "swift"];
+const CLUSTERS: [&str; 3] = ["ceph", "swift", "hdfs"];
 
 /// Where this run keeps servers' programs and state: `$SERVERS_HOME`, else the scripts' default.
 fn home() -> PathBuf {
@@ -47,11 +47,20 @@ fn low_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
-        Self::start_with(name, &[])
+        Self::launch(name, &["rgw"], &[])
     }
 
     /// As [`Server::start`], with further settings for the script.
     pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
+        Self::launch(name, &["rgw"], more)
+    }
+
+    /// As [`Server::start`]; of Ceph these parts (`rgw`, `fs`).
+    pub(crate) fn start_parts(name: &str, parts: &[&str]) -> Result<Self> {
+        Self::launch(name, parts, &[])
+    }
+
+    fn launch(name: &str, parts: &[&str], more: &[(&str, &str)]) -> Result<Self> {
         let instance = format!("ci{}", std::process::id());
         let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
             if CLUSTERS.contains(&name) {
@@ -67,7 +76,14 @@ impl Server {
                     settings.push(("CEPH_MON_PORT".to_owned(), low_port()?.to_string()));
                     settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
                     settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
-                    start.push("rgw".to_owned());
+                    start.extend(parts.iter().map(|&part| part.to_owned()));
+                } else if name == "hdfs" {
+                    settings.push(("HDFS_DATANODES".to_owned(), "3".to_owned()));
+                    for key in ["HDFS_PORT", "HDFS_HTTP_PORT"] {
+                        settings.push((key.to_owned(), free_port()?.to_string()));
+                    }
+                    // the script adds up to 23 to this one
+                    settings.push(("HDFS_DN_PORT".to_owned(), low_port()?.to_string()));
                 } else {
                     for key in ["SWIFT_PORT", "SWIFT_MEMCACHE_PORT"] {
                         settings.push((key.to_owned(), free_port()?.to_string()));
@@ -96,6 +112,14 @@ impl Server {
         let text = output(server.script(&start).env_remove("CARGO_TARGET_DIR"))?;
         server.env = parse_env(&text);
         Ok(server)
+    }
+
+    /// The value the script printed for `key`.
+    pub(crate) fn get(&self, key: &str) -> Result<&str> {
+        self.env
+            .get(key)
+            .map(String::as_str)
+            .ok_or_else(|| format!("{}: printed no {key}", self.name))
     }
 
     /// Calls the server's script and returns what it prints.

@@ -333,7 +333,8 @@ impl<'a> Content<'a> {
     }
 
     /// Writes the content from `offset` on into `out`, up to the end of the object; returns the
-    /// number of bytes written. For tests and small control objects, not for the request path.
+    /// number of bytes written. For tests, control objects and drivers whose
+    /// system calls need the bytes in memory of their own; a copy costs what it costs.
     pub fn fill(&self, offset: u64, out: &mut [u8]) -> usize {
         let mut done = 0;
         while done < out.len() {

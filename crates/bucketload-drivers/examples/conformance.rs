@@ -21,8 +21,13 @@ use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
+use bucketload_drivers::hadoop::HadoopOverrides;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
+use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
+use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -36,9 +41,13 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "posix" => posix().map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "az" => azblob().map(|driver| act(verb, &driver, rest)),
         "swift" => swift().map(|driver| act(verb, &driver, rest)),
+        "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
+        #[cfg(feature = "hdfs")]
+        "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -62,6 +71,17 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
 }
 
+/// A driver of the directory in POSIX_ROOT, by the engine in POSIX_IO where there is one.
+fn posix() -> Result<PosixDriver, String> {
+    let root = std::env::var("POSIX_ROOT").map_err(|_| "POSIX_ROOT names no directory")?;
+    let mut config = PosixConfig::new(root);
+    config.io = std::env::var("POSIX_IO")
+        .ok()
+        .map(|io| io.parse())
+        .transpose()?;
+    PosixDriver::new(config)
+}
+
 /// A driver from the environment of Google's tools.
 fn gcs() -> Result<GcsDriver, String> {
     let env = |name: &str| std::env::var(name).ok();
@@ -83,6 +103,23 @@ fn swift() -> Result<SwiftDriver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, home.as_deref());
     SwiftDriver::sign_in(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+fn webhdfs() -> Result<WebHdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = WebHdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config
+        .and_then(WebHdfsDriver::new)
+        .map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+#[cfg(feature = "hdfs")]
+fn hdfs() -> Result<HdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = HdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config.and_then(HdfsDriver::new).map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

@@ -4,9 +4,11 @@
 //!
 //! - [`azblob`]: Azure Blob Storage
 //! - [`gcs`]: Google Cloud Storage
+//! - [`posix`]: file systems
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`swift`]: OpenStack Swift
 //! - [`posix`]: file systems
+//! - [`webhdfs`]: HDFS by REST; by RPC with the feature `hdfs`. Both share [`hadoop`]
 //! - [`null`]: nothing at all, to show what the client itself costs
 //!
 //! What HTTP services have in common stands in [`http`]; [`engines`] replaces the native client of a
@@ -18,6 +20,9 @@ pub mod azblob;
 pub mod conformance;
 pub mod engines;
 pub mod gcs;
+pub mod hadoop;
+#[cfg(feature = "hdfs")]
+pub mod hdfs;
 pub mod http;
 mod json;
 pub mod null;
@@ -25,3 +30,4 @@ pub mod placement;
 pub mod posix;
 pub mod s3;
 pub mod swift;
+pub mod webhdfs;

@@ -9,10 +9,13 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use bucketload_core::driver::{Driver, Session, WorkerId};
+use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, ContentChecksum};
+use bucketload_drivers::posix::{
+    Io, Layout as FileLayout, PosixConfig, PosixDriver, Write as Writing,
+};
 use bucketload_drivers::s3::{
     ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
@@ -400,4 +403,79 @@ fn an_idle_session_is_small() {
         let size = size_of_val(&future);
         assert!(size <= 1700, "{size}");
     });
+}
+
+/// Of the driver of file systems, by every engine that there is; operations that remove what they work
+/// on are counted together with the put that makes it again.
+#[test]
+fn operations_on_files_allocate_nothing() {
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    for io in Io::ALL {
+        for (layout, write, block) in [
+            (FileLayout::Files, Writing::InPlace, 1 << 20),
+            (FileLayout::Files, Writing::Rename, 64 << 10),
+            (FileLayout::Shared, Writing::InPlace, 64 << 10),
+        ] {
+            let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+            let mut config = PosixConfig::new(dir.path());
+            (config.io, config.layout) = (Some(*io), layout);
+            (config.write, config.block) = (write, block);
+            let Ok(driver) = PosixDriver::new(config) else {
+                // No io_uring here.
+                continue;
+            };
+            run(async {
+                let mut session = driver.open(worker, &mut probe()).await.unwrap();
+                session.ensure_bucket("bucket").await.unwrap();
+                let mut put = request(OpClass::Put, 200_000);
+                put.key = "some/key/0";
+                put.content = Some(arena.content(0, 1, 0, 200_000));
+                session.execute(&put, &mut probe()).await.unwrap();
+                for class in driver.capabilities().classes {
+                    let mut op = put;
+                    op.op.class = class;
+                    op.op.count = 3;
+                    op.source = "some/key/0";
+                    op.keys = Some(&Numbered);
+                    let what = format!("{class} {io} {layout} {write}");
+                    // What the operation takes away is put there again before each.
+                    let mut again = matches!(class, OpClass::Delete | OpClass::Rename);
+                    match class {
+                        OpClass::MakeBucket | OpClass::DeleteBucket => continue,
+                        OpClass::Copy => op.key = "some/copy",
+                        OpClass::RangeGet => {
+                            op.op.range = Some(ByteRange {
+                                offset: 10,
+                                len: 100_000,
+                            });
+                        }
+                        OpClass::List | OpClass::ListV1 => op.key = "some/",
+                        OpClass::Append => op.key = "some/log",
+                        OpClass::Rename => op.key = "some/renamed",
+                        OpClass::DeleteMany => again = true,
+                        _ => {}
+                    }
+                    for verify in [false, true] {
+                        op.verify = verify;
+                        let mut before = 0;
+                        for round in 0..12 {
+                            if round == 2 {
+                                before = COUNT.get();
+                            }
+                            if again {
+                                session.execute(&put, &mut probe()).await.unwrap();
+                            }
+                            session.execute(&op, &mut probe()).await.unwrap();
+                        }
+                        assert_eq!(COUNT.get() - before, 0, "{what}");
+                    }
+                    session.execute(&put, &mut probe()).await.unwrap();
+                }
+            });
+        }
+    }
 }

@@ -14,10 +14,13 @@ use bucketload_drivers::engines::object_store::ObjectStoreEngine;
 #[cfg(feature = "engine-opendal")]
 use bucketload_drivers::engines::opendal::OpendalEngine;
 use bucketload_drivers::gcs::GcsDriver;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
 use bucketload_drivers::swift::SwiftDriver;
+use bucketload_drivers::webhdfs::WebHdfsDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -52,6 +55,11 @@ pub(crate) enum AnyDriver {
     Posix(Arc<PosixDriver>),
     /// OpenStack Swift.
     Swift(Arc<SwiftDriver>),
+    /// HDFS by REST.
+    WebHdfs(Arc<WebHdfsDriver>),
+    /// HDFS by RPC.
+    #[cfg(feature = "hdfs")]
+    Hdfs(Arc<HdfsDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -71,6 +79,9 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
             $crate::connection::AnyDriver::Swift($driver) => $body,
+            $crate::connection::AnyDriver::WebHdfs($driver) => $body,
+            #[cfg(feature = "hdfs")]
+            $crate::connection::AnyDriver::Hdfs($driver) => $body,
         }
     };
 }
@@ -130,9 +141,11 @@ impl Connection {
             )?),
         };
         let Service { driver, endpoints } = match (&target, &server) {
-            (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
             (Target::Files(path), _) => posix::service(path, args)?,
             (_, Some(server)) => engines::service(s3::embedded(server, args)?, args)?,
+            (Target::Service { api, server, .. }, _) => {
+                services::open(*api, server.as_deref(), args, wanted)?
+            }
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),
                 endpoints: Vec::new(),
@@ -162,6 +175,7 @@ impl Connection {
                 api,
                 bucket,
                 prefix,
+                ..
             } => {
                 let at = self
                     .endpoints

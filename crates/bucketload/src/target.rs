@@ -16,6 +16,11 @@ pub(crate) enum Api {
     Azblob,
     /// OpenStack Swift.
     Swift,
+    /// HDFS by its REST interface.
+    WebHdfs,
+    /// HDFS by its RPC protocol.
+    #[cfg(feature = "hdfs")]
+    Hdfs,
 }
 
 impl Api {
@@ -25,6 +30,9 @@ impl Api {
         Self::Azblob,
         Self::Gcs,
         Self::Swift,
+        Self::WebHdfs,
+        #[cfg(feature = "hdfs")]
+        Self::Hdfs,
     ];
 
     /// The schemes of its URLs, the usual one first.
@@ -34,12 +42,25 @@ impl Api {
             Self::Gcs => &["gs"],
             Self::Azblob => &["az", "azure"],
             Self::Swift => &["swift"],
+            Self::WebHdfs => &["webhdfs"],
+            #[cfg(feature = "hdfs")]
+            Self::Hdfs => &["hdfs"],
         }
     }
 
     /// The usual scheme of its URLs.
     pub(crate) const fn scheme(self) -> &'static str {
         self.schemes()[0]
+    }
+
+    /// Whether its URLs may name the server, as `SCHEME://HOST:PORT/BUCKET/PREFIX`.
+    const fn names_servers(self) -> bool {
+        match self {
+            Self::WebHdfs => true,
+            #[cfg(feature = "hdfs")]
+            Self::Hdfs => true,
+            _ => false,
+        }
     }
 
     fn from_scheme(scheme: &str) -> Option<Self> {
@@ -63,6 +84,8 @@ pub(crate) enum Target {
     Service {
         /// How to talk to it.
         api: Api,
+        /// `HOST:PORT` of the server, where the API's URLs may name it and this one does.
+        server: Option<String>,
         /// Bucket (container, directory) name.
         bucket: String,
         /// Key prefix without a slash at its ends; may be empty.
@@ -93,6 +116,11 @@ impl Target {
         if let Some((scheme, rest)) = text.split_once("://")
             && let Some(api) = Api::from_scheme(scheme)
         {
+            let (first, below) = rest.split_once('/').unwrap_or((rest, ""));
+            let (server, rest) = match api.names_servers() && first.contains(':') {
+                true => (Some(first.to_owned()), below),
+                false => (None, rest),
+            };
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() {
                 return Err(format!("target {text:?} names no bucket; {forms}"));
@@ -102,6 +130,7 @@ impl Target {
             }
             return Ok(Self::Service {
                 api,
+                server,
                 bucket: bucket.to_owned(),
                 prefix: prefix.trim_matches('/').to_owned(),
             });
@@ -161,12 +190,14 @@ mod tests {
     fn forms_are_recognised() {
         let s3 = |bucket: &str, prefix: &str| Target::Service {
             api: Api::S3,
+            server: None,
             bucket: bucket.into(),
             prefix: prefix.into(),
         };
         assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
         assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
         let azure = Target::Service {
+            server: None,
             api: Api::Azblob,
             bucket: "c".into(),
             prefix: "p".into(),
@@ -201,6 +232,25 @@ mod tests {
                 "{wrong}"
             );
         }
+    }
+
+    #[test]
+    fn hadoop_urls_may_name_the_name_node() {
+        let webhdfs = |server: Option<&str>, bucket: &str, prefix: &str| Target::Service {
+            api: Api::WebHdfs,
+            server: server.map(str::to_owned),
+            bucket: bucket.into(),
+            prefix: prefix.into(),
+        };
+        assert_eq!(
+            Target::parse("webhdfs://nn:9870/data/bench/"),
+            Ok(webhdfs(Some("nn:9870"), "data", "bench"))
+        );
+        assert_eq!(
+            Target::parse("webhdfs://data/bench"),
+            Ok(webhdfs(None, "data", "bench"))
+        );
+        assert!(Target::parse("webhdfs://nn:9870/").is_err());
     }
 
     #[test]

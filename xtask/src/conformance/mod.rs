@@ -9,6 +9,8 @@ mod clients;
 mod compare;
 mod delays;
 mod engines;
+mod files;
+mod hdfs;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -25,7 +27,7 @@ type Part = (&'static str, fn() -> Result);
 
 /// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
 /// each change.
-const LONG: [&str; 4] = ["traces", "compare", "capacity", "engines"];
+const LONG: [&str; 5] = ["traces", "compare", "capacity", "engines", "hdfs"];
 
 const PARTS: &[Part] = &[
     ("truth", truth::stall),
@@ -43,9 +45,11 @@ const PARTS: &[Part] = &[
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("files", files::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),
+    ("hdfs", hdfs::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

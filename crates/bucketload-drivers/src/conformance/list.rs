@@ -79,7 +79,11 @@ pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcom
             (&format!("{prefix}0001"), 1000, 0, 1, 1),
         ] {
             let got = c.listed(class, prefix, "", per_page, pages).await;
-            same(name, worked(name, got)?, (items, requests))?;
+            let (got, sent) = worked(name, got)?;
+            same(name, got, items)?;
+            if c.quirks.single_requests {
+                same(&format!("{name}: requests"), sent, requests)?;
+            }
         }
         for (per_page, pages, items, requests) in [
             (5, 0, COUNT, 5),
@@ -92,7 +96,7 @@ pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcom
             if let Some((got, sent)) = expect.check(name, got)? {
                 same(name, got, items)?;
                 // A full last page may be followed by an empty one.
-                if sent != requests && sent != requests + 1 {
+                if c.quirks.single_requests && sent != requests && sent != requests + 1 {
                     return Err(format!("{name}: {sent} pages instead of {requests}"));
                 }
             }

@@ -89,6 +89,7 @@ impl Suite {
         }
         check!(
             object::what_is_put_is_got,
+            object::acknowledged_writes_are_whole,
             object::puts_replace,
             object::heads_tell_sizes,
             object::absent_objects_are_not_found,

@@ -140,7 +140,10 @@ pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
             true => c.quirks.blank_end,
             false => Expect::Works,
         };
-        if expect.works() {
+        if key.contains(c.quirks.refused) {
+            let put = c.put(key, 0, 77, 0).await;
+            failed(&format!("put of `{key}`"), put, &[ErrorKind::Rejected])?;
+        } else if expect.works() {
             let result = c.round_trip(key, 77).await;
             result.map_err(|e| format!("`{key}`: {e}"))?;
             wanted.push(key.to_owned());
@@ -162,6 +165,33 @@ pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
         worked("list", c.keys(&bucket, "odd/").await)?,
         Vec::new(),
     )
+}
+
+/// Objects are read right after their writes were acknowledged: length and content must be there.
+pub(super) async fn acknowledged_writes_are_whole<S: Session>(c: &mut Context<S>) -> Outcome {
+    const COUNT: u64 = 60;
+    let mut wrong = Vec::new();
+    for i in 0..COUNT {
+        let (key, size) = (format!("whole/{i}"), 1 + i * 700);
+        worked("put", c.put(&key, 0, size, 0).await)?;
+        let head = worked("head", c.simple(OpClass::Head, &key).await)?;
+        let got = c.get(&key, &key, 0, size, None).await;
+        if head.object_size != size {
+            wrong.push(format!(
+                "{key}: {} bytes instead of {size}",
+                head.object_size
+            ));
+        } else if let Err(error) = got {
+            wrong.push(format!("{key}: {error}"));
+        }
+    }
+    match wrong.first() {
+        None => Ok(()),
+        Some(first) => Err(format!(
+            "{} of {COUNT} writes, such as {first}",
+            wrong.len()
+        )),
+    }
 }
 
 pub(super) async fn doubled_slashes<S: Session>(c: &mut Context<S>) -> Outcome {
@@ -365,7 +395,10 @@ pub(super) async fn probes_are_marked<S: Session>(c: &mut Context<S>) -> Outcome
                 "{what}: started, first byte and done are {order:?}"
             ));
         }
-        same(&format!("{what}: requests"), p.requests(), requests)
+        match c.quirks.single_requests || p.requests() < requests {
+            true => same(&format!("{what}: requests"), p.requests(), requests),
+            false => Ok(()),
+        }
     };
     for size in [100, 2_000_000] {
         worked("put", c.put("probe/key", 0, size, 0).await)?;

@@ -78,6 +78,11 @@ pub struct Quirks {
     /// Whether a write on condition that there is no object heeds the condition. Otherwise it is
     /// ignored without a word: the object is replaced.
     pub if_absent: bool,
+    /// Characters that keys cannot have.
+    pub refused: &'static [char],
+    /// Whether every operation on an object, and every page of a listing, is one request that the driver
+    /// can count.
+    pub single_requests: bool,
     /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
     /// is the caller who chooses one.
     pub payload_modes: &'static [PayloadMode],
@@ -115,6 +120,8 @@ impl Default for Quirks {
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             if_absent: true,
+            refused: &[],
+            single_requests: true,
             payload_modes: PayloadMode::ALL,
         }
     }
@@ -202,7 +209,14 @@ impl Quirks {
                 longer_key: Expect::Works,
                 max_segment: 255,
                 min_part: 0,
+                delete_absent: NOT_FOUND,
                 ..s3
+            },
+            // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
+            "s3fs" => Self {
+                max_key: 900,
+                longer_key: REJECTED,
+                ..Self::of("posix")?
             },
             // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
             "swift" => Self {
@@ -247,6 +261,21 @@ impl Quirks {
                 max_segment: 255,
                 delete_absent: NOT_FOUND,
                 min_part: 256 * 1024,
+                ..s3
+            },
+            // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
+            "hdfs" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                make_existing: Expect::Works,
+                delete_absent: NOT_FOUND,
+                refused: &[':'],
+                single_requests: false,
                 ..s3
             },
             _ => return None,

@@ -27,6 +27,8 @@ pub(crate) enum PlacementStore {
     Ceph(CephPlacement),
     /// OpenStack Swift: the devices of the object ring
     Swift(SwiftPlacement),
+    /// HDFS: the data nodes that hold the blocks of each file
+    Hdfs(HdfsPlacement),
 }
 
 /// What every kind needs.
@@ -104,4 +106,16 @@ pub(crate) struct SwiftPlacement {
     /// Account; unless given, that of the run's storage URL
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
+}
+
+/// Flags of HDFS. The name node is asked by WebHDFS.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HdfsPlacement {
+    #[command(flatten)]
+    pub(crate) keys: PlacementKeys,
+
+    /// URL of the name node, such as http://host:9870; unless given, that of the run (webhdfs://) or of
+    /// Hadoop's configuration files
+    #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
+    pub(crate) endpoint_url: Vec<String>,
 }

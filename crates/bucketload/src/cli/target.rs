@@ -86,6 +86,12 @@ pub(crate) struct TargetArgs {
     /// How Swift objects of several parts are put together; unless given `slo`
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) swift_large_object: Option<SwiftLargeObject>,
+    /// Ask for the length of each object right after its write was acknowledged (HDFS)
+    ///
+    /// The question is not part of the operation's time. A length that differs makes the write a failure
+    /// of kind `corrupt`. Only for workloads in which nobody else writes the same key.
+    #[arg(long)]
+    pub(crate) check_writes: bool,
 
     /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
     ///
@@ -130,6 +136,7 @@ impl TargetArgs {
             token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
             swift_large_object: other.swift_large_object.or(self.swift_large_object),
+            check_writes: self.check_writes || other.check_writes,
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
             engine_retries: other.engine_retries.or(self.engine_retries),

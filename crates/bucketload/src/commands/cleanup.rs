@@ -21,8 +21,13 @@ use crate::target::Target;
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     let target = target_of(&args.target, None)?;
     let (service, root, prefix) = match &target {
-        Target::Service { api, prefix, .. } => {
-            let service = services::open(*api, &args.target, None)?;
+        Target::Service {
+            api,
+            server,
+            prefix,
+            ..
+        } => {
+            let service = services::open(*api, server.as_deref(), &args.target, None)?;
             (service, format!("{}://", api.scheme()), prefix.as_str())
         }
         Target::Files(path) => {

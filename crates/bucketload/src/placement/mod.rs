@@ -7,6 +7,7 @@
 //! A further kind of store is a variant of [`PlacementStore`] and a [`Locate`].
 
 mod ceph;
+mod hdfs;
 mod swift;
 
 use std::collections::BTreeSet;
@@ -45,6 +46,7 @@ pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
     match &args.store {
         PlacementStore::Ceph(ceph) => write(&ceph.keys, |_, bucket| ceph::open(ceph, bucket)),
         PlacementStore::Swift(swift) => write(&swift.keys, |run, _| swift::open(swift, run)),
+        PlacementStore::Hdfs(hdfs) => write(&hdfs.keys, |run, _| hdfs::open(hdfs, run)),
     }
 }
 

@@ -84,6 +84,7 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--token-file", args.token_file.is_some()),
         ("--gcs-large-object", args.gcs_large_object.is_some()),
         ("--swift-large-object", args.swift_large_object.is_some()),
+        ("--check-writes", args.check_writes),
     ]
     .into_iter()
     .chain(args.posix.given())

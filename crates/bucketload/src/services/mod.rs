@@ -5,6 +5,7 @@ mod azblob;
 pub(crate) mod engines;
 pub(crate) mod flags;
 mod gcs;
+mod hadoop;
 pub(crate) mod posix;
 pub(crate) mod s3;
 pub(crate) mod swift;
@@ -24,12 +25,17 @@ pub(crate) struct Service {
     pub(crate) endpoints: Vec<String>,
 }
 
-/// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
-/// sent yet, except that Swift's token is obtained.
+/// Sets up the driver of a service (at `server`, where its URL names one), with the first `wanted` of
+/// its endpoints (`None`: all). Nothing is sent yet, except that Swift's token is obtained.
 ///
 /// # Errors
 /// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
-pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+pub(crate) fn open(
+    api: Api,
+    server: Option<&str>,
+    args: &TargetArgs,
+    wanted: Option<usize>,
+) -> Result<Service, Failure> {
     if api != Api::S3 {
         engines::refuse(args, &format!("{}://", api.scheme()))?;
     }
@@ -38,6 +44,9 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
         Api::Azblob => azblob::open(args, wanted),
         Api::Gcs => gcs::open(args, wanted),
         Api::Swift => swift::service(args, wanted),
+        Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
+        #[cfg(feature = "hdfs")]
+        Api::Hdfs => hadoop::hdfs(server, args, wanted),
     }
 }
 
@@ -45,12 +54,19 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
+pub(crate) fn origins(
+    api: Api,
+    server: Option<&str>,
+    args: &TargetArgs,
+) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
         Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
         Api::Swift => Ok(swift::config(args)?.origins),
+        Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
+        #[cfg(feature = "hdfs")]
+        Api::Hdfs => Ok(hadoop::hdfs_config(server, args)?.origins),
     }
 }
 
