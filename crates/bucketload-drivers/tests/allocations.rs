@@ -19,6 +19,7 @@ use bucketload_drivers::posix::{
 use bucketload_drivers::s3::{
     ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
+use bucketload_drivers::swift::{LargeObject, SwiftAuth, SwiftConfig, SwiftDriver};
 use support::{Answer, open, probe, request, run};
 
 struct Counting;
@@ -255,6 +256,66 @@ fn azure_operations_allocate_nothing() {
             let mut config = AzureConfig::new(vec![endpoint], "acc", auth);
             config.checksum = checksum;
             let driver = AzureDriver::new(config).unwrap();
+            let mut session = driver.open(worker, &mut probe()).await.unwrap();
+            assert!(size_of_val(&session) <= 512);
+            for class in driver.capabilities().classes {
+                if class.on_bucket() {
+                    continue;
+                }
+                let mut request = request(class, 4096);
+                request.content = Some(arena.content(0, 1, 0, 4096));
+                request.keys = Some(&Numbered);
+                request.source = "source";
+                request.op.count = 50;
+                if class == OpClass::RangeGet {
+                    request.key = "range";
+                    request.op.range = Some(ByteRange {
+                        offset: 0,
+                        len: 100,
+                    });
+                }
+                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+            }
+            let request = request(OpClass::Put, 4096);
+            let mut probe = probe();
+            let future = session.execute(&request, &mut probe);
+            let size = size_of_val(&future);
+            assert!(size <= 1700, "{size}");
+        }
+    });
+}
+
+/// As [`answer`], for Swift.
+fn swift_answer(method: &str, target: &str) -> Vec<u8> {
+    match (method, target) {
+        ("GET", t) if t.contains("format=json") => {
+            let names =
+                r#"{"name":"k&","bytes":1},"#.repeat(if t.contains("marker=") { 9 } else { 49 });
+            Answer::ok(format!(r#"[{names}{{"subdir":"l/"}}]"#)).bytes
+        }
+        ("POST", _) => {
+            Answer::ok(r#" {"Response Status":"200 OK","Response Body":"","Errors":[]}"#).bytes
+        }
+        (_, t) => answer(method, t.split('?').next().unwrap()),
+    }
+}
+
+#[test]
+fn swift_operations_allocate_nothing() {
+    let addr = serve(swift_answer);
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    run(async {
+        for (kind, etag) in [(LargeObject::Slo, false), (LargeObject::Dlo, true)] {
+            let endpoint = Endpoint::parse(&format!("http://{addr}/v1/AUTH_x"), "t").unwrap();
+            let auth = SwiftAuth::Token("token".into());
+            let mut config = SwiftConfig::new(auth, Some(endpoint));
+            config.large_object = kind;
+            config.etag = etag;
+            let driver = SwiftDriver::sign_in(config).unwrap();
             let mut session = driver.open(worker, &mut probe()).await.unwrap();
             assert!(size_of_val(&session) <= 512);
             for class in driver.capabilities().classes {

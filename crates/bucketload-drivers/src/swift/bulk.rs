@@ -1,6 +1,8 @@
 //! Bulk deletion: one request with a list of paths (`POST ?bulk-delete`, Swift's bulk filter; radosgw
 //! has it built in). The answer's status is 200 whatever happens; its body tells how it went.
 
+use std::borrow::Cow;
+
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
@@ -22,11 +24,11 @@ const MAX_ANSWER: usize = 32 << 20;
 
 /// What the answer says (Swift, "Bulk Operations").
 #[derive(Deserialize)]
-struct Answer {
-    #[serde(rename = "Response Status", default)]
-    status: String,
-    #[serde(rename = "Response Body", default)]
-    body: String,
+struct Answer<'a> {
+    #[serde(rename = "Response Status", borrow, default)]
+    status: Cow<'a, str>,
+    #[serde(rename = "Response Body", borrow, default)]
+    body: Cow<'a, str>,
     #[serde(rename = "Errors", default)]
     errors: Vec<Value>,
 }
@@ -45,7 +47,7 @@ pub(crate) fn judge(body: &[u8]) -> Result<(), OpError> {
             "the server does not know bulk deletion",
         ));
     }
-    let answer: Answer = serde_json::from_slice(body).map_err(|e| {
+    let answer: Answer<'_> = serde_json::from_slice(body).map_err(|e| {
         let detail = format!("the answer to the bulk deletion cannot be read: {e}");
         OpError::new(ErrorKind::Protocol, detail)
     })?;
@@ -53,7 +55,7 @@ pub(crate) fn judge(body: &[u8]) -> Result<(), OpError> {
     let (path, said) = match (&first, answer.status.starts_with("200")) {
         (None, true) => return Ok(()),
         (Some((path, status)), _) => (path.as_str(), status.as_str()),
-        (None, false) => ("", answer.status.as_str()),
+        (None, false) => ("", &*answer.status),
     };
     let status: u16 = said
         .split_ascii_whitespace()

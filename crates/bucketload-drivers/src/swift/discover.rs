@@ -216,7 +216,26 @@ impl SwiftConfig {
                  and OS_AUTH_TOKEN",
             ));
         };
+        if let (Some(region), false) = (
+            &overrides.region,
+            matches!(config.auth, SwiftAuth::Keystone(_)),
+        ) {
+            return Err(ConfigError::new(
+                "--region",
+                format!("`{region}` means nothing: only Keystone's catalogue has regions"),
+                "leave it out",
+            ));
+        }
         describe(&config, &settings, &mut origins);
+        if let SwiftAuth::Keystone(keystone) = &config.auth
+            && let Some(region) = &keystone.region
+        {
+            let source = match overrides.region {
+                Some(_) => Source::Flag("--region"),
+                None => settings.source(REGION),
+            };
+            note(&mut origins, "region", region, &source);
+        }
         if let Some(urls) = &overrides.endpoint_url {
             config.hosts = Endpoint::parse_list(urls, "--endpoint-url")?;
             if let Some(path) = config.hosts.iter().find(|h| !h.base_path.is_empty()) {

@@ -88,6 +88,8 @@ fn flags_come_first_and_sets_are_not_mixed() {
     let config = discover(&overrides, &V3).unwrap();
     assert_eq!(config.hosts.len(), 3);
     assert!(matches!(&config.auth, SwiftAuth::Keystone(k) if k.region.as_deref() == Some("two")));
+    let error = discover(&overrides, &V1).unwrap_err();
+    assert!(error.starts_with("--region"), "{error}");
     let overrides = SwiftOverrides {
         anonymous: true,
         ..SwiftOverrides::default()

@@ -22,6 +22,7 @@ use bucketload_core::record::Probe;
 
 use super::config::LargeObject;
 use super::head::{Call, push_path};
+use super::list::as_text;
 use super::object::{Md5Hex, content_of, md5_of};
 use super::session::{DONE, SwiftSession};
 use crate::http::encode;
@@ -36,6 +37,8 @@ pub(crate) const SEGMENTS_FIELD: &str = "X-Object-Meta-Bucketload-Segments";
 pub(crate) const OWN_FIELD: &str = "X-Container-Meta-Bucketload";
 /// Digits of a segment's number.
 const NUMBER_DIGITS: usize = 8;
+/// What follows a container's name in that of the container with its segments.
+const SEGMENTS_SUFFIX: &str = "_segments";
 /// What the names of uploads begin with.
 const UPLOAD_MARK: &str = "bl";
 
@@ -60,7 +63,7 @@ impl Sink for OneField<'_> {
 
 /// Name of the container that holds the segments of the objects in `container`.
 pub(crate) fn segments_container(container: &str) -> String {
-    format!("{container}_segments")
+    format!("{container}{SEGMENTS_SUFFIX}")
 }
 
 /// Appends an upload's name.
@@ -72,11 +75,16 @@ fn push_upload(out: &mut Vec<u8>, nonce: u64, number: u64) {
 }
 
 /// Writes a segment's name over `out`.
-fn segment_name(out: &mut String, key: &str, upload: &str, number: u64) {
-    use std::fmt::Write as _;
+fn segment_name(out: &mut Vec<u8>, key: &str, upload: &str, number: u64) {
     out.clear();
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{key}/{upload}/{number:0NUMBER_DIGITS$}");
+    for part in [key, "/", upload, "/"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    let mut room = [0; 20];
+    let digits = encode::decimal(&mut room, number);
+    let zeros = NUMBER_DIGITS.saturating_sub(digits.len());
+    out.extend_from_slice(&b"00000000"[..zeros]);
+    out.extend_from_slice(digits);
 }
 
 /// Key and upload of the segment called `name`, if Bucketload gave it that name.
@@ -97,7 +105,7 @@ fn push_segment(manifest: &mut Vec<u8>, container: &str, name: &str, etag: &[u8]
     manifest.push(b'/');
     push_json(manifest, name);
     manifest.extend_from_slice(b"\",\"etag\":\"");
-    push_json(manifest, std::str::from_utf8(etag).unwrap_or_default());
+    push_json(manifest, as_text(etag));
     manifest.extend_from_slice(b"\",\"size_bytes\":");
     encode::push_decimal(manifest, size);
     manifest.push(b'}');
@@ -151,33 +159,37 @@ impl SwiftSession {
         if self.shared.driver.config.etag {
             (1..=count).for_each(|number| sums.extend_from_slice(&md5_of(span_of(number))));
         }
-        let container = segments_container(request.bucket);
-        self.ensure_segments(request.bucket, &container).await?;
+        let mut container = Buffer::take();
+        container.extend_from_slice(request.bucket.as_bytes());
+        container.extend_from_slice(SEGMENTS_SUFFIX.as_bytes());
+        let container = as_text(&container);
+        self.ensure_segments(request.bucket, container).await?;
         let mut upload = Buffer::take();
         let driver = &self.shared.driver;
         let number = driver.uploads.fetch_add(1, Ordering::Relaxed);
         push_upload(&mut upload, driver.nonce, number);
-        let upload = std::str::from_utf8(&upload).unwrap_or_default();
+        let upload = as_text(&upload);
         let slo = self.shared.driver.config.large_object == LargeObject::Slo;
         let mut manifest = Buffer::take();
         let mut etag = Buffer::take();
-        let mut name = String::new();
+        let mut name = Buffer::take();
         for number in 1..=count {
             segment_name(&mut name, request.key, upload, number);
+            let name = as_text(&name);
             let span = span_of(number);
             etag.clear();
             let at = (number - 1) as usize * size_of::<Md5Hex>();
             let sum = sums.get(at..at + size_of::<Md5Hex>());
-            self.put_segment(&container, &name, span, sum, &mut etag, probe)
+            self.put_segment(container, name, span, sum, &mut etag, probe)
                 .await?;
             if slo {
-                push_segment(&mut manifest, &container, &name, &etag, span.len);
+                push_segment(&mut manifest, container, name, &etag, span.len);
             }
         }
         if slo {
             manifest.push(b']');
         }
-        self.put_manifest(request, &container, upload, &manifest, probe)
+        self.put_manifest(request, container, upload, &manifest, probe)
             .await?;
         Ok(Completion {
             bytes: size,
@@ -247,7 +259,7 @@ impl SwiftSession {
         Ok(())
     }
 
-    /// Makes sure that there is a container for segments. Once per thread; not timed.
+    /// Makes sure that there is a container for segments. Once per thread, before the service time.
     async fn ensure_segments(&mut self, bucket: &str, container: &str) -> Result<(), OpError> {
         let epoch = self.shared.driver.segments_epoch.load(Ordering::Relaxed);
         {
@@ -303,10 +315,12 @@ mod tests {
         push_upload(&mut upload, 0xfeed, 0);
         let upload = String::from_utf8(upload).unwrap();
         assert_eq!(upload, "blfeed-0");
-        let mut name = String::new();
+        let mut name = Vec::new();
         for key in ["a", "a/b/c", "a/bl1-1/00000001"] {
             segment_name(&mut name, key, &upload, 12);
-            assert_eq!(segment_of(&name), Some((key, "blfeed-0")), "{name}");
+            let name = std::str::from_utf8(&name).unwrap();
+            assert!(name.ends_with("/00000012"), "{name}");
+            assert_eq!(segment_of(name), Some((key, "blfeed-0")), "{name}");
         }
         for foreign in [
             "a",

@@ -108,7 +108,7 @@ pub(crate) fn page_query(
     }
 }
 
-/// Text that came out of a page, where it was UTF-8.
+/// Text in a buffer that was filled from text.
 pub(crate) fn as_text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
