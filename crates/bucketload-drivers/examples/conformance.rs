@@ -26,6 +26,7 @@ use bucketload_drivers::hadoop::HadoopOverrides;
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::seaweedfs::{SeaweedConfig, SeaweedDriver, SeaweedOverrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
         "posix" => posix().map(|driver| act(verb, &driver, rest)),
+        "seaweedfs" => seaweedfs().map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
         "az" => azblob().map(|driver| act(verb, &driver, rest)),
         "swift" => swift().map(|driver| act(verb, &driver, rest)),
@@ -120,6 +122,15 @@ fn hdfs() -> Result<HdfsDriver, String> {
     let env = |name: &str| std::env::var(name).ok();
     let config = HdfsConfig::discover(&HadoopOverrides::default(), &env);
     config.and_then(HdfsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver for the filer at `SEAWEEDFS_FILER_URL`.
+fn seaweedfs() -> Result<SeaweedDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = SeaweedConfig::new(&SeaweedOverrides::default(), &env);
+    config
+        .and_then(SeaweedDriver::new)
+        .map_err(|e| e.to_string())
 }
 
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {

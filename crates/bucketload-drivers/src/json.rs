@@ -51,7 +51,12 @@ impl<'a> Value<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text<'a>(&'a str);
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// The string as it stands, if it holds no escapes.
+    pub(crate) fn plain(self) -> Option<&'a str> {
+        (!self.0.contains('\\')).then_some(self.0)
+    }
+
     /// Whether nothing stands between the quotation marks.
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()

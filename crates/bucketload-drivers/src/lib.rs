@@ -6,6 +6,7 @@
 //! - [`gcs`]: Google Cloud Storage
 //! - [`posix`]: file systems
 //! - [`s3`]: Amazon S3 and its kind
+//! - [`seaweedfs`]: SeaweedFS's own interfaces
 //! - [`swift`]: OpenStack Swift
 //! - [`posix`]: file systems
 //! - [`webhdfs`]: HDFS by REST; by RPC with the feature `hdfs`. Both share [`hadoop`]
@@ -25,9 +26,11 @@ pub mod hadoop;
 pub mod hdfs;
 pub mod http;
 mod json;
+mod json_size;
 pub mod null;
 pub mod placement;
 pub mod posix;
 pub mod s3;
+pub mod seaweedfs;
 pub mod swift;
 pub mod webhdfs;

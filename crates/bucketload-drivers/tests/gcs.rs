@@ -14,7 +14,7 @@ use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::gcs::{
     Account, GcsConfig, GcsDriver, GcsSession, LargeObject, ServiceKey, UserGrant,
 };
@@ -117,6 +117,22 @@ fn chunks_are_checked() {
             "{error}"
         );
         assert!(gcs.names("bucket").is_empty());
+    });
+}
+
+#[test]
+fn an_object_that_became_shorter_is_found() {
+    let gcs = Gcs::start(str::is_empty);
+    let arena = Arena::new(PayloadKind::Random, 1);
+    run(async {
+        let mut session = try_open(config(&gcs)).await.unwrap();
+        session.ensure_bucket("bucket").await.unwrap();
+        let mut put = request(OpClass::Put, 100);
+        put.content = Some(arena.content(0, 1, 0, 100));
+        put.key = "short";
+        let error = session.execute(&put, &mut probe()).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Corrupt);
+        assert!(error.detail.contains("100 bytes has 99"), "{error}");
     });
 }
 
@@ -258,4 +274,18 @@ fn refused_credentials_are_told_without_being_shown() {
         );
         assert!(!error.detail.contains("secret-refresh"));
     });
+}
+
+#[test]
+fn random_operations_agree_with_the_model() {
+    let driver = GcsDriver::new(config(&Gcs::start(str::is_empty))).unwrap();
+    let test = Differential {
+        bucket: "differential".to_owned(),
+        quirks: Quirks::of("gcs").unwrap(),
+        clock,
+        seed: 6,
+        operations: 1000,
+    };
+    let verdict = run(test.run(&driver)).unwrap();
+    assert!(verdict.differences.is_empty(), "{verdict:#?}");
 }

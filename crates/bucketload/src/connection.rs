@@ -19,6 +19,7 @@ use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::seaweedfs::SeaweedDriver;
 use bucketload_drivers::swift::SwiftDriver;
 use bucketload_drivers::webhdfs::WebHdfsDriver;
 
@@ -53,6 +54,8 @@ pub(crate) enum AnyDriver {
     Azblob(Arc<AzureDriver>),
     /// A file system.
     Posix(Arc<PosixDriver>),
+    /// SeaweedFS.
+    Seaweedfs(Arc<SeaweedDriver>),
     /// OpenStack Swift.
     Swift(Arc<SwiftDriver>),
     /// HDFS by REST.
@@ -78,6 +81,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Gcs($driver) => $body,
             $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
+            $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
             $crate::connection::AnyDriver::Swift($driver) => $body,
             $crate::connection::AnyDriver::WebHdfs($driver) => $body,
             #[cfg(feature = "hdfs")]

@@ -21,6 +21,8 @@ pub(crate) enum Api {
     /// HDFS by its RPC protocol.
     #[cfg(feature = "hdfs")]
     Hdfs,
+    /// SeaweedFS's own HTTP interfaces.
+    Seaweedfs,
 }
 
 impl Api {
@@ -33,6 +35,7 @@ impl Api {
         Self::WebHdfs,
         #[cfg(feature = "hdfs")]
         Self::Hdfs,
+        Self::Seaweedfs,
     ];
 
     /// The schemes of its URLs, the usual one first.
@@ -45,6 +48,7 @@ impl Api {
             Self::WebHdfs => &["webhdfs"],
             #[cfg(feature = "hdfs")]
             Self::Hdfs => &["hdfs"],
+            Self::Seaweedfs => &["seaweedfs"],
         }
     }
 

@@ -17,6 +17,7 @@ mod oracle;
 mod ossperf;
 mod replay;
 mod scenarios;
+mod seaweedfs;
 mod servers;
 mod swift;
 mod traces;
@@ -51,6 +52,7 @@ const PARTS: &[Part] = &[
     ("azure", azure::all),
     ("swift", swift::all),
     ("hdfs", hdfs::all),
+    ("seaweedfs", seaweedfs::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

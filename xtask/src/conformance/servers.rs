@@ -152,19 +152,24 @@ fn scenario(server: &Server, api: &str, python: &str) -> Result {
     ];
     let outcome = call(bucketload(&args)?.envs(&server.env))?;
     outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    measured(&server.name, &outcome.json()?)?;
+    foreign(server, api, python, "check")
+}
+
+/// Every operation that was offered in the measured phase of `result` must have worked.
+pub(super) fn measured(name: &str, result: &serde_json::Value) -> Result {
     let totals = &result["phases"]
         .as_array()
         .into_iter()
         .flatten()
         .find(|phase| phase["kind"] == "run")
         .ok_or("no measured phase")?["totals"];
-    eprintln!("{}: {} {totals}", server.name, result["verdict"]["word"]);
+    eprintln!("{name}: {} {totals}", result["verdict"]["word"]);
     if totals["failed"] != 0 || totals["ok"] != totals["offered"] {
         return Err(format!(
             "operations failed: {totals} {}",
             result["failures"]
         ));
     }
-    foreign(server, api, python, "check")
+    Ok(())
 }

@@ -268,6 +268,18 @@ impl Quirks {
                 min_part: 256 * 1024,
                 ..s3
             },
+            // The filer of SeaweedFS: keys are paths of files.
+            "seaweedfs" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                tree: true,
+                ..s3
+            },
             // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
             "hdfs" => Self {
                 double_slash: REJECTED,

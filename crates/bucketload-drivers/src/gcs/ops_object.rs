@@ -9,73 +9,17 @@ use bucketload_core::record::Probe;
 
 use super::session::{DONE, GcsSession, end, end_with_length, push_object, push_parameter};
 use crate::http::encode;
+use crate::http::exchange::Reply;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
-use crate::http::sink::{Ignore, Sink};
+use crate::http::sink::Ignore;
 use crate::http::span::Span;
 use crate::json;
+use crate::json_size::Size;
 
 /// Most bytes of a control document in an answer.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
-
-/// Takes the little that `fields=size` leaves of an object's metadata, without memory of its own; what
-/// does not fit (an emulator may ignore `fields`) is read past.
-struct Size {
-    digits: [u8; 20],
-    len: usize,
-    state: usize,
-}
-
-/// The member that [`Size`] looks for.
-const MEMBER: &[u8] = b"\"size\"";
-
-impl Size {
-    const fn new() -> Self {
-        Self {
-            digits: [0; 20],
-            len: 0,
-            state: 0,
-        }
-    }
-
-    /// The size, if the answer held one.
-    fn get(&self) -> Option<u64> {
-        std::str::from_utf8(&self.digits[..self.len])
-            .ok()?
-            .parse()
-            .ok()
-    }
-}
-
-impl Sink for Size {
-    fn looks(&self) -> bool {
-        true
-    }
-
-    // A name in quotation marks, a colon, the digits in quotation marks: one state per byte of the
-    // name, then one for what comes before the digits, one for the digits, one for the rest.
-    fn data(&mut self, bytes: &[u8]) {
-        const BEFORE: usize = MEMBER.len();
-        const WITHIN: usize = BEFORE + 1;
-        const BEHIND: usize = BEFORE + 2;
-        for &byte in bytes {
-            self.state = match (self.state, byte) {
-                (BEFORE | WITHIN, b'0'..=b'9') if self.len < self.digits.len() => {
-                    self.digits[self.len] = byte;
-                    self.len += 1;
-                    WITHIN
-                }
-                (BEFORE, b' ' | b':' | b'"' | b'\n' | b'\r' | b'\t') => BEFORE,
-                (BEFORE, _) => 0,
-                (WITHIN.., _) => BEHIND,
-                (at, byte) if byte == MEMBER[at] => at + 1,
-                (_, b'"') => 1,
-                _ => 0,
-            };
-        }
-    }
-}
 
 impl GcsSession {
     pub(crate) async fn get(
@@ -159,11 +103,15 @@ impl GcsSession {
         if absent {
             head.extend_from_slice(b"&ifGenerationMatch=0");
         }
+        head.extend_from_slice(b"&fields=size");
         self.fields(&mut head);
         head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
         end_with_length(&mut head, span.len);
-        self.perform(head, Body::Content(span), &mut Ignore, probe)
+        let mut size = Size::new();
+        let reply = self
+            .perform(head, Body::Content(span), &mut size, probe)
             .await?;
+        taken(&reply, &size, span.len)?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
@@ -322,6 +270,18 @@ impl GcsSession {
     }
 }
 
+/// Checks that an upload was taken as long as it is.
+pub(crate) fn taken(reply: &Reply, size: &Size, len: u64) -> Result<(), OpError> {
+    match size.get() {
+        Some(taken) if taken != len => Err(OpError::with_status(
+            ErrorKind::Corrupt,
+            reply.status,
+            format!("the object made of {len} bytes has {taken}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The content to write.
 pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
     request.content.ok_or_else(|| {
@@ -339,41 +299,4 @@ pub(crate) fn unreadable(what: &str, error: json::Malformed) -> OpError {
         ErrorKind::Protocol,
         format!("the {what} cannot be read: {error}"),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::Size;
-    use crate::http::sink::Sink;
-
-    fn size(pieces: &[&[u8]]) -> Option<u64> {
-        let mut size = Size::new();
-        for piece in pieces {
-            size.data(piece);
-        }
-        size.get()
-    }
-
-    #[test]
-    fn sizes_are_found_however_they_arrive() {
-        assert_eq!(size(&[b"{\n  \"size\": \"1234\"\n}"]), Some(1234));
-        assert_eq!(size(&[b"{\"si", b"ze\"", b":\"12", b"34\"}"]), Some(1234));
-        assert_eq!(
-            size(&[b"{\"name\":\"\"size\",\"size\":\"0\",\"x\":\"9\"}"]),
-            Some(0)
-        );
-        assert_eq!(size(&[b"{\"size\":77,\"generation\":\"5\"}"]), Some(77));
-        assert_eq!(size(&[b"{\"name\":\"size\",\"size\":\"7\"}"]), Some(7));
-        assert_eq!(size(&[b"{}"]), None);
-        assert_eq!(size(&[b"{\"size\":\"99999999999999999999999\"}"]), None);
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            size(&[&bytes]);
-        }
-    }
 }

@@ -14,7 +14,7 @@ use bucketload_core::record::Probe;
 
 use super::config::LargeObject;
 use super::ops_batch::Batch;
-use super::ops_object::content_of;
+use super::ops_object::{content_of, taken};
 use super::session::{DONE, GcsSession, end_with_length, push_object, push_parameter};
 use crate::http::encode;
 use crate::http::outgoing::Body;
@@ -22,6 +22,7 @@ use crate::http::pool::Buffer;
 use crate::http::sink::{Ignore, Sink};
 use crate::http::span::Span;
 use crate::json;
+use crate::json_size::Size;
 
 /// Chunks of a resumable upload but the last are multiples of this (Cloud Storage, "Perform resumable
 /// uploads").
@@ -59,7 +60,7 @@ fn path_of<'a>(location: &'a [u8], authority: &str) -> Option<&'a [u8]> {
 
 /// One past the last byte that the store has, from the `Range` field of its answer to a chunk
 /// (`bytes=0-262143`; no field: nothing yet).
-fn taken(range: &str) -> u64 {
+fn received(range: &str) -> u64 {
     let last = range
         .strip_prefix("bytes=0-")
         .and_then(|n| n.parse::<u64>().ok());
@@ -163,13 +164,15 @@ impl GcsSession {
                 offset: at,
                 len,
             };
+            let mut told = Size::new();
             let mut reply = self
-                .exchange(head, Body::Content(span), &mut Ignore, probe)
+                .exchange(head, Body::Content(span), &mut told, probe)
                 .await?;
             chunks += 1;
             at += len;
             match (reply.refusal.take(), last) {
                 (None, true) => {
+                    taken(&reply, &told, size)?;
                     return Ok(Completion {
                         bytes: size,
                         items: chunks,
@@ -184,7 +187,7 @@ impl GcsSession {
                     ));
                 }
                 (Some(refusal), false) if reply.status == 308 => {
-                    let have = taken(&refusal.field("range"));
+                    let have = received(&refusal.field("range"));
                     if have != at {
                         return Err(OpError::with_status(
                             ErrorKind::Server,
@@ -339,7 +342,7 @@ fn name(out: &mut String, kind: &str, i: u64) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{path_of, taken};
+    use super::{path_of, received};
 
     #[test]
     fn uploads_go_on_where_they_began() {
@@ -358,17 +361,17 @@ mod tests {
 
     #[test]
     fn ranges_tell_what_was_taken() {
-        assert_eq!(taken("bytes=0-262143"), 262_144);
-        assert_eq!(taken(""), 0);
-        assert_eq!(taken("bytes=5-9"), 0);
-        assert_eq!(taken("bytes=0-18446744073709551615"), u64::MAX);
+        assert_eq!(received("bytes=0-262143"), 262_144);
+        assert_eq!(received(""), 0);
+        assert_eq!(received("bytes=5-9"), 0);
+        assert_eq!(received("bytes=0-18446744073709551615"), u64::MAX);
     }
 
     proptest! {
         #[test]
         fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..100), text in any::<String>()) {
             path_of(&bytes, &text);
-            taken(&text);
+            received(&text);
         }
     }
 }

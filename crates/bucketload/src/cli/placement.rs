@@ -25,6 +25,8 @@ pub(crate) struct PlacementArgs {
 pub(crate) enum PlacementStore {
     /// Ceph's radosgw: the OSD that serves reads of each object
     Ceph(CephPlacement),
+    /// SeaweedFS: the volume servers that hold the chunks of each file
+    Seaweedfs(SeaweedPlacement),
     /// OpenStack Swift: the devices of the object ring
     Swift(SwiftPlacement),
     /// HDFS: the data nodes that hold the blocks of each file
@@ -118,4 +120,19 @@ pub(crate) struct HdfsPlacement {
     /// Hadoop's configuration files
     #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
     pub(crate) endpoint_url: Vec<String>,
+}
+
+/// Flags of SeaweedFS. The objects must still be there: run with --keep and --op-log.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SeaweedPlacement {
+    #[command(flatten)]
+    pub(crate) keys: PlacementKeys,
+
+    /// URL of a filer; unless given that of the run, or SEAWEEDFS_FILER_URL
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) filer: Option<String>,
+
+    /// URL of the master; unless given SEAWEEDFS_MASTER_URL or http://localhost:9333
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) master: Option<String>,
 }

@@ -15,7 +15,7 @@ use super::posix::PosixArgs;
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
     /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
-    /// gs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
+    /// gs://BUCKET/PREFIX, seaweedfs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
     /// a directory), or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
@@ -93,6 +93,15 @@ pub(crate) struct TargetArgs {
     #[arg(long)]
     pub(crate) check_writes: bool,
 
+    /// Which interface of SeaweedFS the endpoint is; unless given `filer`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) seaweedfs_mode: Option<SeaweedMode>,
+
+    /// With a SeaweedFS master: most objects that the client can know, at 53 to 107 bytes each; unless
+    /// given 1000000
+    #[arg(long, value_name = "N")]
+    pub(crate) seaweedfs_objects: Option<u64>,
+
     /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
     ///
     /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
@@ -137,6 +146,8 @@ impl TargetArgs {
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
             swift_large_object: other.swift_large_object.or(self.swift_large_object),
             check_writes: self.check_writes || other.check_writes,
+            seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
+            seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
             engine_retries: other.engine_retries.or(self.engine_retries),
@@ -232,6 +243,16 @@ names! {
         Resumable => "resumable",
         /// Objects that are composed and deleted
         Compose => "compose",
+    }
+}
+
+names! {
+    /// Interfaces of SeaweedFS.
+    SeaweedMode {
+        /// A filer: objects have paths
+        Filer => "filer",
+        /// A master: objects have file ids, which the client keeps
+        Master => "master",
     }
 }
 

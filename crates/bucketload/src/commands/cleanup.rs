@@ -15,7 +15,7 @@ use crate::cli::manage::CleanupArgs;
 use crate::connection::{target_of, with_driver};
 use crate::exit::{Exit, Failure};
 use crate::services;
-use crate::target::Target;
+use crate::target::{Api, Target};
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
@@ -27,6 +27,9 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
             prefix,
             ..
         } => {
+            if *api == Api::Seaweedfs {
+                services::seaweedfs::refuse_unlisted(&args.target, target.bucket())?;
+            }
             let service = services::open(*api, server.as_deref(), &args.target, None)?;
             (service, format!("{}://", api.scheme()), prefix.as_str())
         }

@@ -8,6 +8,7 @@
 
 mod ceph;
 mod hdfs;
+mod seaweedfs;
 mod swift;
 
 use std::collections::BTreeSet;
@@ -45,6 +46,9 @@ pub(crate) trait Locate {
 pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
     match &args.store {
         PlacementStore::Ceph(ceph) => write(&ceph.keys, |_, bucket| ceph::open(ceph, bucket)),
+        PlacementStore::Seaweedfs(seaweed) => {
+            write(&seaweed.keys, |run, _| seaweedfs::open(seaweed, run))
+        }
         PlacementStore::Swift(swift) => write(&swift.keys, |run, _| swift::open(swift, run)),
         PlacementStore::Hdfs(hdfs) => write(&hdfs.keys, |run, _| hdfs::open(hdfs, run)),
     }

@@ -39,6 +39,9 @@ pub(crate) const SWIFT: &[&str] = &[
     "--swift-large-object",
 ];
 
+/// Flags of SeaweedFS alone.
+pub(crate) const SEAWEEDFS: &[&str] = &["--seaweedfs-mode", "--seaweedfs-objects"];
+
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
     match given(args).next() {
@@ -85,6 +88,8 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--gcs-large-object", args.gcs_large_object.is_some()),
         ("--swift-large-object", args.swift_large_object.is_some()),
         ("--check-writes", args.check_writes),
+        ("--seaweedfs-mode", args.seaweedfs_mode.is_some()),
+        ("--seaweedfs-objects", args.seaweedfs_objects.is_some()),
     ]
     .into_iter()
     .chain(args.posix.given())

@@ -8,6 +8,7 @@ mod gcs;
 mod hadoop;
 pub(crate) mod posix;
 pub(crate) mod s3;
+pub(crate) mod seaweedfs;
 pub(crate) mod swift;
 
 use bucketload_drivers::http::Origin;
@@ -43,6 +44,7 @@ pub(crate) fn open(
         Api::S3 => s3::open(args, wanted),
         Api::Azblob => azblob::open(args, wanted),
         Api::Gcs => gcs::open(args, wanted),
+        Api::Seaweedfs => seaweedfs::open(args, wanted),
         Api::Swift => swift::service(args, wanted),
         Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
         #[cfg(feature = "hdfs")]
@@ -63,6 +65,7 @@ pub(crate) fn origins(
         Api::S3 => Ok(s3::config(args)?.origins),
         Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
+        Api::Seaweedfs => Ok(seaweedfs::config(args)?.origins),
         Api::Swift => Ok(swift::config(args)?.origins),
         Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
         #[cfg(feature = "hdfs")]
