@@ -73,8 +73,6 @@ pub struct Quirks {
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
     /// to, and parts cannot be committed over what was appended.
     pub append_kind: bool,
-    /// Whether a folder is still listed as a group when the objects below it are gone.
-    pub empty_groups: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
@@ -122,7 +120,6 @@ impl Default for Quirks {
             delete_absent: Expect::Works,
             reads_at_end: false,
             append_kind: false,
-            empty_groups: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
             if_absent: true,
@@ -278,7 +275,7 @@ impl Quirks {
                 below_object: CONFLICT,
                 longer_key: Expect::Works,
                 max_segment: 255,
-                empty_groups: true,
+                tree: true,
                 ..s3
             },
             // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
