@@ -68,6 +68,9 @@ pub struct Quirks {
     pub list_v2_pages: Expect,
     /// Deleting an object that is not there.
     pub delete_absent: Expect,
+    /// Whether listings with a delimiter may show folders that hold no object: directories outlive
+    /// their files.
+    pub empty_groups: bool,
     /// Whether reading at the very end of an object may work and give nothing.
     pub reads_at_end: bool,
     /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
@@ -118,6 +121,7 @@ impl Default for Quirks {
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
             delete_absent: Expect::Works,
+            empty_groups: false,
             reads_at_end: false,
             append_kind: false,
             make_existing: CONFLICT,
@@ -275,7 +279,7 @@ impl Quirks {
                 below_object: CONFLICT,
                 longer_key: Expect::Works,
                 max_segment: 255,
-                tree: true,
+                empty_groups: true,
                 ..s3
             },
             // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
