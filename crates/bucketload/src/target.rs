@@ -197,6 +197,7 @@ mod tests {
         assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
         assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
         let azure = Target::Service {
+            server: None,
             api: Api::Azblob,
             bucket: "c".into(),
             prefix: "p".into(),
