@@ -217,6 +217,7 @@ impl Quirks {
                 max_segment: 255,
                 delete_absent: NOT_FOUND,
                 empty_groups: true,
+                min_part: 0,
                 ..s3
             },
             // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
