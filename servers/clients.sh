@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # S3 clients that Bucketload's authors did not write, for proving the embedded
-# server: boto3, the AWS CLI and s3cmd (PyPI), rclone (Debian) and mc (Go).
+# server: boto3, the AWS CLI and s3cmd (PyPI), rclone (Debian) and mc (Go); and
+# the client of OpenStack Swift (PyPI).
 #
 #   clients.sh install    install what is missing
 #   clients.sh env        print KEY=VALUE lines: where each one is
@@ -15,7 +16,7 @@ SERVERS_HOME=${SERVERS_HOME:-$HOME/.cache/bucketload-servers}
 case $SERVERS_HOME in /*) ;; *) SERVERS_HOME=$PWD/$SERVERS_HOME ;; esac
 DIR=$SERVERS_HOME/clients
 MC_VERSION=${MC_VERSION:-v0.0.0-20250313080218-cf909e1063a9}
-PYTHON_CLIENTS=(boto3==1.44.5 awscli==1.46.2 s3cmd==2.4.0)
+PYTHON_CLIENTS=(boto3==1.44.5 awscli==1.46.2 s3cmd==2.4.0 python-swiftclient==4.11.0)
 STAMP="${PYTHON_CLIENTS[*]} $MC_VERSION"
 READERS=(duckdb==1.4.1 pandas==2.3.3 pyarrow==21.0.0 zstandard==0.25.0)
 
@@ -64,6 +65,7 @@ do_env() {
   echo "PYTHON=$DIR/venv/bin/python"
   echo "AWS=$DIR/venv/bin/aws"
   echo "S3CMD=$DIR/venv/bin/s3cmd"
+  echo "SWIFT=$DIR/venv/bin/swift"
   echo "RCLONE=$(command -v rclone)"
   echo "MC=$DIR/bin/mc"
 }
@@ -73,5 +75,5 @@ case ${1:-} in
   env) do_env ;;
   install-readers) do_install_readers ;;
   env-readers) do_env_readers ;;
-  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

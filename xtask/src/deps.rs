@@ -45,6 +45,17 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        // Other clients are parts of a build that asks for them.
+        "bucketload",
+        "",
+        &["aws-sdk-s3", "object_store", "opendal", "reqwest"],
+    ),
+    (
+        "bucketload-cosbench",
+        "",
+        &["tokio", "bucketload-core", "bucketload-wire"],
+    ),
+    (
         "bucketload-trace",
         "",
         &[
@@ -135,33 +146,44 @@ fn licences_and_bans() -> Result<Vec<String>> {
     let section = |name: &str, key: &str| policy.get(name).and_then(|s| s.get(key)).cloned();
     let allowed = strings(section("licenses", "allow").as_ref(), None);
     let banned = strings(section("bans", "deny").as_ref(), Some("name"));
-
-    // The tree, unlike `cargo metadata`, holds just what is built.
-    let tree = output(&mut cargo([
-        "tree",
-        "--locked",
-        "--workspace",
-        "-e",
-        "normal,build,dev",
-        "--prefix",
-        "none",
-        "-f",
-        "{p}|{l}",
-    ]))?;
+    // What only other clients may bring along.
+    let wrapped: BTreeSet<String> = section("bans", "deny")
+        .iter()
+        .filter_map(toml::Value::as_array)
+        .flatten()
+        .filter(|ban| ban.get("wrappers").is_some())
+        .filter_map(|ban| ban.get("name")?.as_str().map(str::to_owned))
+        .collect();
     let mut problems = BTreeMap::new();
-    for line in tree.lines().filter(|line| !line.is_empty()) {
-        let Some((package, licence)) = line.split_once('|') else {
-            return Err(format!("cargo tree: unexpected line {line:?}"));
-        };
-        let licence = licence.trim_end_matches(" (*)");
-        let name = package.split_whitespace().next().unwrap_or_default();
-        if banned.contains(name) {
-            problems.insert(name, format!("{name} is banned by deny.toml"));
-        } else if !permitted(licence, &allowed) {
-            problems.insert(
-                name,
-                format!("{name}: licence {licence:?} is not allowed by deny.toml"),
-            );
+    for features in ["", "bucketload/engines"] {
+        // The tree, unlike `cargo metadata`, holds just what is built.
+        let tree = output(&mut cargo([
+            "tree",
+            "--locked",
+            "--workspace",
+            "--features",
+            features,
+            "-e",
+            "normal,build,dev",
+            "--prefix",
+            "none",
+            "-f",
+            "{p}|{l}",
+        ]))?;
+        for line in tree.lines().filter(|line| !line.is_empty()) {
+            let Some((package, licence)) = line.split_once('|') else {
+                return Err(format!("cargo tree: unexpected line {line:?}"));
+            };
+            let licence = licence.trim_end_matches(" (*)");
+            let name = package.split_whitespace().next().unwrap_or_default();
+            if banned.contains(name) && (features.is_empty() || !wrapped.contains(name)) {
+                problems.insert(name.to_owned(), format!("{name} is banned by deny.toml"));
+            } else if !permitted(licence, &allowed) {
+                problems.insert(
+                    name.to_owned(),
+                    format!("{name}: licence {licence:?} is not allowed by deny.toml"),
+                );
+            }
         }
     }
     Ok(problems.into_values().collect())

@@ -25,6 +25,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
   bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
+  bench posix   [--directory DIR] [--repetitions N] [--seconds N] [--write]  files, beside fio
   floor         reference clients that the benchmarks compare with
 ";
 

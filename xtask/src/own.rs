@@ -33,9 +33,41 @@ pub(crate) fn program() -> Result<&'static Path> {
         .map_err(Clone::clone)
 }
 
+/// The release build with every client engine, built on first use beside the usual one.
+pub(crate) fn program_with_engines() -> Result<&'static Path> {
+    static PROGRAM: OnceLock<Result<PathBuf>> = OnceLock::new();
+    PROGRAM
+        .get_or_init(|| {
+            let target = root().join("target/engines");
+            run(cargo([
+                "build",
+                "--release",
+                "--locked",
+                "-p",
+                "bucketload",
+                "--features",
+                "engines",
+                "--target-dir",
+            ])
+            .arg(&target))?;
+            Ok(target.join("release/bucketload"))
+        })
+        .as_deref()
+        .map_err(Clone::clone)
+}
+
 /// A call of the program, in the root of the workspace.
 pub(crate) fn bucketload(args: &[&str]) -> Result<Command> {
-    let mut command = cmd(&program()?.to_string_lossy(), args);
+    Ok(clean_call(program()?, args))
+}
+
+/// The same with every client engine built in.
+pub(crate) fn bucketload_with_engines(args: &[&str]) -> Result<Command> {
+    Ok(clean_call(program_with_engines()?, args))
+}
+
+fn clean_call(program: &Path, args: &[&str]) -> Command {
+    let mut command = cmd(&program.to_string_lossy(), args);
     // Only what a test states may reach the program.
     for name in [
         "AWS_CA_BUNDLE",
@@ -47,7 +79,7 @@ pub(crate) fn bucketload(args: &[&str]) -> Result<Command> {
     ] {
         command.env_remove(name);
     }
-    Ok(command)
+    command
 }
 
 /// Outcome of a call: exit code, standard output and standard error.

@@ -50,6 +50,7 @@ fn online_service() -> Plan {
         overwritten: false,
         naming: KeyNaming::Index,
         existing: false,
+        buckets: None,
     };
     let entry = |class, weight, keyset, keys| MixEntry {
         class,

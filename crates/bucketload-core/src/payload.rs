@@ -20,6 +20,8 @@
 
 mod sums;
 
+use std::sync::Arc;
+
 use sums::{LONG, Sums};
 
 use crate::generate::rng::{mix64, unmix64};
@@ -33,7 +35,7 @@ pub const STAMP_LEN: usize = 32;
 pub struct Arena {
     /// `period` bytes followed by the first `STAMP_INTERVAL` of them again, so that every segment
     /// is contiguous.
-    bytes: Box<[u8]>,
+    bytes: Arc<[u8]>,
     sums: Sums,
     period: u64,
     seed: u64,
@@ -107,7 +109,7 @@ impl Arena {
         tail.copy_from_slice(&head[..STAMP_INTERVAL as usize]);
         Self {
             sums: Sums::of(&bytes),
-            bytes,
+            bytes: bytes.into(),
             period: Self::PERIOD,
             seed,
             generation: 0,
@@ -286,6 +288,13 @@ impl<'a> Content<'a> {
         self.size
     }
 
+    /// The memory that every [`Segment::Slice`] of the content lies in, for senders that keep what
+    /// they are given beyond the operation.
+    #[must_use]
+    pub const fn memory(&self) -> &'a Arc<[u8]> {
+        &self.arena.bytes
+    }
+
     /// The stamp at object offset `at` (a multiple of [`STAMP_INTERVAL`]).
     fn stamp(&self, at: u64) -> [u8; STAMP_LEN] {
         let stamp = Stamp {
@@ -324,7 +333,8 @@ impl<'a> Content<'a> {
     }
 
     /// Writes the content from `offset` on into `out`, up to the end of the object; returns the
-    /// number of bytes written. For tests and small control objects, not for the request path.
+    /// number of bytes written. For tests, control objects and drivers whose
+    /// system calls need the bytes in memory of their own; a copy costs what it costs.
     pub fn fill(&self, offset: u64, out: &mut [u8]) -> usize {
         let mut done = 0;
         while done < out.len() {

@@ -3,6 +3,7 @@
 //! A plan is the same for every agent; its [`Plan::scenario_hash`] identifies what is measured
 //! (not against which target), so that only like is compared with like.
 
+pub mod buckets;
 pub mod jobs;
 pub mod replay;
 pub mod sizes;
@@ -10,6 +11,7 @@ pub mod sizes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::buckets::{BucketService, BucketsPlan, NameCase};
 pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 pub use self::sizes::{SizeKind, SizeLaw};
@@ -133,6 +135,10 @@ pub struct KeysetPlan {
     /// are only read.
     #[serde(default, skip_serializing_if = "is_false")]
     pub existing: bool,
+    /// The buckets that the workload makes for these objects and deletes again; `None` for objects
+    /// in the bucket of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<BucketsPlan>,
 }
 
 /// How keys are made of object indices.
@@ -471,6 +477,10 @@ pub enum KeyLaw {
     /// A fresh object per operation: index `count + seq` (further on where several works write
     /// fresh objects into the same key set, see [`crate::generate::ops`]).
     Fresh,
+    /// Each worker of a closed loop performs the entries of the mix one after another on one object
+    /// and then goes on to its next one (see [`crate::generate::ops`]). All entries of the mix have
+    /// this law, or none.
+    Chained,
     /// Every object equally.
     Uniform,
     /// P(rank i) ~ i^-theta, ranks mapped to objects by a fixed permutation.

@@ -300,7 +300,7 @@ fn mistakes_that_only_show_together() {
             (9, 9),
             "phases.run.mix.delete-bucket",
             "bucket of the run itself",
-            "leave it out",
+            "buckets of its own",
         ),
         (
             "get = 70",

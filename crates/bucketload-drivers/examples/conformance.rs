@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Arguments: what to do, the API, and the server's name. `suite` runs the shared suite, knowing the
-//! server's documented differences (S3: a payload mode and a checksum algorithm may follow). `plant`
-//! and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
+//! server's documented differences (S3: a payload mode and a checksum algorithm may follow);
+//! `differential` performs a thousand random operations that a model judges. `plant` and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
 //! the second says whether all of them are still there, and nothing else. Where the server is and who
 //! asks comes from the API's usual environment. Exit code 0: everything is as it must be.
 
@@ -18,8 +18,17 @@ use std::time::Instant;
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
-use bucketload_drivers::conformance::{Quirks, Suite, Support};
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
+use bucketload_drivers::conformance::{Differential, Quirks, Suite, Support};
+use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
+use bucketload_drivers::hadoop::HadoopOverrides;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
+use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::seaweedfs::{SeaweedConfig, SeaweedDriver, SeaweedOverrides};
+use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
+use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
@@ -29,10 +38,18 @@ fn clock() -> u64 {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [verb, api, rest @ ..] = args.as_slice() else {
-        return refuse("usage: conformance suite|plant|check API …");
+        return refuse("usage: conformance suite|differential|plant|check API …");
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "posix" => posix().map(|driver| act(verb, &driver, rest)),
+        "seaweedfs" => seaweedfs().map(|driver| act(verb, &driver, rest)),
+        "gs" => gcs().map(|driver| act(verb, &driver, rest)),
+        "az" => azblob().map(|driver| act(verb, &driver, rest)),
+        "swift" => swift().map(|driver| act(verb, &driver, rest)),
+        "webhdfs" => webhdfs().map(|driver| act(verb, &driver, rest)),
+        #[cfg(feature = "hdfs")]
+        "hdfs" => hdfs().map(|driver| act(verb, &driver, rest)),
         other => Err(format!("there is no driver for {other:?}")),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
@@ -56,6 +73,66 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
 }
 
+/// A driver of the directory in POSIX_ROOT, by the engine in POSIX_IO where there is one.
+fn posix() -> Result<PosixDriver, String> {
+    let root = std::env::var("POSIX_ROOT").map_err(|_| "POSIX_ROOT names no directory")?;
+    let mut config = PosixConfig::new(root);
+    config.io = std::env::var("POSIX_IO")
+        .ok()
+        .map(|io| io.parse())
+        .transpose()?;
+    PosixDriver::new(config)
+}
+
+/// A driver from the environment of Google's tools.
+fn gcs() -> Result<GcsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = GcsConfig::discover(&GcsOverrides::default(), &env, home.as_deref());
+    config.and_then(GcsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the Azure tools.
+fn azblob() -> Result<AzureDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = AzureConfig::discover(&AzureOverrides::default(), &env);
+    config.and_then(AzureDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver from the environment of the OpenStack tools.
+fn swift() -> Result<SwiftDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let home = env("HOME").map(std::path::PathBuf::from);
+    let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, home.as_deref());
+    SwiftDriver::sign_in(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+fn webhdfs() -> Result<WebHdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = WebHdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config
+        .and_then(WebHdfsDriver::new)
+        .map_err(|e| e.to_string())
+}
+
+/// A driver from Hadoop's environment.
+#[cfg(feature = "hdfs")]
+fn hdfs() -> Result<HdfsDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = HdfsConfig::discover(&HadoopOverrides::default(), &env);
+    config.and_then(HdfsDriver::new).map_err(|e| e.to_string())
+}
+
+/// A driver for the filer at `SEAWEEDFS_FILER_URL`.
+fn seaweedfs() -> Result<SeaweedDriver, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = SeaweedConfig::new(&SeaweedOverrides::default(), &env);
+    config
+        .and_then(SeaweedDriver::new)
+        .map_err(|e| e.to_string())
+}
+
 fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -69,9 +146,17 @@ fn act<D: Driver>(verb: &str, driver: &D, args: &[String]) -> ExitCode {
             Some(quirks) => runtime.block_on(suite(driver, name, quirks)),
             None => return refuse(&format!("no server is known as `{name}`")),
         },
+        ("differential", [name, ..]) => match Quirks::of(name) {
+            Some(quirks) => runtime.block_on(differential(driver, name, quirks)),
+            None => return refuse(&format!("no server is known as `{name}`")),
+        },
         ("plant", [bucket, prefix]) => runtime.block_on(plant(driver, bucket, prefix)),
         ("check", [bucket, prefix]) => runtime.block_on(check(driver, bucket, prefix)),
-        _ => return refuse("usage: suite API SERVER, or plant|check API BUCKET PREFIX"),
+        _ => {
+            return refuse(
+                "usage: suite|differential API SERVER, or plant|check API BUCKET PREFIX",
+            );
+        }
     };
     match worked {
         Ok(sound) => ExitCode::from(u8::from(!sound)),
@@ -107,6 +192,27 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
     println!("{name}: {} passed, {failed} failed", results.len() - failed);
     Ok(failed == 0)
+}
+
+/// A thousand random operations, judged by the model that all drivers are judged by.
+async fn differential<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool, OpError> {
+    let test = Differential {
+        bucket: format!("bucketload-differential-{}", std::process::id()),
+        seed: 4,
+        operations: 1000,
+        quirks,
+        clock,
+    };
+    let verdict = test.run(driver).await?;
+    for difference in &verdict.differences {
+        println!("DIFFERS {difference}");
+    }
+    let performed: u32 = verdict.performed.values().sum();
+    println!(
+        "{name}: {performed} operations, {} differ",
+        verdict.different
+    );
+    Ok(verdict.different == 0)
 }
 
 /// Keys of objects that look like a run's, or lie beside them, and are not.

@@ -9,12 +9,17 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use bucketload_core::driver::Session;
+use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
+use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, ContentChecksum};
+use bucketload_drivers::posix::{
+    Io, Layout as FileLayout, PosixConfig, PosixDriver, Write as Writing,
+};
 use bucketload_drivers::s3::{
     ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
+use bucketload_drivers::swift::{LargeObject, SwiftAuth, SwiftConfig, SwiftDriver};
 use support::{Answer, open, probe, request, run};
 
 struct Counting;
@@ -135,7 +140,7 @@ fn config(addr: SocketAddr) -> S3Config {
 }
 
 /// Allocations of `request` after two warm-up rounds, over ten repetitions.
-async fn allocations(session: &mut S3Session, request: &Request<'_>) -> u64 {
+async fn allocations<S: Session>(session: &mut S, request: &Request<'_>) -> u64 {
     let mut before = 0;
     for round in 0..12 {
         if round == 2 {
@@ -208,6 +213,138 @@ fn steady_state_operations_allocate_nothing() {
     });
 }
 
+/// As [`answer`], for Azure Blob Storage.
+fn azure_answer(method: &str, target: &str) -> Vec<u8> {
+    match (method, target) {
+        ("GET", t) if t.contains("comp=list") => {
+            let blobs = "<Blob><Name>k&amp;</Name></Blob>".repeat(50);
+            let marker = if t.contains("marker=") { "" } else { "a&amp;b" };
+            let text = format!("<E><Blobs>{blobs}</Blobs><NextMarker>{marker}</NextMarker></E>");
+            Answer::ok(text).bytes
+        }
+        ("GET", t) if t.contains("comp=tags") => {
+            Answer::ok("<Tags><TagSet><Tag><Key>k</Key></Tag></TagSet></Tags>").bytes
+        }
+        ("POST", _) => {
+            let parts = "--b\r\n\r\nHTTP/1.1 202 Accepted\r\n\r\n".repeat(50);
+            Answer::status(202, parts).bytes
+        }
+        ("PUT", t) if t.contains("comp=tags") => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        ("PUT", _) => Answer::with_fields(201, "x-ms-copy-status: success\r\n", "").bytes,
+        (_, t) => answer(method, t.split('?').next().unwrap()),
+    }
+}
+
+#[test]
+fn azure_operations_allocate_nothing() {
+    let addr = serve(azure_answer);
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    run(async {
+        for (auth, checksum) in [
+            (Auth::SharedKey("c2VjcmV0".into()), None),
+            (
+                Auth::SharedKey("c2VjcmV0".into()),
+                Some(ContentChecksum::Md5),
+            ),
+            (Auth::Sas("sig=x".into()), Some(ContentChecksum::Crc64)),
+        ] {
+            let endpoint = Endpoint::parse(&format!("http://{addr}/acc"), "t").unwrap();
+            let mut config = AzureConfig::new(vec![endpoint], "acc", auth);
+            config.checksum = checksum;
+            let driver = AzureDriver::new(config).unwrap();
+            let mut session = driver.open(worker, &mut probe()).await.unwrap();
+            assert!(size_of_val(&session) <= 512);
+            for class in driver.capabilities().classes {
+                if class.on_bucket() {
+                    continue;
+                }
+                let mut request = request(class, 4096);
+                request.content = Some(arena.content(0, 1, 0, 4096));
+                request.keys = Some(&Numbered);
+                request.source = "source";
+                request.op.count = 50;
+                if class == OpClass::RangeGet {
+                    request.key = "range";
+                    request.op.range = Some(ByteRange {
+                        offset: 0,
+                        len: 100,
+                    });
+                }
+                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+            }
+            let request = request(OpClass::Put, 4096);
+            let mut probe = probe();
+            let future = session.execute(&request, &mut probe);
+            let size = size_of_val(&future);
+            assert!(size <= 1700, "{size}");
+        }
+    });
+}
+
+/// As [`answer`], for Swift.
+fn swift_answer(method: &str, target: &str) -> Vec<u8> {
+    match (method, target) {
+        ("GET", t) if t.contains("format=json") => {
+            let names =
+                r#"{"name":"k&","bytes":1},"#.repeat(if t.contains("marker=") { 9 } else { 49 });
+            Answer::ok(format!(r#"[{names}{{"subdir":"l/"}}]"#)).bytes
+        }
+        ("POST", _) => {
+            Answer::ok(r#" {"Response Status":"200 OK","Response Body":"","Errors":[]}"#).bytes
+        }
+        (_, t) => answer(method, t.split('?').next().unwrap()),
+    }
+}
+
+#[test]
+fn swift_operations_allocate_nothing() {
+    let addr = serve(swift_answer);
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    run(async {
+        for (kind, etag) in [(LargeObject::Slo, false), (LargeObject::Dlo, true)] {
+            let endpoint = Endpoint::parse(&format!("http://{addr}/v1/AUTH_x"), "t").unwrap();
+            let auth = SwiftAuth::Token("token".into());
+            let mut config = SwiftConfig::new(auth, Some(endpoint));
+            config.large_object = kind;
+            config.etag = etag;
+            let driver = SwiftDriver::sign_in(config).unwrap();
+            let mut session = driver.open(worker, &mut probe()).await.unwrap();
+            assert!(size_of_val(&session) <= 512);
+            for class in driver.capabilities().classes {
+                if class.on_bucket() {
+                    continue;
+                }
+                let mut request = request(class, 4096);
+                request.content = Some(arena.content(0, 1, 0, 4096));
+                request.keys = Some(&Numbered);
+                request.source = "source";
+                request.op.count = 50;
+                if class == OpClass::RangeGet {
+                    request.key = "range";
+                    request.op.range = Some(ByteRange {
+                        offset: 0,
+                        len: 100,
+                    });
+                }
+                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+            }
+            let request = request(OpClass::Put, 4096);
+            let mut probe = probe();
+            let future = session.execute(&request, &mut probe);
+            let size = size_of_val(&future);
+            assert!(size <= 1700, "{size}");
+        }
+    });
+}
+
 #[test]
 fn every_payload_mode_allocates_nothing() {
     let addr = serve(answer);
@@ -266,4 +403,79 @@ fn an_idle_session_is_small() {
         let size = size_of_val(&future);
         assert!(size <= 1700, "{size}");
     });
+}
+
+/// Of the driver of file systems, by every engine that there is; operations that remove what they work
+/// on are counted together with the put that makes it again.
+#[test]
+fn operations_on_files_allocate_nothing() {
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    for io in Io::ALL {
+        for (layout, write, block) in [
+            (FileLayout::Files, Writing::InPlace, 1 << 20),
+            (FileLayout::Files, Writing::Rename, 64 << 10),
+            (FileLayout::Shared, Writing::InPlace, 64 << 10),
+        ] {
+            let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+            let mut config = PosixConfig::new(dir.path());
+            (config.io, config.layout) = (Some(*io), layout);
+            (config.write, config.block) = (write, block);
+            let Ok(driver) = PosixDriver::new(config) else {
+                // No io_uring here.
+                continue;
+            };
+            run(async {
+                let mut session = driver.open(worker, &mut probe()).await.unwrap();
+                session.ensure_bucket("bucket").await.unwrap();
+                let mut put = request(OpClass::Put, 200_000);
+                put.key = "some/key/0";
+                put.content = Some(arena.content(0, 1, 0, 200_000));
+                session.execute(&put, &mut probe()).await.unwrap();
+                for class in driver.capabilities().classes {
+                    let mut op = put;
+                    op.op.class = class;
+                    op.op.count = 3;
+                    op.source = "some/key/0";
+                    op.keys = Some(&Numbered);
+                    let what = format!("{class} {io} {layout} {write}");
+                    // What the operation takes away is put there again before each.
+                    let mut again = matches!(class, OpClass::Delete | OpClass::Rename);
+                    match class {
+                        OpClass::MakeBucket | OpClass::DeleteBucket => continue,
+                        OpClass::Copy => op.key = "some/copy",
+                        OpClass::RangeGet => {
+                            op.op.range = Some(ByteRange {
+                                offset: 10,
+                                len: 100_000,
+                            });
+                        }
+                        OpClass::List | OpClass::ListV1 => op.key = "some/",
+                        OpClass::Append => op.key = "some/log",
+                        OpClass::Rename => op.key = "some/renamed",
+                        OpClass::DeleteMany => again = true,
+                        _ => {}
+                    }
+                    for verify in [false, true] {
+                        op.verify = verify;
+                        let mut before = 0;
+                        for round in 0..12 {
+                            if round == 2 {
+                                before = COUNT.get();
+                            }
+                            if again {
+                                session.execute(&put, &mut probe()).await.unwrap();
+                            }
+                            session.execute(&op, &mut probe()).await.unwrap();
+                        }
+                        assert_eq!(COUNT.get() - before, 0, "{what}");
+                    }
+                    session.execute(&put, &mut probe()).await.unwrap();
+                }
+            });
+        }
+    }
 }

@@ -9,7 +9,7 @@ use bucketload_core::driver::{Admin, Session};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::conformance::{CheckResult, Expect, Quirks, Suite};
+use bucketload_drivers::conformance::{CheckResult, Differential, Expect, Quirks, Suite, Verdict};
 use bucketload_drivers::s3::{
     Addressing, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Driver,
     TlsConfig,
@@ -304,4 +304,41 @@ fn verification_finds_every_injected_corruption() {
         }
         assert_eq!(found, 500);
     });
+}
+
+fn differential(config: S3Config, seed: u64) -> Verdict {
+    let driver = S3Driver::new(config).unwrap();
+    let test = Differential {
+        bucket: "differential".to_owned(),
+        seed,
+        operations: 1000,
+        quirks: Quirks::default(),
+        clock,
+    };
+    run(test.run(&driver)).unwrap()
+}
+
+#[test]
+fn a_thousand_random_operations_agree_with_the_model() {
+    let server = server(|_| {});
+    for seed in [4, 5] {
+        let verdict = differential(config(&server), seed);
+        assert_eq!(verdict.different, 0, "{:#?}", verdict.differences);
+        let least = verdict.performed.values().min();
+        assert!(least.is_some_and(|n| *n >= 20), "{:?}", verdict.performed);
+    }
+}
+
+#[test]
+fn the_differential_test_notices_what_is_wrong() {
+    for fault in [
+        "corrupt,op=get,every=40",
+        "status=403,op=copy,every=10",
+        "lost,op=put,every=10",
+    ] {
+        let server = server(|c| c.faults.push(fault.parse().unwrap()));
+        let verdict = differential(config(&server), 4);
+        assert!(verdict.different > 0, "{fault}");
+        assert!(!verdict.differences.is_empty() && verdict.differences.len() <= 20);
+    }
 }

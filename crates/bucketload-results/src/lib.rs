@@ -10,13 +10,15 @@
 //! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`oplog`] writes
 //! and reads every single operation, [`converge`] tells during a run when it may stop, [`output`]
 //! renders results and live figures by pure functions.
-//! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`].
+//! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`], the cells of
+//! a [`grid`].
 
 pub mod analyze;
 pub mod capacity;
 pub mod compare;
 pub mod converge;
 pub mod error;
+pub mod grid;
 pub mod oplog;
 pub mod output;
 pub mod report;

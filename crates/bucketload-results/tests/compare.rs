@@ -354,6 +354,66 @@ fn what_differs_is_named_and_refused_unless_permitted() {
 }
 
 #[test]
+fn sides_may_speak_different_apis_and_are_told_what_that_means() {
+    let dir = tempfile::tempdir().unwrap();
+    let side = |name: &str, driver: &str, settings: &[(&str, &str)]| {
+        let shape = Shape::default();
+        write(
+            dir.path(),
+            &format!("{name}/1"),
+            plan(200.0, 60),
+            &shape,
+            |m| {
+                m.target = format!("{driver}://place");
+                m.driver.driver = driver.to_owned();
+                let pairs = settings
+                    .iter()
+                    .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+                m.driver.settings = pairs.collect();
+            },
+        );
+        load(&dir.path().join(name))
+    };
+    let s3 = side("s3", "s3", &[("signing", "SigV4"), ("checksum", "none")]);
+    let settings = [
+        ("signing", "Shared Key"),
+        ("api version", "1"),
+        ("checksum", "none"),
+    ];
+    let azure = side("azure", "azblob", &settings);
+    let c = compare(&s3, &azure, &Options::default()).unwrap();
+    assert_eq!(c.differences.len(), 1, "{:?}", c.differences);
+    assert_eq!(c.differences[0].field, "driver.name");
+    let text = output::comparison_text(&c, output::TextOptions::default());
+    for part in [
+        "append\n      A  not in the API",
+        "on B, azblob (",
+        "delete of nothing",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let markdown = output::comparison_markdown(&c);
+    assert!(
+        markdown.contains("| delete of nothing | success | not-found |"),
+        "{markdown}"
+    );
+    assert!(output::comparison_json(&c).contains("\"semantics\""));
+    // What both have must be equal as always.
+    let other = [("signing", "Shared Key"), ("checksum", "md5")];
+    let refusal = compare(&s3, &side("md5", "azblob", &other), &Options::default());
+    let text = refusal.unwrap_err().to_string();
+    assert!(
+        text.contains("driver.settings.checksum: none against md5"),
+        "{text}"
+    );
+    // The same API has nothing to explain.
+    let again = side("again", "s3", &[("signing", "SigV4"), ("checksum", "none")]);
+    let c = compare(&s3, &again, &Options::default()).unwrap();
+    assert!(c.semantics.is_empty());
+    assert!(!output::comparison_json(&c).contains("\"semantics\""));
+}
+
+#[test]
 fn runs_that_are_not_valid_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let a = runs(dir.path(), "a", 2, 1.0);

@@ -275,6 +275,9 @@ fn drive<N: Driver>(
         ..*options
     };
     let mut context = RunContext::new(&plan, &options, stop, affinity::layout(&options)?);
+    if let Some(own) = context.own.as_mut().and_then(Arc::get_mut) {
+        own.assume_made();
+    }
     let mut readings = Readings::default();
     run_phase(null, &mut context, phase, &mut readings)?;
     Ok(readings)

@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Capabilities;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan, WorkPlan};
+use bucketload_core::plan::{MixEntry, ModelPlan, PhaseKind, Plan, WorkPlan};
 
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -81,10 +81,17 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                     work.name, options.share.of
                 ));
             }
-            if let Some(entry) = work.mix.iter().find(|entry| makes_buckets(entry.class)) {
+            let own = |set: u16| {
+                plan.keysets
+                    .get(usize::from(set))
+                    .and_then(|s| s.buckets.as_ref())
+            };
+            let foreign =
+                |entry: &&MixEntry| makes_buckets(entry.class) && own(entry.keyset).is_none();
+            if let Some(entry) = work.mix.iter().find(foreign) {
                 return refuse(format!(
-                    "work `{}` contains {}: works run inside one bucket, which they may neither \
-                     make nor delete",
+                    "work `{}` contains {} without buckets of its own: works may neither make nor \
+                     delete the bucket of the target",
                     work.name, entry.class
                 ));
             }

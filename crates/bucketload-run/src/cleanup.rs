@@ -5,6 +5,8 @@
 //!  ──▶ abort unfinished uploads ──▶ remove the marker ──▶ delete the bucket, if this run made it
 //! ```
 //!
+//! Buckets that the workload made itself come first: the same in each of them, then the bucket.
+//!
 //! Deleting while listing is safe: a listing continues after the last key it returned.
 
 use std::cell::RefCell;
@@ -18,9 +20,13 @@ use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, ModelPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
+use crate::buckets::{OwnBuckets, State};
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::own::{Claim, Marker, marker_key, open_control, read_marker, timed};
+use crate::own::{
+    Claim, Marker, in_own_buckets, marker_key, open_control, prefix_in_own_buckets, read_marker,
+    timed,
+};
 use crate::stop::{StopHandle, StopLevel};
 
 /// Delete requests that are under way at the same time.
@@ -53,6 +59,8 @@ pub struct CleanupReport {
     pub uploads: u64,
     /// Objects under the prefix that are not this run's and were left alone.
     pub foreign: u64,
+    /// Buckets deleted that the workload had made itself.
+    pub buckets: u64,
     /// Whether the bucket was deleted.
     pub bucket_deleted: bool,
     /// Whether all that the run created is gone.
@@ -110,18 +118,26 @@ pub(crate) async fn discard<D: Driver>(
         let why = report.warnings.pop().unwrap_or_default();
         return Err(failed(OpError::new(ErrorKind::Conflict, why)));
     }
-    let take = |keyset, index| what.takes(plan, keyset, index);
-    let aborted = delete_objects(
+    let mut sweep = Sweep {
         driver,
         plan,
         options,
         stop,
-        &mut session,
-        &mut report,
-        &take,
-    )
-    .await
-    .map_err(failed)?;
+        session: &mut session,
+        report: &mut report,
+    };
+    let own = OwnBuckets::of(plan, &options.run_id);
+    let mut aborted = match &own {
+        Some(own) => sweep.own_buckets(own).await.map_err(failed)?,
+        None => false,
+    };
+    if !aborted {
+        let take = |keyset, index| what.takes(plan, keyset, index);
+        aborted = sweep
+            .objects((plan, &options.prefix), &options.bucket, &take)
+            .await
+            .map_err(failed)?;
+    }
     if !aborted {
         report.uploads = abort_uploads(plan, options, &mut session)
             .await
@@ -145,24 +161,32 @@ async fn abort_uploads<S: Admin>(
     options: &RunOptions,
     session: &mut S,
 ) -> Result<u64, OpError> {
+    abort_uploads_in(plan, &options.prefix, session, &options.bucket).await
+}
+
+/// The same in another bucket.
+async fn abort_uploads_in<S: Admin>(
+    plan: &Plan,
+    prefix: &str,
+    session: &mut S,
+    bucket: &str,
+) -> Result<u64, OpError> {
     let mut uploads = 0;
     for keyset in &plan.keysets {
-        let prefix = format!("{}{}", options.prefix, keyset.prefix);
-        uploads += retry!(
-            plan.timeout_ns,
-            session.abort_uploads(&options.bucket, &prefix)
-        )?;
+        let prefix = format!("{prefix}{}", keyset.prefix);
+        uploads += retry!(plan.timeout_ns, session.abort_uploads(bucket, &prefix))?;
     }
     Ok(uploads)
 }
 
 /// Deletes everything that the run wrote. `claim` is what the run's preflight found, if the same
-/// plan had one.
+/// plan had one, `own` what became of the buckets that the workload made itself.
 pub(crate) async fn clean<D: Driver>(
     driver: &Arc<D>,
     plan: &Plan,
     options: &RunOptions,
     claim: Option<&Claim>,
+    own: Option<&OwnBuckets>,
     stop: &StopHandle,
 ) -> Result<CleanupReport, RunError> {
     let failed = |error: OpError| failure(options, error);
@@ -177,10 +201,25 @@ pub(crate) async fn clean<D: Driver>(
     let Some(marker) = owned(marker, claim, options, &mut report) else {
         return Ok(report);
     };
-    let all = |_, _| true;
-    let aborted = delete_objects(driver, plan, options, stop, &mut session, &mut report, &all)
-        .await
-        .map_err(failed)?;
+    let mut sweep = Sweep {
+        driver,
+        plan,
+        options,
+        stop,
+        session: &mut session,
+        report: &mut report,
+    };
+    let mut aborted = match own {
+        Some(own) => sweep.own_buckets(own).await.map_err(failed)?,
+        None => false,
+    };
+    if !aborted {
+        let all = |_, _| true;
+        aborted = sweep
+            .objects((plan, &options.prefix), &options.bucket, &all)
+            .await
+            .map_err(failed)?;
+    }
     if aborted {
         report.warnings.push(format!(
             "clean-up was aborted; `{}/{}` still holds objects of this run",
@@ -235,63 +274,120 @@ fn owned(
     None
 }
 
-/// Lists the run's objects and deletes those that `take` wants, by key set and index; returns
-/// whether the user aborted it.
-async fn delete_objects<D: Driver>(
-    driver: &Arc<D>,
-    plan: &Plan,
-    options: &RunOptions,
-    stop: &StopHandle,
-    session: &mut D::Session,
-    report: &mut CleanupReport,
-    take: &dyn Fn(usize, u64) -> bool,
-) -> Result<bool, OpError> {
-    let marker = marker_key(&options.prefix);
-    let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
-    let mut deletions: JoinSet<Result<u64, OpError>> = JoinSet::new();
-    let mut after: Option<String> = None;
-    loop {
-        if stop.level() == StopLevel::Abort {
-            return Ok(true);
+/// A clean-up under way.
+struct Sweep<'a, D: Driver> {
+    driver: &'a Arc<D>,
+    plan: &'a Plan,
+    options: &'a RunOptions,
+    stop: &'a StopHandle,
+    session: &'a mut D::Session,
+    report: &'a mut CleanupReport,
+}
+
+impl<D: Driver> Sweep<'_, D> {
+    /// Empties and deletes the buckets that the workload made itself; returns whether the user aborted
+    /// it.
+    ///
+    /// A bucket is the run's if this process made it, if its name carries the run's identifier, or if
+    /// objects of the run lie in it. What others put into it stays, and the bucket with it.
+    async fn own_buckets(&mut self, own: &OwnBuckets) -> Result<bool, OpError> {
+        let prefix = prefix_in_own_buckets(&self.options.prefix);
+        let mut plan = self.plan.clone();
+        plan.keysets = plan.keysets.iter().map(in_own_buckets).collect();
+        for set in own.sets() {
+            for number in 0..set.plan.count {
+                if set.state(number) == State::Gone {
+                    continue;
+                }
+                let name = set.name(number);
+                let before = self.report.objects;
+                match self.objects((&plan, &prefix), &name, &|_, _| true).await {
+                    Ok(true) => return Ok(true),
+                    Ok(false) => {}
+                    // It was never made.
+                    Err(error) if error.kind == ErrorKind::NotFound => continue,
+                    Err(error) => return Err(error),
+                }
+                let aborted = abort_uploads_in(&plan, &prefix, self.session, &name);
+                self.report.uploads += aborted.await?;
+                let proven = !set.plan.exact
+                    || set.state(number) == State::Made
+                    || self.report.objects > before;
+                if !proven {
+                    self.report.warnings.push(format!(
+                        "bucket `{name}` was left alone: nothing proves that this run made it"
+                    ));
+                    continue;
+                }
+                let deleted = timed(self.plan.timeout_ns, self.session.delete_bucket(&name)).await;
+                match deleted {
+                    Ok(()) => self.report.buckets += 1,
+                    Err(error) if error.kind == ErrorKind::NotFound => {}
+                    Err(error) => self.report.warnings.push(format!(
+                        "bucket `{name}`, which this run made, was not deleted: {error}"
+                    )),
+                }
+            }
         }
-        let page = retry!(
-            plan.timeout_ns,
-            session.list_keys(&options.bucket, &options.prefix, after.as_deref())
-        )?;
-        let mut own = page.keys;
-        own.retain(|key| match own_object(plan, &options.prefix, key) {
-            Some((keyset, index)) => take(keyset, index),
-            None => {
-                report.foreign += u64::from(*key != marker);
-                false
+        Ok(false)
+    }
+
+    /// Lists the run's objects below `prefix` in `bucket`, named as by `plan`, and deletes those that
+    /// `take` wants, by key set and index; returns whether the user aborted it.
+    async fn objects(
+        &mut self,
+        (plan, prefix): (&Plan, &str),
+        bucket: &str,
+        take: &dyn Fn(usize, u64) -> bool,
+    ) -> Result<bool, OpError> {
+        let driver = self.driver;
+        let marker = marker_key(prefix);
+        let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
+        let mut deletions: JoinSet<Result<u64, OpError>> = JoinSet::new();
+        let mut after: Option<String> = None;
+        loop {
+            if self.stop.level() == StopLevel::Abort {
+                return Ok(true);
             }
-        });
-        if !own.is_empty() {
-            while deletions.len() >= PARALLEL {
-                report.objects += joined(deletions.join_next().await)?;
-            }
-            let spare = sessions.borrow_mut().pop();
-            let mut session = match spare {
-                Some(session) => session,
-                None => open_control(&**driver, plan).await?,
-            };
-            let (sessions, bucket) = (Rc::clone(&sessions), options.bucket.clone());
-            let timeout_ns = plan.timeout_ns;
-            deletions.spawn_local(async move {
-                retry!(timeout_ns, session.delete_keys(&bucket, &own))?;
-                sessions.borrow_mut().push(session);
-                Ok(own.len() as u64)
+            let page = retry!(
+                plan.timeout_ns,
+                self.session.list_keys(bucket, prefix, after.as_deref())
+            )?;
+            let mut own = page.keys;
+            own.retain(|key| match own_object(plan, prefix, key) {
+                Some((keyset, index)) => take(keyset, index),
+                None => {
+                    self.report.foreign += u64::from(*key != marker);
+                    false
+                }
             });
+            if !own.is_empty() {
+                while deletions.len() >= PARALLEL {
+                    self.report.objects += joined(deletions.join_next().await)?;
+                }
+                let spare = sessions.borrow_mut().pop();
+                let mut session = match spare {
+                    Some(session) => session,
+                    None => open_control(&**driver, plan).await?,
+                };
+                let (sessions, bucket) = (Rc::clone(&sessions), bucket.to_owned());
+                let timeout_ns = plan.timeout_ns;
+                deletions.spawn_local(async move {
+                    retry!(timeout_ns, session.delete_keys(&bucket, &own))?;
+                    sessions.borrow_mut().push(session);
+                    Ok(own.len() as u64)
+                });
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
-        after = page.next;
-        if after.is_none() {
-            break;
+        while !deletions.is_empty() {
+            self.report.objects += joined(deletions.join_next().await)?;
         }
+        Ok(false)
     }
-    while !deletions.is_empty() {
-        report.objects += joined(deletions.join_next().await)?;
-    }
-    Ok(false)
 }
 
 fn joined(
@@ -386,6 +482,7 @@ mod tests {
                 overwritten: false,
                 naming,
                 existing: false,
+                buckets: None,
             }],
             phases: Vec::new(),
         }

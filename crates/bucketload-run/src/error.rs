@@ -36,6 +36,15 @@ pub enum RunError {
         /// What the store said.
         error: OpError,
     },
+    /// A bucket exists that the workload is to make.
+    #[error(
+        "bucket `{bucket}` exists already, so this run cannot make it; choose another name for the \
+         workload's buckets, or remove that one"
+    )]
+    BucketExists {
+        /// Bucket name.
+        bucket: String,
+    },
     /// The prefix holds objects that this run did not write.
     #[error("`{bucket}/{prefix}` already holds {found}; choose another prefix or remove them")]
     Foreign {
@@ -113,6 +122,7 @@ impl RunError {
             Self::Unreachable(_)
             | Self::NoBucket { .. }
             | Self::Bucket { .. }
+            | Self::BucketExists { .. }
             | Self::Foreign { .. } => 3,
             Self::Session { .. }
             | Self::Thread(_)

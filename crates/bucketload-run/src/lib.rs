@@ -21,6 +21,7 @@
 
 mod affinity;
 mod baton;
+mod buckets;
 mod calibrate;
 mod check;
 mod cleanup;
@@ -63,7 +64,7 @@ pub use clock::now_ns;
 pub use collect::PhaseTotals;
 pub use error::RunError;
 pub use options::{Cores, DataOf, Pacing, RunOptions, Share, StopHook};
-pub use own::{MARKER, Marker, read_marker};
+pub use own::{MARKER, Marker, prefix_in_own_buckets, read_marker};
 pub use phase::PhaseSummary;
 pub use run::{RunEnd, discard, run};
 pub use stop::{StopHandle, StopLevel};

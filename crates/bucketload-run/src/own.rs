@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::plan::Plan;
+use bucketload_core::plan::buckets::MOST_BUCKETS;
+use bucketload_core::plan::{BucketsPlan, KeysetPlan, Plan};
 use bucketload_core::record::Probe;
 use serde::{Deserialize, Serialize};
 
+use crate::buckets::OwnBuckets;
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -28,6 +30,26 @@ pub struct Marker {
     pub workload: String,
     /// Whether the run created the bucket.
     pub created_bucket: bool,
+    /// Buckets that the workload makes itself: none of them existed when this was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<BucketsPlan>,
+}
+
+impl Marker {
+    /// The names of the buckets that the run may have made, and whether the name alone proves it
+    /// (it carries the run's identifier).
+    pub fn bucket_names(&self) -> impl Iterator<Item = (String, bool)> {
+        self.buckets.iter().flat_map(|plan| {
+            let stem = plan.stem(&self.run_id);
+            let proves = !plan.exact && !self.run_id.is_empty();
+            // A file from elsewhere states what it likes.
+            (0..plan.count.min(MOST_BUCKETS)).map(move |number| {
+                let mut name = String::new();
+                plan.render(&stem, number, &mut name);
+                (name, proves)
+            })
+        })
+    }
 }
 
 /// What the run may delete.
@@ -41,6 +63,25 @@ pub(crate) struct Claim {
 
 pub(crate) fn marker_key(prefix: &str) -> String {
     format!("{prefix}{MARKER}")
+}
+
+/// Prefix of a run's objects in buckets that it makes itself; `prefix` is that of the run. They hold
+/// nothing else, and a prefix without directories leaves nothing behind on a file system once the objects
+/// are deleted.
+#[must_use]
+pub fn prefix_in_own_buckets(prefix: &str) -> String {
+    match prefix.trim_end_matches('/').rsplit('/').next() {
+        None | Some("") => String::new(),
+        Some(last) => format!("{last}-"),
+    }
+}
+
+/// The key set as its names are in buckets of its own: without directories.
+pub(crate) fn in_own_buckets(set: &KeysetPlan) -> KeysetPlan {
+    KeysetPlan {
+        prefix: set.prefix.replace('/', "-"),
+        ..set.clone()
+    }
 }
 
 /// Opens a session of the control plane.
@@ -153,11 +194,35 @@ pub(crate) async fn claim<D: Driver>(
             found: describe(&page.keys, owner.as_ref()),
         });
     }
+    let own_buckets = OwnBuckets::of(plan, &options.run_id);
+    if let Some(own_buckets) = &own_buckets {
+        if foreign {
+            // Without a mark nothing would prove later which buckets are the run's.
+            return Err(RunError::Foreign {
+                bucket: bucket.clone(),
+                prefix: options.prefix.clone(),
+                found: describe(&page.keys, owner.as_ref()),
+            });
+        }
+        if !own {
+            let absent = check_absent(&mut session, plan.timeout_ns, own_buckets).await;
+            if absent.is_err() && created_bucket {
+                // Nothing is in it yet, and nothing would tell later whose it is. The refusal matters.
+                let _ = timed(plan.timeout_ns, session.delete_bucket(bucket)).await;
+            }
+            absent?;
+        }
+    }
     if !foreign {
         let content = Marker {
             run_id: options.run_id.clone(),
             workload: plan.workload.clone(),
             created_bucket: created_bucket || owner.is_some_and(|m| m.created_bucket),
+            buckets: own_buckets
+                .iter()
+                .flat_map(OwnBuckets::sets)
+                .map(|set| set.plan.clone())
+                .collect(),
         };
         let body = serde_json::to_vec_pretty(&content).expect("strings and a flag are valid JSON");
         timed(plan.timeout_ns, session.put_small(bucket, &marker, &body))
@@ -178,6 +243,32 @@ pub(crate) async fn claim<D: Driver>(
         created_bucket,
         foreign,
     })
+}
+
+/// Refuses to go on when a bucket exists that the workload would make: it is somebody else's.
+async fn check_absent<S: Admin>(
+    session: &mut S,
+    timeout_ns: u64,
+    own: &OwnBuckets,
+) -> Result<(), RunError> {
+    for set in own.sets() {
+        for number in 0..set.plan.count {
+            let name = set.name(number);
+            match timed(timeout_ns, session.head_bucket(&name)).await {
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error) if error.kind != ErrorKind::Auth => {
+                    return Err(RunError::Bucket {
+                        bucket: name,
+                        step: "checking that it does not exist yet",
+                        error,
+                    });
+                }
+                // A bucket that may not be looked at exists as well.
+                Ok(()) | Err(_) => return Err(RunError::BucketExists { bucket: name }),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the objects of the earlier run that the options name are there and that run's.

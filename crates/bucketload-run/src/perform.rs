@@ -11,6 +11,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{KeySource, Op, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
+use crate::buckets::not_made;
 use crate::clock::now_ns;
 use crate::names::Names;
 use crate::oracle::Place;
@@ -97,6 +98,16 @@ pub(crate) async fn perform<S: Session>(
         oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
     });
     source.render(&op, &mut worker.names);
+    let own = shared.own.as_ref().and_then(|own| own.find(&op));
+    if let Some((set, number)) = own {
+        let Names { key, bucket, .. } = &mut worker.names;
+        set.render(number, bucket);
+        if op.class.on_bucket() {
+            // Records name what they are about.
+            key.clear();
+            key.push_str(bucket);
+        }
+    }
 
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
@@ -107,7 +118,10 @@ pub(crate) async fn perform<S: Session>(
     };
     let request = Request {
         op,
-        bucket: &shared.bucket,
+        bucket: match own {
+            Some(_) => &worker.names.bucket,
+            None => &shared.bucket,
+        },
         key: &worker.names.key,
         source: &worker.names.source,
         delimiter: source.delimiter(&op),
@@ -135,7 +149,9 @@ pub(crate) async fn perform<S: Session>(
         shard
             .slots
             .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
-        let attempt = {
+        let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
+            Attempt::Ended(Err(not_made(request.bucket)))
+        } else {
             let mut execute = pin!(worker.session.execute(&request, &mut worker.probe));
             poll_fn(|cx| {
                 if let Poll::Ready(result) = execute.as_mut().poll(cx) {
@@ -167,6 +183,9 @@ pub(crate) async fn perform<S: Session>(
                 };
                 if let Some(ticket) = &ticket {
                     ticket.completed(&completion);
+                }
+                if let Some((set, number)) = own {
+                    set.done(op.class, number);
                 }
                 break (Outcome::Ok, done, done, completion.bytes, times);
             }

@@ -14,6 +14,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
 
+use crate::buckets::OwnBuckets;
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
@@ -59,6 +60,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) stop: &'a StopHandle,
     pub(crate) arena: Arc<Arena>,
     pub(crate) oracle: Option<Arc<Oracle>>,
+    /// The buckets that the workload makes itself, if it does.
+    pub(crate) own: Option<Arc<OwnBuckets>>,
     pub(crate) failures: FailureBudget,
     pub(crate) machine: Machine,
     /// Core of each load thread.
@@ -144,6 +147,7 @@ impl Load {
             arena: Arc::clone(&context.arena),
             oracle: context.oracle.clone(),
             bucket: options.bucket.clone(),
+            own: context.own.clone(),
             share: options.share,
             threads,
             endpoints: driver.facts().endpoints.len(),

@@ -13,6 +13,7 @@ use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
 use crate::affinity;
+use crate::buckets::{self, OwnBuckets};
 use crate::check::{
     check_capabilities, check_existing, check_generators, check_plan, most_sessions,
 };
@@ -64,6 +65,7 @@ pub fn run<D: Driver>(
     check_plan(plan, options)?;
     check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
     check_existing(plan, options)?;
+    buckets::check(plan, options, &driver.facts().driver)?;
     check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
@@ -130,7 +132,15 @@ pub fn run<D: Driver>(
                 outcome
             }
             PhaseKind::Cleanup => control.phase(index, sink, stop, async {
-                let cleaned = clean(&driver, plan, options, claimed.as_ref(), stop).await?;
+                let cleaned = clean(
+                    &driver,
+                    plan,
+                    options,
+                    claimed.as_ref(),
+                    context.own.as_deref(),
+                    stop,
+                )
+                .await?;
                 let aborted = !cleaned.complete && stop.level() == StopLevel::Abort;
                 end.cleanup = Some(cleaned);
                 Ok(if aborted {
@@ -233,6 +243,7 @@ impl<'a> RunContext<'a> {
             stop,
             arena: Arc::new(Arena::new(plan.payload, plan.seed)),
             oracle: None,
+            own: OwnBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],

@@ -27,6 +27,7 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
+use crate::buckets::OwnBuckets;
 use crate::error::RunError;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     /// Judges the answers, in runs with the consistency oracle.
     pub(crate) oracle: Option<Arc<Oracle>>,
     pub(crate) bucket: String,
+    /// The buckets that the workload makes itself, if it does.
+    pub(crate) own: Option<Arc<OwnBuckets>>,
     pub(crate) share: Share,
     pub(crate) threads: usize,
     /// Endpoints that the driver's sessions are spread over.

@@ -21,6 +21,7 @@ use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
 use crate::lot::Lot;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
+use crate::own::{in_own_buckets, prefix_in_own_buckets};
 
 /// Longest key that S3 allows, bytes.
 const LONGEST_KEY: usize = 1024;
@@ -71,8 +72,11 @@ impl Source {
             .iter()
             .enumerate()
             .map(|(i, set)| {
-                KeyNames::new(prefix, set)
-                    .map_err(|e| RunError::Options(format!("the plan's keysets[{i}].{e}")))
+                match &set.buckets {
+                    None => KeyNames::new(prefix, set),
+                    Some(_) => KeyNames::new(&prefix_in_own_buckets(prefix), &in_own_buckets(set)),
+                }
+                .map_err(|e| RunError::Options(format!("the plan's keysets[{i}].{e}")))
             })
             .collect::<Result<_, _>>()?;
         let work_plan = &plan.phases[phase].works[work];

@@ -4,14 +4,30 @@
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
+use bucketload_drivers::azblob::AzureDriver;
+use bucketload_drivers::engines::EngineDriver;
+#[cfg(feature = "engine-aws-sdk")]
+use bucketload_drivers::engines::aws_sdk::AwsSdkEngine;
+use bucketload_drivers::engines::cli::CliEngine;
+#[cfg(feature = "engine-object-store")]
+use bucketload_drivers::engines::object_store::ObjectStoreEngine;
+#[cfg(feature = "engine-opendal")]
+use bucketload_drivers::engines::opendal::OpendalEngine;
+use bucketload_drivers::gcs::GcsDriver;
+#[cfg(feature = "hdfs")]
+use bucketload_drivers::hdfs::HdfsDriver;
 use bucketload_drivers::null::NullDriver;
+use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
+use bucketload_drivers::seaweedfs::SeaweedDriver;
+use bucketload_drivers::swift::SwiftDriver;
+use bucketload_drivers::webhdfs::WebHdfsDriver;
 
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::services::{self, Service, flags, s3};
+use crate::services::{self, Service, engines, flags, posix, s3};
 use crate::target::Target;
 
 /// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
@@ -21,6 +37,34 @@ pub(crate) enum AnyDriver {
     Null(Arc<NullDriver>),
     /// S3.
     S3(Arc<S3Driver>),
+    /// S3 by a command-line client.
+    Cli(Arc<EngineDriver<S3Driver, CliEngine>>),
+    /// OpenStack Swift by its own command-line client.
+    CliSwift(Arc<EngineDriver<SwiftDriver, CliEngine>>),
+    /// S3 by Amazon's SDK.
+    #[cfg(feature = "engine-aws-sdk")]
+    AwsSdk(Arc<EngineDriver<S3Driver, AwsSdkEngine>>),
+    /// S3 by the crate `object_store`.
+    #[cfg(feature = "engine-object-store")]
+    ObjectStore(Arc<EngineDriver<S3Driver, ObjectStoreEngine>>),
+    /// S3 by the crate `opendal`.
+    #[cfg(feature = "engine-opendal")]
+    Opendal(Arc<EngineDriver<S3Driver, OpendalEngine>>),
+    /// Google Cloud Storage.
+    Gcs(Arc<GcsDriver>),
+    /// Azure Blob Storage.
+    Azblob(Arc<AzureDriver>),
+    /// A file system.
+    Posix(Arc<PosixDriver>),
+    /// SeaweedFS.
+    Seaweedfs(Arc<SeaweedDriver>),
+    /// OpenStack Swift.
+    Swift(Arc<SwiftDriver>),
+    /// HDFS by REST.
+    WebHdfs(Arc<WebHdfsDriver>),
+    /// HDFS by RPC.
+    #[cfg(feature = "hdfs")]
+    Hdfs(Arc<HdfsDriver>),
 }
 
 /// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
@@ -29,6 +73,22 @@ macro_rules! with_driver {
         match $any {
             $crate::connection::AnyDriver::Null($driver) => $body,
             $crate::connection::AnyDriver::S3($driver) => $body,
+            $crate::connection::AnyDriver::Cli($driver) => $body,
+            $crate::connection::AnyDriver::CliSwift($driver) => $body,
+            #[cfg(feature = "engine-aws-sdk")]
+            $crate::connection::AnyDriver::AwsSdk($driver) => $body,
+            #[cfg(feature = "engine-object-store")]
+            $crate::connection::AnyDriver::ObjectStore($driver) => $body,
+            #[cfg(feature = "engine-opendal")]
+            $crate::connection::AnyDriver::Opendal($driver) => $body,
+            $crate::connection::AnyDriver::Gcs($driver) => $body,
+            $crate::connection::AnyDriver::Azblob($driver) => $body,
+            $crate::connection::AnyDriver::Posix($driver) => $body,
+            $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
+            $crate::connection::AnyDriver::Swift($driver) => $body,
+            $crate::connection::AnyDriver::WebHdfs($driver) => $body,
+            #[cfg(feature = "hdfs")]
+            $crate::connection::AnyDriver::Hdfs($driver) => $body,
         }
     };
 }
@@ -74,9 +134,10 @@ impl Connection {
             ));
         }
         let server = match &target {
-            Target::Service { .. } => None,
+            Target::Service { .. } | Target::Files(_) => None,
             Target::Null => {
                 flags::refuse_all(args, "null:")?;
+                engines::refuse(args, "null:")?;
                 None
             }
             Target::Memory => Some(start_embedded("memory", args, load)?),
@@ -87,8 +148,14 @@ impl Connection {
             )?),
         };
         let Service { driver, endpoints } = match (&target, &server) {
-            (Target::Service { api, .. }, _) => services::open(*api, args, wanted)?,
-            (_, Some(server)) => s3::service(s3::embedded(server, args)?)?,
+            (Target::Files(path), _) => {
+                engines::refuse(args, "file://")?;
+                posix::service(path, args)?
+            }
+            (_, Some(server)) => engines::service(s3::embedded(server, args)?, args)?,
+            (Target::Service { api, server, .. }, _) => {
+                services::open(*api, server.as_deref(), args, wanted)?
+            }
             (_, None) => Service {
                 driver: AnyDriver::Null(Arc::new(NullDriver::new())),
                 endpoints: Vec::new(),
@@ -112,11 +179,13 @@ impl Connection {
         match &self.target {
             Target::Memory => "the embedded server (memory)".to_owned(),
             Target::Directory(path) => format!("the embedded server ({})", path.display()),
+            Target::Files(path) => format!("file://{}", path.display()),
             Target::Null => "the null target".to_owned(),
             Target::Service {
                 api,
                 bucket,
                 prefix,
+                ..
             } => {
                 let at = self
                     .endpoints
@@ -136,6 +205,13 @@ impl Connection {
 /// The target of the flags, else of the workload, else the embedded server over memory.
 pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<Target, Failure> {
     let text = args.target.as_deref().or_else(|| spec?.url.as_deref());
+    if let (None, Some(name)) = (args.engine, spec.and_then(|spec| spec.engine.as_deref()))
+        && name != "native"
+    {
+        return Err(Failure::usage(format!(
+            "target.engine: the workload is meant for the engine {name:?}; say so: --engine {name}"
+        )));
+    }
     match text {
         Some(text) => Target::parse(text).map_err(|e| Failure::usage(format!("--target: {e}"))),
         None => {

@@ -241,7 +241,9 @@ pub(crate) fn failure(error: &RunError) -> Failure {
         RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {
             Failure::usage(message)
         }
-        RunError::Unreachable(_) | RunError::Bucket { .. } => Failure::target(message),
+        RunError::Unreachable(_) | RunError::Bucket { .. } | RunError::BucketExists { .. } => {
+            Failure::target(message)
+        }
         RunError::NoBucket { .. } => Failure::target(format!("{message} (--create-bucket)")),
         RunError::Prepare { .. } => Failure {
             exit: Exit::GateFailed,

@@ -16,6 +16,7 @@ mod live;
 mod metrics;
 mod olddata;
 mod oplog;
+mod placement;
 mod prometheus;
 mod services;
 mod setup;
@@ -54,12 +55,15 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Run(args) => commands::run::execute(args, &cli.global, color),
         Command::Replay(args) => commands::replay::execute(args, &cli.global, color),
         Command::Model(args) => commands::model::execute(args, &cli.global),
+        Command::Convert(args) => commands::convert::execute(args, &cli.global),
         Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
         Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
+        Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),
+        Command::Placement(args) => placement::execute(args),
         Command::Serve(args) => commands::serve::execute(args),
         Command::Cleanup(args) => commands::cleanup::execute(args),
         Command::Config(args) => match &args.command {

@@ -137,7 +137,13 @@ pub(crate) fn manifest_of(
     Ok(manifest)
 }
 
-/// The phase whose schedule the client's own ceiling is measured with: the first that measures.
+/// The phase whose schedule the client's own ceiling is measured with: the first that measures
+/// operations on objects.
 pub(crate) fn calibrated_phase(plan: &Plan) -> Option<usize> {
-    plan.phases.iter().position(|p| p.kind == PhaseKind::Run)
+    plan.phases.iter().position(|phase| {
+        let mut entries = phase.works.iter().flat_map(|work| &work.mix);
+        phase.kind == PhaseKind::Run
+            && (phase.works.iter().all(|work| work.mix.is_empty())
+                || entries.any(|entry| !entry.class.on_bucket()))
+    })
 }

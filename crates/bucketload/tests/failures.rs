@@ -75,6 +75,35 @@ fn a_closed_port_is_named() {
 }
 
 #[test]
+fn a_name_node_that_is_down_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = closed.local_addr().unwrap().to_string();
+    drop(closed);
+    let schemes: &[&str] = match cfg!(feature = "hdfs") {
+        true => &["webhdfs", "hdfs"],
+        false => &["webhdfs"],
+    };
+    for scheme in schemes {
+        let target = format!("{scheme}://{server}/data/t");
+        let args = ["run", "put", "--ops", "5", "--target", &target];
+        call(&mut bucketload(dir.path(), &args)).expect(3, &["127.0.0.1", "refused"]);
+    }
+    let target = format!("webhdfs://{server}/data");
+    let args = [
+        "run",
+        "put",
+        "--target",
+        &target,
+        "--endpoint-url",
+        "http://h:1",
+    ];
+    call(&mut bucketload(dir.path(), &args)).expect(2, &["--endpoint-url", "leave one out"]);
+    let args = ["run", "put", "--target", &target, "--checksum", "crc32"];
+    call(&mut bucketload(dir.path(), &args)).expect(2, &["--checksum", "CRC-32C"]);
+}
+
+#[test]
 fn an_expired_certificate_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (cert, key) = expired_certificate(dir.path());

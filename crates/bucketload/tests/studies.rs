@@ -187,3 +187,139 @@ fn mistakes_are_refused_before_anything_is_measured() {
     }
     assert!(!dir.path().join("study").exists());
 }
+
+#[test]
+fn a_grid_measures_every_cell_beside_its_floor() {
+    let dir = tempfile::tempdir().unwrap();
+    // Every PUT takes at least 3 ms, so a process with F files needs at least F times that.
+    let server = Serve::start(&["--store", "memory", "--fault", "delay,time=3ms,op=put"]);
+    let url = server.url();
+    let args = [
+        "study-grid",
+        "--rows",
+        "touch,g1,20x5000,g6",
+        "--scale",
+        "0.002",
+        "--processes",
+        "1,2",
+        "--repetitions",
+        "2",
+        "--max-bytes",
+        "10MiB",
+        "--verify",
+        "--target",
+        "s3://bench/t",
+        "--create-bucket",
+        "--endpoint-url",
+        &url,
+        "--no-calibration",
+        "--out",
+        "grid",
+    ];
+    let outcome = run(dir.path(), &[&args[..], &["--output", "json"]].concat());
+    outcome.expect(0, &["report: grid/report.html"]);
+    let result = outcome.json();
+    let cells = result["cells"].as_array().unwrap();
+    let names: Vec<String> = cells
+        .iter()
+        .map(|cell| format!("{}x{}", cell["row"].as_str().unwrap(), cell["processes"]))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "touchx1",
+            "touchx2",
+            "g1x1",
+            "g1x2",
+            "20x5000x1",
+            "20x5000x2"
+        ]
+    );
+    let left_out = result["header"]["dropped"][0].as_str().unwrap();
+    assert!(
+        left_out.contains("g6") && left_out.contains("--max-bytes"),
+        "{left_out}"
+    );
+    // Each cell twice, its floor once.
+    assert_eq!(trials(&dir.path().join("grid")), 6 * 2 + 6);
+    for cell in cells {
+        let step = |name: &str| {
+            let steps = cell["steps"].as_array().unwrap().iter();
+            steps
+                .clone()
+                .find(|step| step["step"] == name)
+                .unwrap()
+                .clone()
+        };
+        let touch = cell["row"] == "touch";
+        let write = step(if touch { "touch" } else { "write" });
+        let files = cell["files"].as_f64().unwrap();
+        let figure = |name: &str| write["figures"][name].as_f64().unwrap();
+        for t in write["t_s"].as_array().unwrap() {
+            assert!(t.as_f64().unwrap() >= files * 0.003, "{cell}");
+        }
+        let n = cell["processes"].as_f64().unwrap();
+        assert!(figure("r_mean") <= n * files / (files * 0.003), "{cell}");
+        let unit = if touch { "r" } else { "a" };
+        let of = |name: &str| figure(&format!("{unit}_{name}"));
+        // The figures are means over trials; the inequalities hold for each, so for the means too.
+        let slack = 1.0 + 1e-12;
+        assert!(
+            of("wall") <= of("slow") * slack && of("slow") <= of("mean") * slack,
+            "{cell}"
+        );
+        assert!(
+            of("mean") <= of("sum") * slack && of("wall") > 0.0,
+            "{cell}"
+        );
+        assert!(write["floor_ratio"].as_f64().unwrap() > 2.0, "{cell}");
+        assert_eq!(write["failed"], 0);
+        assert_eq!(step("read")["runs"], 2);
+        assert_eq!(step("delete")["failed"], 0);
+    }
+    let table = fs::read_to_string(dir.path().join("grid/cells.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 6 * 3, "{table}");
+    let page = fs::read_to_string(dir.path().join("grid/report.html")).unwrap();
+    assert!(page.contains("CephFS-64") && page.contains("Four definitions"));
+    // The same from the directory, for people.
+    let text = run(dir.path(), &["report", "grid"]);
+    text.expect(0, &[]);
+    for words in [
+        "20 x 1024",
+        "20 x 5000",
+        "P=2",
+        "left out: g6",
+        "Touch, files/s",
+    ] {
+        assert!(text.stdout.contains(words), "{words}\n{}", text.stdout);
+    }
+}
+
+#[test]
+fn a_grid_that_cannot_be_measured_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (more, words) in [
+        (&["--rows", "g9"][..], &["--rows", "g0 to g8"][..]),
+        (&["--scale", "0"], &["--scale 0", "greater than 0"]),
+        (
+            &["--max-bytes", "1B", "--rows", "g1"],
+            &["--max-bytes", "no row is left"],
+        ),
+        (&["--max-bytes", "much"], &["--max-bytes much"]),
+        (&["--verify"], &["verification"]),
+        (&["--dry-run"], &["--dry-run"]),
+    ] {
+        let args = [
+            "study-grid",
+            "--target",
+            "null:",
+            "--out",
+            "grid",
+            "--repetitions",
+            "1",
+        ];
+        let outcome = run(dir.path(), &[&args[..], more].concat());
+        outcome.expect(2, words);
+        let _ = fs::remove_dir_all(dir.path().join("grid"));
+    }
+}

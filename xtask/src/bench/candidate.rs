@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, call};
+use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, call};
 use crate::sh::{Result, show};
 
 /// Core that clients are pinned to; servers take the next one.
@@ -30,6 +30,8 @@ pub(super) struct Sample {
 pub(super) enum Candidate {
     /// Our program: arguments after `run`.
     Own(Vec<String>),
+    /// Our program with another client engine: arguments after `run`.
+    Engine(Vec<String>),
     /// wrk with these arguments.
     Wrk(Vec<String>),
     /// iperf3 client with these arguments.
@@ -42,7 +44,8 @@ impl Candidate {
     /// Measures it once.
     pub(super) fn sample(&self, seconds: u32, server: &Serve) -> Result<Sample> {
         match self {
-            Self::Own(args) => own(args, seconds, server),
+            Self::Own(args) => own(bucketload, args, seconds, server),
+            Self::Engine(args) => own(bucketload_with_engines, args, seconds, server),
             Self::Wrk(args) => wrk(args, seconds),
             Self::Iperf(args) => iperf(args, seconds),
             Self::Floor(args) => floor(args, seconds),
@@ -50,7 +53,12 @@ impl Candidate {
     }
 }
 
-fn own(args: &[String], seconds: u32, server: &Serve) -> Result<Sample> {
+fn own(
+    program: fn(&[&str]) -> Result<Command>,
+    args: &[String],
+    seconds: u32,
+    server: &Serve,
+) -> Result<Sample> {
     let dir = TempDir::new("bench")?;
     let (out, duration) = (dir.file("run"), format!("{seconds}s"));
     let core = CLIENT_CORE.to_string();
@@ -68,7 +76,7 @@ fn own(args: &[String], seconds: u32, server: &Serve) -> Result<Sample> {
         "--output",
         "json",
     ]);
-    let outcome = call(bucketload(&line)?.envs(server.aws_env()))?;
+    let outcome = call(program(&line)?.envs(server.aws_env()))?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
     let phase = result["phases"]

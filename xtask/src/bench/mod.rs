@@ -7,7 +7,9 @@
 //! the server or the scheduler was the limit and every figure rises.
 
 mod candidate;
+mod drivers;
 pub(crate) mod floor;
+mod posix;
 mod rows;
 
 use std::fmt::Write as _;
@@ -19,23 +21,21 @@ use crate::sh::{Result, need_programs, root};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
-/// the table into `docs/performance.md`.
+/// the table into `docs/performance.md`. The word `engines` names the rows against other clients;
+/// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio.
 pub(crate) fn main(args: &[String]) -> Result {
+    match args.first().map(String::as_str) {
+        Some("drivers") => return drivers::main(args),
+        Some("posix") => return posix::main(&args[1..]),
+        _ => {}
+    }
     need_programs(&[
         ("wrk", "wrk"),
         ("iperf3", "iperf3"),
         ("taskset", "util-linux"),
     ])?;
-    let option = |name: &str, default: u32| -> Result<u32> {
-        match args.iter().position(|arg| arg == name) {
-            None => Ok(default),
-            Some(at) => args
-                .get(at + 1)
-                .and_then(|text| text.parse().ok())
-                .ok_or_else(|| format!("{name} needs a number")),
-        }
-    };
-    let (repetitions, seconds) = (option("--repetitions", 7)?, option("--seconds", 2)?);
+    let repetitions = option(args, "--repetitions", 7)?;
+    let seconds = option(args, "--seconds", 2)?;
     let words: Vec<&String> = args
         .iter()
         .filter(|arg| !arg.starts_with("--") && arg.parse::<u32>().is_err())
@@ -45,7 +45,11 @@ pub(crate) fn main(args: &[String]) -> Result {
         "| row | against | goal | measured: median (range, n) | our cost | its cost |\n|---|---|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
-    for row in setup.rows() {
+    let mut rows = setup.rows();
+    if words.iter().any(|word| word.contains("engines")) {
+        rows.extend(setup.engine_rows());
+    }
+    for row in rows {
         if !words.is_empty() && !words.iter().any(|word| row.name.contains(word.as_str())) {
             continue;
         }
@@ -65,12 +69,23 @@ pub(crate) fn main(args: &[String]) -> Result {
     }
     println!("{table}");
     if args.iter().any(|arg| arg == "--write") {
-        write_table(&table)?;
+        write_table("ratios", &table)?;
     }
     if missed.is_empty() {
         Ok(())
     } else {
         Err(missed.join("\n"))
+    }
+}
+
+/// The number behind the flag `name`.
+fn option(args: &[String], name: &str, default: u32) -> Result<u32> {
+    match args.iter().position(|arg| arg == name) {
+        None => Ok(default),
+        Some(at) => args
+            .get(at + 1)
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| format!("{name} needs a number")),
     }
 }
 
@@ -156,13 +171,14 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Replaces the part of `docs/performance.md` between the markers by the new table.
-fn write_table(table: &str) -> Result {
+/// Replaces the part of `docs/performance.md` between the markers called `name` by the new table.
+fn write_table(name: &str, table: &str) -> Result {
     let path = root().join("docs/performance.md");
     let at = |e: std::io::Error| format!("{}: {e}", path.display());
     let text = std::fs::read_to_string(&path).map_err(at)?;
-    let (begin, end) = ("<!-- ratios -->\n", "<!-- end of ratios -->");
-    let (Some(from), Some(to)) = (text.find(begin), text.find(end)) else {
+    let begin = format!("<!-- {name} -->\n");
+    let end = format!("<!-- end of {name} -->");
+    let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
         return Err(format!("{}: the markers are missing", path.display()));
     };
     let mut new = text[..from + begin.len()].to_owned();

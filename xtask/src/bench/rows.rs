@@ -129,6 +129,16 @@ impl Setup {
         )
     }
 
+    fn engine(&self, verb: &str, engine: &str) -> Candidate {
+        match self.small(verb, "64", false) {
+            Candidate::Own(mut line) => {
+                line.extend(["--engine", engine].map(str::to_owned));
+                Candidate::Engine(line)
+            }
+            other => other,
+        }
+    }
+
     fn large(&self, verb: &str, tls: bool, more: &[&str]) -> Candidate {
         let server = if tls { &self.large_tls } else { &self.large };
         let args = [
@@ -302,6 +312,29 @@ impl Setup {
                 self.large("get", true, &["--verify", "--payload", "zeros"]),
                 self.large("get", false, &["--verify", "--payload", "zeros"]),
             ),
+        ]
+    }
+
+    /// Rows against other client engines, which take minutes to build: they are measured when they
+    /// are named.
+    pub(super) fn engine_rows(&self) -> Vec<Row<'_>> {
+        let row = |name, verb, against, goal| Row {
+            name,
+            against,
+            goal,
+            per: Per::Op,
+            saturates: true,
+            ours: self.small(verb, "64", false),
+            theirs: self.engine(verb, against),
+            server: &self.small,
+        };
+        vec![
+            row("7 engines: GET 4 KiB, c=64", "get", "aws-sdk", 0.15),
+            row("7 engines: PUT 4 KiB, c=64", "put", "aws-sdk", 0.15),
+            row("7 engines: GET 4 KiB, c=64", "get", "object-store", 0.50),
+            row("7 engines: PUT 4 KiB, c=64", "put", "object-store", 0.50),
+            row("7 engines: GET 4 KiB, c=64", "get", "opendal", 0.50),
+            row("7 engines: PUT 4 KiB, c=64", "put", "opendal", 0.50),
         ]
     }
 }

@@ -2,17 +2,24 @@
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
 //! `servers/`; what cannot be had fails the run.
 
+mod azure;
 mod browser;
 mod capacity;
 mod clients;
 mod compare;
 mod delays;
+mod engines;
+mod files;
+mod hdfs;
 mod matrix;
 mod oplog;
 mod oracle;
+mod ossperf;
 mod replay;
 mod scenarios;
+mod seaweedfs;
 mod servers;
+mod swift;
 mod traces;
 mod truth;
 
@@ -22,9 +29,9 @@ type Part = (&'static str, fn() -> Result);
 
 /// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
 /// each change.
-const LONG: [&str; 3] = ["traces", "compare", "capacity"];
+const LONG: [&str; 5] = ["traces", "compare", "capacity", "engines", "hdfs"];
 
-const PARTS: [Part; 13] = [
+const PARTS: &[Part] = &[
     ("truth", truth::stall),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
@@ -35,9 +42,17 @@ const PARTS: [Part; 13] = [
     ("capacity", capacity::all),
     ("browser", browser::all),
     ("clients", clients::all),
+    ("programs", engines::programs),
+    ("engines", engines::libraries),
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
     ("servers", servers::all),
+    ("files", files::all),
+    ("gcs", servers::gcs),
+    ("azure", azure::all),
+    ("swift", swift::all),
+    ("hdfs", hdfs::all),
+    ("seaweedfs", seaweedfs::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what
@@ -54,7 +69,7 @@ pub(crate) fn all(args: &[String]) -> Result {
             names.join(", ")
         ));
     }
-    let chosen = PARTS.into_iter().filter(|(name, _)| {
+    let chosen = PARTS.iter().copied().filter(|(name, _)| {
         !flags.is_empty()
             || names.iter().any(|arg| *arg == name)
             || names.is_empty() && !LONG.contains(name)

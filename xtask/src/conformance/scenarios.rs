@@ -12,7 +12,7 @@ const SERVERS: [&str; 2] = ["minio", "versitygw"];
 const SCENARIOS: [(&str, &[&str]); 5] = [
     (
         "online-service",
-        &["--objects", "500", "--rate", "30/s", "--duration", "10s"],
+        &["--objects", "500", "--rate", "30/s", "--duration", "5s"],
     ),
     (
         "online-service",
@@ -24,20 +24,20 @@ const SCENARIOS: [(&str, &[&str]); 5] = [
             "--rate",
             "30/s",
             "--duration",
-            "10s",
+            "5s",
         ],
     ),
     (
         "file-backup",
-        &["--profile-name", "f80", "--duration", "10s"],
+        &["--profile-name", "f80", "--duration", "5s"],
     ),
     (
         "big-data-analysis",
-        &["--duration", "15s", "--set", "size-scale=0.00001"],
+        &["--duration", "10s", "--set", "size-scale=0.00001"],
     ),
     (
         "hotspot",
-        &["--objects", "500", "--rate", "50/s", "--duration", "5s"],
+        &["--objects", "500", "--rate", "50/s", "--duration", "2s"],
     ),
 ];
 

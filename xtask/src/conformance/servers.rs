@@ -28,6 +28,18 @@ const fn s3(server: &'static str) -> Case {
 /// The servers that every run of CI meets.
 const CASES: [Case; 4] = [s3("versitygw"), s3("minio"), s3("s3proxy"), s3("ceph")];
 
+/// Google Cloud Storage's JSON API, by its emulator.
+const GCS: Case = Case {
+    server: "fake-gcs-server",
+    api: "gs",
+    known_as: "fake-gcs-server",
+};
+
+/// The suite and a scenario on the emulator of Google Cloud Storage.
+pub(crate) fn gcs() -> Result {
+    drive(&GCS, "")
+}
+
 /// Installs, starts and drives each server in turn.
 pub(crate) fn all() -> Result {
     let clients = root().join("servers/clients.sh");
@@ -49,14 +61,23 @@ pub(super) fn drive(case: &Case, python: &str) -> Result {
 
 /// As [`drive`], on a server that runs.
 pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
-    let api = case.api;
+    let Case { api, known_as, .. } = *case;
     let what = format!("{api} driver suite against {}", server.name);
-    step(&what, || suite(server, api, case.known_as))?;
+    step(&what, || suite(server, api, known_as))?;
+    let what = format!(
+        "a thousand random operations by {api} against {}",
+        server.name
+    );
+    step(&what, || {
+        run(&mut example(server, &["differential", api, known_as]))
+    })?;
     let what = format!(
         "online-service by {api} against {}, among foreign objects",
         server.name
     );
-    step(&what, || scenario(server, api, python))
+    step(&what, || scenario(server, api, python))?;
+    let what = format!("OSSperf's six steps by {api} against {}", server.name);
+    step(&what, || super::ossperf::six_steps(server, api))
 }
 
 /// Runs the shared suite and keeps what works for the table.
@@ -131,19 +152,24 @@ fn scenario(server: &Server, api: &str, python: &str) -> Result {
     ];
     let outcome = call(bucketload(&args)?.envs(&server.env))?;
     outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    measured(&server.name, &outcome.json()?)?;
+    foreign(server, api, python, "check")
+}
+
+/// Every operation that was offered in the measured phase of `result` must have worked.
+pub(super) fn measured(name: &str, result: &serde_json::Value) -> Result {
     let totals = &result["phases"]
         .as_array()
         .into_iter()
         .flatten()
         .find(|phase| phase["kind"] == "run")
         .ok_or("no measured phase")?["totals"];
-    eprintln!("{}: {} {totals}", server.name, result["verdict"]["word"]);
+    eprintln!("{name}: {} {totals}", result["verdict"]["word"]);
     if totals["failed"] != 0 || totals["ok"] != totals["offered"] {
         return Err(format!(
             "operations failed: {totals} {}",
             result["failures"]
         ));
     }
-    foreign(server, api, python, "check")
+    Ok(())
 }

@@ -231,6 +231,7 @@ mod tests {
             overwritten: false,
             naming: KeyNaming::Index,
             existing: false,
+            buckets: None,
         };
         KeyNames::new("run-1/", &keyset).unwrap()
     }

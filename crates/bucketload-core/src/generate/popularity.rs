@@ -77,7 +77,7 @@ impl Popularity {
             }
         };
         let law = match *keys {
-            KeyLaw::Sequential | KeyLaw::Fresh | KeyLaw::Uniform => Law::Uniform,
+            KeyLaw::Sequential | KeyLaw::Fresh | KeyLaw::Chained | KeyLaw::Uniform => Law::Uniform,
             KeyLaw::Zipf { theta, .. } | KeyLaw::Latest { theta, .. } => {
                 let law = PowerLaw::new(n, theta, 1.0).map_err(named("theta"))?;
                 Law::Power(Box::new(law))

@@ -254,6 +254,7 @@ pub fn plan(request: &ReplayRequest) -> Plan {
             overwritten: true,
             naming: KeyNaming::Index,
             existing: false,
+            buckets: None,
         }],
         phases,
     }

@@ -79,6 +79,14 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
     }
 }
 
+/// The same for operations on buckets that the workload makes: through the buckets in turn.
+pub(super) fn bucket_keys(class: OpClass, own: bool) -> KeyLaw {
+    match own && class.on_bucket() {
+        true => KeyLaw::Sequential,
+        false => keys(class),
+    }
+}
+
 /// Cap on operations in flight: what arrives in 10 s, so that a store may stall that long before
 /// the run stops being open, within what sockets and memory allow.
 pub(super) fn max_in_flight(arrival: &ArrivalLaw) -> u32 {

@@ -67,23 +67,31 @@ impl Lower<'_> {
         work: &WorkSpec,
         keysets: &[Keyset],
     ) -> Option<MixEntry> {
-        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) {
+        let keyset = self.keyset_of(path, class, entry, work, keysets)?;
+        let set = &keysets[usize::from(keyset)];
+        let own = set.plan.buckets.is_some() && class != OpClass::ListBuckets;
+        self.deny_foreign_fields(path, class, entry, own);
+        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) && !own {
             self.error(
                 path,
                 format!("`{class}` would act on the bucket of the run itself"),
-                "leave it out: the bucket is made before the run and deleted after it if the run \
-                 made it",
+                "name a key set with buckets of its own (keysets.NAME.buckets); the bucket of the \
+                 run is made before the run and deleted after it if the run made it",
             );
         }
-        self.deny_foreign_fields(path, class, entry);
-        let keyset = self.keyset_of(path, class, entry, work, keysets)?;
-        let set = &keysets[usize::from(keyset)];
         let size = self.size(path, class, entry, work, set);
         let keys = match (&entry.keys, &work.keys) {
             (Some(keys), _) => keys.0.clone(),
             (None, Some(keys)) if inherits_keys(class) => keys.0.clone(),
-            _ => defaults::keys(class),
+            _ => defaults::bucket_keys(class, own),
         };
+        if class.on_bucket() && own && keys == KeyLaw::Fresh {
+            self.error(
+                &format!("{path}.keys"),
+                format!("`fresh` names new objects, but the buckets of `{class}` are numbered"),
+                "use sequential, uniform or chained",
+            );
+        }
         let largest = size.as_ref().map_or(set.plan.size.max, |size| size.max);
         if matches!(class, OpClass::Put | OpClass::PutIfAbsent)
             && largest > defaults::MAX_SINGLE_PUT
@@ -112,8 +120,9 @@ impl Lower<'_> {
     }
 
     /// Refuses fields that mean nothing for the class.
-    fn deny_foreign_fields(&mut self, path: &str, class: OpClass, entry: &MixSpec) {
+    fn deny_foreign_fields(&mut self, path: &str, class: OpClass, entry: &MixSpec, own: bool) {
         let list = is_list(class);
+        let on_objects = !class.on_bucket() || own;
         let given = [
             (
                 "size",
@@ -151,13 +160,13 @@ impl Lower<'_> {
             (
                 "keys",
                 entry.keys.is_some(),
-                !class.on_bucket(),
+                on_objects,
                 "operations on objects",
             ),
             (
                 "keyset",
                 entry.keyset.is_some(),
-                !class.on_bucket(),
+                on_objects,
                 "operations on objects",
             ),
         ];
@@ -181,10 +190,27 @@ impl Lower<'_> {
         work: &WorkSpec,
         keysets: &[Keyset],
     ) -> Option<u16> {
-        if class.on_bucket() {
-            return Some(0);
-        }
         let names: Vec<&str> = keysets.iter().map(|set| set.plan.name.as_str()).collect();
+        if class.on_bucket() {
+            // Without a key set that has buckets it acts on the bucket of the target.
+            let named = entry.keyset.as_ref().or(work.keyset.as_ref());
+            let has_buckets = |set: &Keyset| set.plan.buckets.is_some();
+            match named {
+                Some(_) => {}
+                None if class == OpClass::ListBuckets => return Some(0),
+                None if keysets.len() == 1 || !keysets.iter().any(has_buckets) => return Some(0),
+                None => {
+                    let owners = keysets.iter().filter(|set| has_buckets(set));
+                    let owners: Vec<&str> = owners.map(|set| set.plan.name.as_str()).collect();
+                    self.error(
+                        path,
+                        format!("nothing says whose buckets `{class}` works on"),
+                        format!("add `keyset`, one of {}", owners.join(", ")),
+                    );
+                    return None;
+                }
+            }
+        }
         let defined = self.root.find("keysets").is_some();
         let work_path = path.split(".mix.").next().unwrap_or(path);
         let (name, field) = match (&entry.keyset, &work.keyset) {

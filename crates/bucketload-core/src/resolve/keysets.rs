@@ -125,6 +125,7 @@ impl Lower<'_> {
                 overwritten: false,
                 naming: spec.naming.unwrap_or_default(),
                 existing,
+                buckets: self.buckets(name, spec),
             },
             scaled: spec.scaled.unwrap_or(true),
             prepare,
@@ -204,7 +205,7 @@ impl Lower<'_> {
             for (entry, _) in phase.entries() {
                 let index = usize::from(entry.keyset);
                 used[index] |= uses_initial(entry);
-                written_now[index] |= entry.class.creates_object();
+                written_now[index] |= entry.class.creates_object() || entry.class == OpClass::Touch;
                 if overwrites(entry, &keysets[index]) {
                     keysets[index].plan.overwritten = true;
                 }
@@ -230,7 +231,11 @@ impl Lower<'_> {
                 let state = State {
                     name: &keyset.plan.name,
                     count: keyset.plan.count,
-                    there: keyset.prepare || keyset.plan.existing || written[index],
+                    // The entries of a chain work on the objects that its first ones wrote.
+                    there: keyset.prepare
+                        || keyset.plan.existing
+                        || written[index]
+                        || entry.keys == KeyLaw::Chained && written_now[index],
                     written: written_now[index],
                     overwritten: keyset.plan.overwritten,
                 };
@@ -388,7 +393,7 @@ fn overwrites(entry: &MixEntry, keyset: &Keyset) -> bool {
             KeyLaw::Fresh => false,
             _ if entry.class == OpClass::Append => keyset.plan.count > 0,
             // The first pass over a key set that is not prepared makes its objects.
-            KeyLaw::Sequential => keyset.prepare && keyset.plan.count > 0,
+            KeyLaw::Sequential | KeyLaw::Chained => keyset.prepare && keyset.plan.count > 0,
             _ => keyset.plan.count > 0,
         }
 }
@@ -396,6 +401,7 @@ fn overwrites(entry: &MixEntry, keyset: &Keyset) -> bool {
 const fn key_law_name(law: &KeyLaw) -> &'static str {
     match law {
         KeyLaw::Sequential => "sequential",
+        KeyLaw::Chained => "chained",
         KeyLaw::Fresh => "fresh",
         KeyLaw::Uniform => "uniform",
         KeyLaw::Zipf { .. } => "zipf",

@@ -120,6 +120,9 @@ pub(super) fn exclude(work: &mut Table, key: &str) -> Vec<&'static str> {
     let rivals: &[&str] = match key {
         "workers" => &["arrival", "rate", "max-in-flight"],
         "arrival" => &["workers", "think", "rate"],
+        // A phase ends with the last object or after so many operations.
+        "once" => &["ops"],
+        "ops" => &["once"],
         // Another pace of jobs has another rate, or none.
         "pace" => &["stage-rate"],
         "rate" if work.get("arrival").is_none() => &["workers", "think"],

@@ -59,6 +59,7 @@ impl Lower<'_> {
         let mut runs = self.run_phases(spec, &keysets, timeout_ns);
         self.check_populations(&mut keysets, &runs);
         self.keysets_of_rounds(&mut keysets, &runs);
+        self.check_buckets(&keysets, &runs, spec);
         let oracle = spec.oracle.unwrap_or(false);
         let verify = spec.verify.unwrap_or(false) && !oracle;
         if verify {
@@ -74,6 +75,7 @@ impl Lower<'_> {
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);
+        self.limit_once(&mut runs, &keysets);
         self.check_job_keysets(&runs);
         let fitted = self.fit_jobs(spec, &mut keysets, &mut runs, context.memory_budget);
 

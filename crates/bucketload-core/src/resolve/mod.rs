@@ -9,6 +9,7 @@
 //! The effective tree still knows where every value comes from, so a problem that only shows when
 //! everything is put together names the line or the flag that caused it.
 
+mod buckets;
 mod check;
 mod defaults;
 mod dryrun;

@@ -23,6 +23,8 @@ pub(super) struct RunPhase {
     /// The phase only deletes, each object once: it ends with the last one, whose number is known
     /// when the scale is.
     limited_by_objects: bool,
+    /// The phase goes through its objects once.
+    pub(super) once: bool,
     /// For each work, its path and the path of each entry.
     paths: Vec<(String, Vec<String>)>,
 }
@@ -172,7 +174,15 @@ impl Lower<'_> {
         }
         let deletes = deletes_once(&plans);
         let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
-        let once = deletes || plans.iter().all(rounds);
+        let through = spec.limits.once == Some(true);
+        if through && spec.limits.ops.is_some() {
+            self.error(
+                &format!("{path}.once"),
+                "the phase ends with its last object, and after a number of operations as well",
+                "give one of them: `once` or `ops`",
+            );
+        }
+        let once = deletes || through || plans.iter().all(rounds);
         let has_jobs = plans
             .iter()
             .any(|work| matches!(work.model, ModelPlan::Jobs(_)));
@@ -193,6 +203,7 @@ impl Lower<'_> {
         let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
             limited_by_objects: deletes && spec.limits.ops.is_none(),
+            once: through,
             plan: PhasePlan {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,

@@ -32,6 +32,9 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "cold-read",
     "smoke",
     "list-consistency",
+    "bucket-provision",
+    "ossperf",
+    "study-grid",
 ];
 
 impl WorkloadFile {

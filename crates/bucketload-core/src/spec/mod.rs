@@ -30,8 +30,8 @@ pub use quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
 pub use schema::workload_schema;
 pub use source::{Location, Snippet};
 pub use tables::{
-    KeysetSpec, Mix, MixSpec, NotFound, PhaseLimits, PhaseSpec, RetrySpec, RoundsSpec, ScaleSpec,
-    StopSpec, TargetSpec, WorkSpec, WorkloadSpec,
+    BucketsSpec, KeysetSpec, Mix, MixSpec, NotFound, PhaseLimits, PhaseSpec, RetrySpec, RoundsSpec,
+    ScaleSpec, StopSpec, TargetSpec, WorkSpec, WorkloadSpec,
 };
 
 pub(crate) use error::Errors;

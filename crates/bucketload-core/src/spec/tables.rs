@@ -13,7 +13,7 @@ use super::named::Named;
 use super::node::{Node, Value};
 use super::quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
 use crate::op::OpClass;
-use crate::plan::{KeyNaming, SizeAssign};
+use crate::plan::{BucketService, KeyNaming, SizeAssign};
 
 spec_table! {
     /// A workload: what is done to a store, as a user writes it.
@@ -112,6 +112,25 @@ spec_table! {
         /// How keys are made: "index" (the default: neighbours in time are neighbours by name) or
         /// "hashed" (ten hexadecimal digits of a hash come first).
         pub naming: Option<KeyNaming>,
+        /// The objects lie in buckets that phases of the workload make (make-bucket) and delete again
+        /// (delete-bucket). Needs prepare = false.
+        pub buckets: Option<BucketsSpec>,
+    }
+}
+
+spec_table! {
+    /// Buckets that the workload makes for a key set. Object i lies in bucket i modulo `count`.
+    pub struct BucketsSpec {
+        /// Number of buckets; 1 unless given.
+        pub count: Option<u64>,
+        /// What their names begin with; the run's identifier and a number follow. "bucketload" unless
+        /// given.
+        pub name: Option<String>,
+        /// Whether `name` is the whole name of the one bucket; false unless given.
+        pub exact: Option<bool>,
+        /// The service whose rules names keep: any (the default), amazon-s3, google-cloud-storage,
+        /// azure-blob, swift, minio, riak-cs, s3rver, scality, nimbus-cumulus, s3ninja or fake-s3.
+        pub service: Option<BucketService>,
     }
 }
 
@@ -212,6 +231,9 @@ spec_table! {
         pub ops: Option<u64>,
         /// Object bytes transferred, over all works.
         pub bytes: Option<ByteSize>,
+        /// The phase goes through the objects (for operations on buckets: the buckets) of its key set
+        /// once, in order, and ends with the last one. For a closed loop with one operation.
+        pub once: Option<bool>,
         /// How long to wait for operations in flight after the end; the timeout unless given.
         pub drain: Option<Nanos>,
         /// Whether the warm-up is detected and cut off; true unless given.
@@ -391,6 +413,12 @@ impl Decode for SizeAssign {
                 ("low-discrepancy", Self::LowDiscrepancy),
             ],
         )
+    }
+}
+
+impl Decode for BucketService {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        cx.choice(node, &Self::ALL)
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn keyset(name: &str, count: u64, size: SizeLaw) -> KeysetPlan {
         overwritten: false,
         naming: KeyNaming::Index,
         existing: false,
+        buckets: None,
     }
 }
 

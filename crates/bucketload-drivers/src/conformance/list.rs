@@ -59,7 +59,12 @@ impl<S: Session> Context<S> {
 }
 
 pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcome {
-    c.fill("pages/a ", COUNT).await?;
+    // A blank is the least of what can go wrong with a prefix.
+    let prefix = match c.quirks.blank_end.works() {
+        true => "pages/a ",
+        false => "pages/a-",
+    };
+    c.fill(prefix, COUNT).await?;
     c.fill("pages/b", 2).await?;
     for class in c.offered(&[OpClass::List, OpClass::ListV1]).await? {
         let name = class.name();
@@ -68,13 +73,17 @@ pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcom
             _ => super::Expect::Works,
         };
         for (prefix, per_page, pages, items, requests) in [
-            ("pages/a ", 1000, 0, COUNT, 1),
+            (prefix, 1000, 0, COUNT, 1),
             ("pages/", 1000, 0, COUNT + 2, 1),
             ("pages/none", 1000, 0, 0, 1),
-            ("pages/a 0001", 1000, 0, 1, 1),
+            (&format!("{prefix}0001"), 1000, 0, 1, 1),
         ] {
             let got = c.listed(class, prefix, "", per_page, pages).await;
-            same(name, worked(name, got)?, (items, requests))?;
+            let (got, sent) = worked(name, got)?;
+            same(name, got, items)?;
+            if c.quirks.single_requests {
+                same(&format!("{name}: requests"), sent, requests)?;
+            }
         }
         for (per_page, pages, items, requests) in [
             (5, 0, COUNT, 5),
@@ -83,19 +92,19 @@ pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcom
             (5, 3, 15, 3),
             (10, 9, COUNT, 3),
         ] {
-            let got = c.listed(class, "pages/a ", "", per_page, pages).await;
+            let got = c.listed(class, prefix, "", per_page, pages).await;
             if let Some((got, sent)) = expect.check(name, got)? {
                 same(name, got, items)?;
                 // A full last page may be followed by an empty one.
-                if sent != requests && sent != requests + 1 {
+                if c.quirks.single_requests && sent != requests && sent != requests + 1 {
                     return Err(format!("{name}: {sent} pages instead of {requests}"));
                 }
             }
         }
     }
     let bucket = c.bucket.clone();
-    let keys = worked("list_keys", c.keys(&bucket, "pages/a ").await)?;
-    same("keys", keys, Numbered("pages/a ").keys(COUNT))
+    let keys = worked("list_keys", c.keys(&bucket, prefix).await)?;
+    same("keys", keys, Numbered(prefix).keys(COUNT))
 }
 
 pub(super) async fn delimiters_group<S: Session>(c: &mut Context<S>) -> Outcome {

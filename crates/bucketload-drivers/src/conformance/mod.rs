@@ -7,6 +7,7 @@
 //! that a driver does not list in its capabilities must be refused as unsupported.
 
 mod bucket;
+mod differential;
 mod list;
 mod multipart;
 mod object;
@@ -20,6 +21,7 @@ use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
 
+pub use differential::{Differential, Verdict};
 pub use quirks::{Expect, Quirks};
 
 /// How the suite is run.
@@ -87,6 +89,7 @@ impl Suite {
         }
         check!(
             object::what_is_put_is_got,
+            object::acknowledged_writes_are_whole,
             object::puts_replace,
             object::heads_tell_sizes,
             object::absent_objects_are_not_found,

@@ -44,8 +44,12 @@ pub struct Quirks {
     pub dot_dot_segment: Expect,
     /// Keys that end in `/` and have content.
     pub trailing_slash: Expect,
+    /// Keys that end in a blank.
+    pub blank_end: Expect,
     /// `a/b` while `a` exists.
     pub below_object: Expect,
+    /// Whether a backslash in a key stands for itself; otherwise it becomes a slash.
+    pub backslash: bool,
     /// Longest key in bytes.
     pub max_key: usize,
     /// A key of 1025 bytes.
@@ -62,15 +66,34 @@ pub struct Quirks {
     pub list_uploads: Expect,
     /// A ListObjectsV2 answer that is not the last page.
     pub list_v2_pages: Expect,
+    /// Deleting an object that is not there.
+    pub delete_absent: Expect,
+    /// Whether listings with a delimiter may show folders that hold no object: directories outlive
+    /// their files.
+    pub empty_groups: bool,
+    /// Whether reading at the very end of an object may work and give nothing.
+    pub reads_at_end: bool,
+    /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
+    /// to, and parts cannot be committed over what was appended.
+    pub append_kind: bool,
     /// Creating a bucket that one has already.
     pub make_existing: Expect,
     /// Deleting a bucket that holds objects.
     pub delete_full: Expect,
+    /// Whether a write on condition that there is no object heeds the condition. Otherwise it is
+    /// ignored without a word: the object is replaced.
+    pub if_absent: bool,
+    /// Characters that keys cannot have.
+    pub refused: &'static [char],
+    /// Whether every operation on an object, and every page of a listing, is one request that the driver
+    /// can count.
+    pub single_requests: bool,
     /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
     /// is the caller who chooses one.
     pub payload_modes: &'static [PayloadMode],
 }
 
+const NOT_FOUND: Expect = Expect::Fails(&[ErrorKind::NotFound]);
 const CONFLICT: Expect = Expect::Fails(&[ErrorKind::Conflict]);
 const UNSUPPORTED: Expect = Expect::Fails(&[ErrorKind::Unsupported]);
 const REJECTED: Expect = Expect::Fails(&[ErrorKind::Rejected]);
@@ -86,7 +109,9 @@ impl Default for Quirks {
             dot_segment: Expect::Works,
             dot_dot_segment: Expect::Works,
             trailing_slash: Expect::Works,
+            blank_end: Expect::Works,
             below_object: Expect::Works,
+            backslash: true,
             max_key: 1024,
             longer_key: REJECTED,
             max_segment: 1024,
@@ -95,17 +120,48 @@ impl Default for Quirks {
             part_copy: Expect::Works,
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,
+            delete_absent: Expect::Works,
+            empty_groups: false,
+            reads_at_end: false,
+            append_kind: false,
             make_existing: CONFLICT,
             delete_full: CONFLICT,
+            if_absent: true,
+            refused: &[],
+            single_requests: true,
             payload_modes: PayloadMode::ALL,
         }
     }
 }
 
 impl Quirks {
+    /// These quirks with those of a client engine added: libraries that name objects by paths refuse
+    /// keys which they would turn into others.
+    #[must_use]
+    pub fn with_engine(self, engine: &str) -> Self {
+        match engine {
+            "object-store" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                ..self
+            },
+            "opendal" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                blank_end: REJECTED,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
-    /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1 and Ceph 16.2 pass the
-    /// suite with them.
+    /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35
+    /// pass the suite with them.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let s3 = Self::default();
@@ -140,6 +196,51 @@ impl Quirks {
                 payload_modes: WHOLE,
                 ..s3
             },
+            // Seen with 3.35: the service's limit of 1024 characters is not enforced.
+            "azurite" => Self {
+                backslash: false,
+                longer_key: Expect::Works,
+                delete_absent: NOT_FOUND,
+                append_kind: true,
+                min_part: 0,
+                ..s3
+            },
+            // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
+            // keys have slashes, so that nothing can lie below an object.
+            "posix" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                delete_absent: NOT_FOUND,
+                empty_groups: true,
+                min_part: 0,
+                ..s3
+            },
+            // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
+            "s3fs" => Self {
+                max_key: 900,
+                longer_key: REJECTED,
+                ..Self::of("posix")?
+            },
+            // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
+            "swift" => Self {
+                delete_absent: NOT_FOUND,
+                min_part: 0,
+                make_existing: Expect::Works,
+                ..s3
+            },
+            // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
+            "ceph-swift" => Self {
+                delete_absent: NOT_FOUND,
+                min_part: 0,
+                make_existing: Expect::Works,
+                if_absent: false,
+                ..s3
+            },
             // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,
@@ -151,6 +252,52 @@ impl Quirks {
                     PayloadMode::Streaming,
                     PayloadMode::UnsignedTrailer,
                 ],
+                ..s3
+            },
+            // Cloud Storage's JSON API.
+            "gcs" => Self {
+                delete_absent: NOT_FOUND,
+                min_part: 256 * 1024,
+                ..s3
+            },
+            // The emulator with its files in a directory (1.56).
+            "fake-gcs-server" => Self {
+                // It takes such an object and forgets its content.
+                trailing_slash: Expect::Fails(&[ErrorKind::NotFound]),
+                below_object: SERVER,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                delete_absent: NOT_FOUND,
+                min_part: 256 * 1024,
+                ..s3
+            },
+            // The filer of SeaweedFS: keys are paths of files.
+            "seaweedfs" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                empty_groups: true,
+                ..s3
+            },
+            // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
+            "hdfs" => Self {
+                double_slash: REJECTED,
+                dot_segment: REJECTED,
+                dot_dot_segment: REJECTED,
+                trailing_slash: REJECTED,
+                below_object: CONFLICT,
+                longer_key: Expect::Works,
+                max_segment: 255,
+                make_existing: Expect::Works,
+                delete_absent: NOT_FOUND,
+                empty_groups: true,
+                reads_at_end: true,
+                refused: &[':'],
+                single_requests: false,
                 ..s3
             },
             _ => return None,

@@ -2,7 +2,10 @@
 //! came from, and how connections are encrypted.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
+
+use super::endpoint::Endpoint;
 
 /// A setting that cannot be used: where it stood, what is wrong, what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +80,35 @@ pub struct TlsConfig {
     pub client: Option<(PathBuf, PathBuf)>,
     /// Do a full handshake on each connection instead of resuming an earlier session.
     pub no_resume: bool,
+}
+
+impl TlsConfig {
+    /// How connections to `endpoints` are encrypted, in words for the result header.
+    pub(crate) fn describe(&self, endpoints: &[Endpoint]) -> String {
+        if endpoints.iter().all(|e| !e.tls) {
+            return "off".to_owned();
+        }
+        let mut text = match (&self.ca_bundle, self.insecure) {
+            (_, true) => "certificates unchecked".to_owned(),
+            (Some(path), _) => format!("verified with {}", path.display()),
+            (None, _) => "verified with the system's certificates".to_owned(),
+        };
+        if self.client.is_some() {
+            text += ", client certificate";
+        }
+        if self.no_resume {
+            text += ", no resumption";
+        }
+        text
+    }
+}
+
+/// Adds the local addresses that connections come from to the settings of a result's header.
+pub(crate) fn push_sources(settings: &mut Vec<(String, String)>, sources: &[IpAddr]) {
+    if !sources.is_empty() {
+        let shown: Vec<_> = sources.iter().map(ToString::to_string).collect();
+        settings.push(("source addresses".to_owned(), shown.join(",")));
+    }
 }
 
 /// Where a value came from.

@@ -74,10 +74,15 @@ fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], mask: u8) {
         if PLAIN[usize::from(b)] & mask != 0 {
             out.push(b);
         } else {
-            let (high, low) = (usize::from(b >> 4), usize::from(b & 15));
-            out.extend_from_slice(&[b'%', HEX_UPPER[high], HEX_UPPER[low]]);
+            push_byte(out, b);
         }
     }
+}
+
+/// Appends one byte, escaped.
+pub(crate) fn push_byte(out: &mut Vec<u8>, byte: u8) {
+    let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
+    out.extend_from_slice(&[b'%', HEX_UPPER[high], HEX_UPPER[low]]);
 }
 
 /// Undoes percent-encoding (`+` is a space too, as some servers write it in listings). Malformed

@@ -1,6 +1,7 @@
 //! What all sessions of a driver share: endpoints, trust, and the number of connections made.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_wire::tls::ClientTls;
@@ -27,6 +28,8 @@ pub(crate) struct Hub {
     pub(crate) ids: IdFields,
     /// Connections made so far.
     connections: AtomicU64,
+    /// Distinguishes hubs in the threads' registries.
+    number: u64,
 }
 
 impl fmt::Debug for Hub {
@@ -47,12 +50,27 @@ impl Hub {
         tls: &TlsConfig,
         ids: IdFields,
     ) -> Result<Self, ConfigError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Ok(Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             tls: connect::tls_of(&endpoints, tls)?,
             endpoints,
             ids,
             connections: AtomicU64::new(0),
         })
+    }
+
+    /// A number that no other hub of the process has.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Where worker number `worker` sits: its endpoint, and the local address to connect from, each
+    /// taken in turn.
+    pub(crate) fn seat(&self, worker: u32, sources: &[IpAddr]) -> (usize, Option<IpAddr>) {
+        let number = worker as usize;
+        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        (number % self.endpoints.len(), source)
     }
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {

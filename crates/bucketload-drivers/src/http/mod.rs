@@ -21,6 +21,7 @@ pub(crate) mod hub;
 pub(crate) mod link;
 pub(crate) mod outgoing;
 pub(crate) mod parked;
+pub(crate) mod per_thread;
 pub(crate) mod pool;
 pub(crate) mod reading;
 pub(crate) mod secret;

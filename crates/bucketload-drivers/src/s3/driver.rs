@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
@@ -14,9 +13,10 @@ use bucketload_core::record::Probe;
 use super::config::{ChecksumAlgorithm, S3Config};
 use super::session::S3Session;
 use super::template::{HeadWriter, wall_seconds};
-use crate::http::config::ConfigError;
+use crate::http::config::{ConfigError, push_sources};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};
+use crate::http::per_thread;
 
 /// Where S3 services put their identifiers of a request.
 const IDS: IdFields = IdFields {
@@ -37,8 +37,6 @@ pub struct S3Driver {
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
     hub: Hub,
-    /// Distinguishes drivers in the threads' registries.
-    id: u64,
 }
 
 impl fmt::Debug for S3Driver {
@@ -55,15 +53,10 @@ impl S3Driver {
     /// # Errors
     /// When the configuration cannot work, or names a certificate file that cannot be used.
     pub fn new(config: S3Config) -> Result<Self, ConfigError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         config.check()?;
         let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
-            inner: Arc::new(Inner {
-                config,
-                hub,
-                id: NEXT.fetch_add(1, Ordering::Relaxed),
-            }),
+            inner: Arc::new(Inner { config, hub }),
         })
     }
 
@@ -101,16 +94,9 @@ impl Driver for S3Driver {
                     .map_or("none", ChecksumAlgorithm::name)
                     .to_owned(),
             ),
-            ("tls".to_owned(), tls(config)),
+            ("tls".to_owned(), config.tls.describe(&config.endpoints)),
         ];
-        if !config.source_addresses.is_empty() {
-            let shown: Vec<_> = config
-                .source_addresses
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            settings.push(("source addresses".to_owned(), shown.join(",")));
-        }
+        push_sources(&mut settings, &config.source_addresses);
         DriverFacts {
             driver: "s3".to_owned(),
             engine: "native".to_owned(),
@@ -120,11 +106,8 @@ impl Driver for S3Driver {
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
-        let config = &self.inner.config;
-        let number = worker.worker as usize;
-        let endpoint = number % config.endpoints.len();
-        let sources = &config.source_addresses;
-        let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let mut session = S3Session::new(shared, source);
         session.connect(probe).await?;
@@ -137,25 +120,6 @@ fn signing(config: &S3Config) -> String {
         Some(_) => format!("SigV4, {} payload", config.payload),
         None => format!("anonymous, {} payload", config.payload),
     }
-}
-
-fn tls(config: &S3Config) -> String {
-    if config.endpoints.iter().all(|e| !e.tls) {
-        return "off".to_owned();
-    }
-    let tls = &config.tls;
-    let mut text = match (&tls.ca_bundle, tls.insecure) {
-        (_, true) => "certificates unchecked".to_owned(),
-        (Some(path), _) => format!("verified with {}", path.display()),
-        (None, _) => "verified with the system's certificates".to_owned(),
-    };
-    if tls.client.is_some() {
-        text += ", client certificate";
-    }
-    if tls.no_resume {
-        text += ", no resumption";
-    }
-    text
 }
 
 /// What the sessions of one thread to one endpoint share: the signer and the rendered head.
@@ -173,30 +137,16 @@ impl fmt::Debug for Shared {
     }
 }
 
-thread_local! {
-    /// Driver, endpoint and what is shared, for as long as a session uses it.
-    static SHARED: RefCell<Vec<(u64, usize, Weak<Shared>)>> = const { RefCell::new(Vec::new()) };
-}
-
 impl Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
-        SHARED.with_borrow_mut(|all| {
-            all.retain(|(_, _, shared)| shared.strong_count() > 0);
-            let known = all
-                .iter()
-                .find(|(id, e, _)| (*id, *e) == (driver.id, endpoint))
-                .and_then(|(_, _, shared)| shared.upgrade());
-            known.unwrap_or_else(|| {
-                let config = &driver.config;
-                let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
-                let shared = Rc::new(Self {
-                    driver: Arc::clone(driver),
-                    endpoint,
-                    writer: RefCell::new(writer),
-                });
-                all.push((driver.id, endpoint, Rc::downgrade(&shared)));
-                shared
-            })
+        per_thread::shared(driver.hub.number(), endpoint, || {
+            let config = &driver.config;
+            let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
+            Self {
+                driver: Arc::clone(driver),
+                endpoint,
+                writer: RefCell::new(writer),
+            }
         })
     }
 

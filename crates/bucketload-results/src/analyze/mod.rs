@@ -44,10 +44,10 @@ use self::scan::{ClassKey, PhaseScan};
 use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
-    Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, PhaseResult, Rates,
-    RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
+    Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, Ossperf, PhaseResult,
+    Rates, RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
 };
-use crate::rundir::{Manifest, RunDir};
+use crate::rundir::{Manifest, RunDir, Status};
 
 pub use nodes::{nodes, read_placement, read_served};
 
@@ -126,6 +126,8 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     }
     let mut run = header::header(manifest);
     run.popularity = accounting::popularity(&phases);
+    let finished = manifest.status == Status::Finished;
+    let ossperf = Ossperf::of(&manifest.plan, &phases, finished);
     let result = RunResult {
         schema: SCHEMA,
         run,
@@ -136,6 +138,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         warnings: told.warnings,
         failures: told.failures,
         oracle,
+        ossperf,
         rounds: RoundsResult::new(&told.rounds),
         damage,
     };

@@ -11,6 +11,8 @@ use crate::rundir::Manifest;
 const NEVER: [&str; 2] = ["scale", "compat"];
 /// Fields beside the plan's: `workload` does not permit them to differ.
 const NOT_OF_THE_PLAN: [&str; 2] = ["driver", "client"];
+/// The API of the target: as the target itself, it is what may be compared.
+const API: &str = "driver.name";
 /// Most differences that a message lists.
 const MOST: usize = 12;
 
@@ -233,10 +235,11 @@ fn permitted(
         .iter()
         .filter(|d| {
             never(d)
-                || !options
-                    .allow
-                    .iter()
-                    .any(|allowed| covers(allowed, &d.field))
+                || !(d.field == API
+                    || options
+                        .allow
+                        .iter()
+                        .any(|allowed| covers(allowed, &d.field)))
         })
         .cloned()
         .collect();

@@ -29,9 +29,17 @@ pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
     };
+    // Settings that only one of two APIs has, and how each signs, follow from the APIs.
+    let apis_differ = a.get("driver.name") != b.get("driver.name");
+    let follows = |field: &str| {
+        apis_differ
+            && field.strip_prefix("driver.settings.").is_some_and(|name| {
+                name == "signing" || !a.contains_key(field) || !b.contains_key(field)
+            })
+    };
     fields
         .into_iter()
-        .filter(|&field| a.get(field) != b.get(field))
+        .filter(|&field| a.get(field) != b.get(field) && !follows(field))
         .map(|field| Difference {
             field: field.clone(),
             a: show(a.get(field)),

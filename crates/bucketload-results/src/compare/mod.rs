@@ -13,6 +13,7 @@ mod check;
 mod diff;
 mod metrics;
 mod runs;
+mod semantics;
 mod shift;
 
 use bucketload_core::stats::decide::{Better, DEFAULT_MARGIN, Decision};
@@ -24,6 +25,7 @@ pub use analysis::{LEVEL, judge};
 pub use check::{Refusal, UsableVerdict, comparable, usable};
 pub use diff::Difference;
 pub use runs::{Run, find};
+pub use semantics::{Meaning, meanings};
 pub use shift::{Shift, ShiftPoint};
 
 /// Version of the JSON form.
@@ -217,6 +219,9 @@ pub struct Comparison {
     pub shifts: Vec<Shift>,
     /// Differences between the sides that were allowed.
     pub differences: Vec<Difference>,
+    /// What operations mean on either side, where the sides speak different APIs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub semantics: Vec<Meaning>,
     /// What readers should know.
     pub notes: Vec<String>,
 }
@@ -275,8 +280,13 @@ pub fn compare(a: &[Run], b: &[Run], options: &Options) -> Result<Comparison, Re
         quantities,
         shifts: shift::shifts(a, b, options.paired),
         differences,
+        semantics: meanings(driver_of(a), driver_of(b)),
         notes,
     })
+}
+
+fn driver_of(runs: &[Run]) -> &str {
+    &runs[0].result.run.driver.driver
 }
 
 fn side(label: &'static str, runs: &[Run]) -> Side {

@@ -181,6 +181,7 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
     out.push_str(
         "  * primary; in brackets: the client's own cost, without influence on the verdict\n",
     );
+    semantics_text(c, &mut out);
     for d in &c.differences {
         out.push_str(&format!(
             "  differs by request: {}: {} against {}\n",
@@ -191,6 +192,23 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
         out.push_str(&format!("  note: {note}\n"));
     }
     out
+}
+
+/// What the operations mean on either side, where the sides speak different APIs.
+fn semantics_text(c: &Comparison, out: &mut String) {
+    if c.semantics.is_empty() {
+        return;
+    }
+    let [a, b] = [&c.a, &c.b].map(|side| &side.driver);
+    out.push_str(&format!(
+        "  the sides speak different APIs; what operations mean on A, {a}, and on B, {b}:\n"
+    ));
+    for row in &c.semantics {
+        out.push_str(&format!(
+            "    {}\n      A  {}\n      B  {}\n",
+            row.topic, row.a, row.b
+        ));
+    }
 }
 
 /// The comparison as a Markdown table, for pull requests.
@@ -225,6 +243,12 @@ pub fn comparison_markdown(c: &Comparison) -> String {
             p_value(q),
             q.decision
         ));
+    }
+    if !c.semantics.is_empty() {
+        out.push_str("\n| what operations mean | A | B |\n|---|---|---|\n");
+    }
+    for row in &c.semantics {
+        out.push_str(&format!("| {} | {} | {} |\n", row.topic, row.a, row.b));
     }
     for note in &c.notes {
         out.push_str(&format!("\n> {note}\n"));

@@ -12,6 +12,7 @@ mod detail;
 mod json;
 pub mod live;
 mod oracle;
+mod ossperf;
 pub mod prometheus;
 mod rounds;
 mod table;
@@ -22,4 +23,5 @@ pub use comparison::{
 };
 pub use csv::csv;
 pub use json::{json, jsonl};
+pub(crate) use ossperf::WHAT as OSSPERF_STEPS;
 pub use text::{TextOptions, text};

@@ -48,6 +48,9 @@ fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result
     writeln!(out)?;
     verdict(out, &result.verdict, colour)?;
     detail::op_log(out, &result.run)?;
+    if let Some(run) = &result.ossperf {
+        super::ossperf::write(out, run)?;
+    }
     if let Some(rounds) = &result.rounds {
         super::rounds::write(out, rounds)?;
     }

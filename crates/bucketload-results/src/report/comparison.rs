@@ -246,6 +246,19 @@ fn runs(c: &Comparison) -> Section {
     row("scenario", &|s| s.scenario_hash.clone());
     row("driver", &|s| s.driver.clone());
     row("version", &|s| s.version.clone());
+    let semantics = Table {
+        title: "What operations mean".to_owned(),
+        head: texts(["", "A", "B"]),
+        rows: c
+            .semantics
+            .iter()
+            .map(|row| texts([row.topic, row.a, row.b]))
+            .collect(),
+        text: true,
+        note: "The sides speak different APIs: the same workload is not the same work. What is equal on \
+               both is left out."
+            .to_owned(),
+    };
     let differences = Table {
         title: "Differences by request".to_owned(),
         head: texts(["field", "A", "B"]),
@@ -275,6 +288,9 @@ fn runs(c: &Comparison) -> Section {
         ..Table::default()
     };
     let mut tables = vec![sides];
+    if !c.semantics.is_empty() {
+        tables.push(semantics);
+    }
     if !c.differences.is_empty() {
         tables.push(differences);
     }

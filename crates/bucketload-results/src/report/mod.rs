@@ -4,7 +4,8 @@
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
 //! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
 //! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
-//! `workload` the comparison with theory, `oracle` what was found out about consistency,
+//! `workload` the comparison with theory, `oracle` what was found out about consistency, `ossperf` the
+//! six steps of that benchmark,
 //! `environment` the rest. `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
@@ -16,6 +17,7 @@ mod latency;
 mod load;
 mod model;
 mod oracle;
+mod ossperf;
 mod overlay;
 pub mod page;
 mod summary;
@@ -40,6 +42,8 @@ pub fn comparison_html(comparison: &Comparison, a: &[Run], b: &[Run]) -> String 
 fn page(result: &RunResult) -> Page {
     let mut page = summary::head(result);
     page.sections.extend(accounting::identity(result));
+    page.sections
+        .extend(result.ossperf.as_ref().map(ossperf::section));
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }

@@ -14,6 +14,7 @@ pub mod balance;
 pub mod latency;
 pub mod model;
 pub mod oracle;
+pub mod ossperf;
 pub mod phase;
 pub mod realised;
 pub mod rounds;
@@ -30,6 +31,7 @@ use crate::rundir::host::HostFacts;
 use crate::rundir::{ClientFacts, Damage, Status, TraceInput};
 
 pub use oracle::OracleResult;
+pub use ossperf::{Ossperf, OssperfStep};
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
@@ -69,6 +71,9 @@ pub struct RunResult {
     /// What the consistency oracle found; absent unless it judged the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oracle: Option<OracleResult>,
+    /// The six steps of OSSperf; only of workloads that consist of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ossperf: Option<Ossperf>,
     /// How soon listings showed what was written and deleted; only of works in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsResult>,

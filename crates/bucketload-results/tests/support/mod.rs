@@ -102,6 +102,7 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
             overwritten: false,
             naming: KeyNaming::Index,
             existing: false,
+            buckets: None,
         }],
         phases: vec![
             PhasePlan {

@@ -186,6 +186,8 @@ impl Driver for Scripted {
                 OpClass::List,
                 OpClass::Copy,
                 OpClass::MultipartPut,
+                OpClass::MakeBucket,
+                OpClass::DeleteBucket,
             ],
             verify: false,
             connections: true,
@@ -281,7 +283,17 @@ impl Session for ScriptedSession {
             probe.first_byte_and_done();
             return Err(OpError::new(kind, "scripted"));
         }
-        if request.op.class.writes_body() {
+        if request.op.class == OpClass::MakeBucket {
+            let mut state = inner.state.lock().unwrap();
+            if state.buckets.contains_key(request.bucket) {
+                probe.first_byte_and_done();
+                return Err(OpError::new(ErrorKind::Conflict, "scripted: exists"));
+            }
+            state.buckets.insert(request.bucket.into(), BTreeMap::new());
+        } else if request.op.class == OpClass::DeleteBucket {
+            let mut state = inner.state.lock().unwrap();
+            state.buckets.remove(request.bucket).unwrap();
+        } else if request.op.class.writes_body() {
             let mut state = inner.state.lock().unwrap();
             let bucket = state.buckets.get_mut(request.bucket).unwrap();
             bucket.insert(call.key, Vec::new());
@@ -480,6 +492,7 @@ pub fn keyset(name: &str, count: u64) -> KeysetPlan {
         overwritten: false,
         naming: KeyNaming::Index,
         existing: false,
+        buckets: None,
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use bucketload_core::generate::objects::Population;
+use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeAssign};
 
 /// Everything that the content and the names of the prepared objects depend on, as text: plans with
@@ -48,6 +49,7 @@ impl Wear {
             if prepared && (deletes || overwrites) {
                 self.damaged.insert(entry.keyset);
             }
+            self.written |= matches!(entry.class, OpClass::MakeBucket | OpClass::Touch);
             self.written |= entry.class.creates_object() && !(prepared && overwrites);
         }
     }

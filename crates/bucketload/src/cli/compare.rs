@@ -31,7 +31,7 @@ run to run. Verdict words are faster, slower, equivalent and inconclusive; ratio
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// The baseline: a directory of runs, a target (s3://…, mem:, file:///…, null:) or a workload
+    /// The baseline: a directory of runs, a target (s3://…, file:///…, mem:, null:) or a workload
     #[arg(value_name = "A", required_unless_present = "a_runs", conflicts_with = "a_runs", value_hint = ValueHint::AnyPath)]
     pub(crate) a: Option<String>,
 

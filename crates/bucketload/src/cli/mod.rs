@@ -9,7 +9,8 @@
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
-//!                  ├─ capacity, sweep  several runs on one data set
+//!                  ├─ capacity, sweep, study-grid  several runs in one directory
+//!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -20,9 +21,13 @@
 
 pub(crate) mod capacity;
 pub(crate) mod compare;
+pub(crate) mod convert;
 pub(crate) mod docs;
+pub(crate) mod grid;
 pub(crate) mod manage;
 pub(crate) mod model;
+pub(crate) mod placement;
+pub(crate) mod posix;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
@@ -36,11 +41,14 @@ use clap::{Args, Parser, Subcommand};
 
 use capacity::CapacityArgs;
 use compare::CompareArgs;
+use convert::ConvertArgs;
+use grid::GridArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
 };
 use model::ModelArgs;
+use placement::PlacementArgs;
 use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
@@ -143,12 +151,15 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Replay(Box<ReplayArgs>),
     Model(Box<ModelArgs>),
+    Convert(ConvertArgs),
     Compare(Box<CompareArgs>),
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
+    StudyGrid(Box<GridArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
+    Placement(PlacementArgs),
     Serve(ServeArgs),
     Cleanup(CleanupArgs),
     Config(ConfigArgs),

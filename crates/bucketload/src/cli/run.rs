@@ -20,6 +20,8 @@ Examples:
   bucketload run mixed --mix get=9,put=1 --size \"4k/70:1m/30\" --workers 64 --verify
   bucketload run get --target null:
       What the client alone can do
+  bucketload run ossperf --objects 10 --size 1MiB --parallel 8 --target s3://bench --endpoint-url http://host:9000
+      OSSperf's six steps in a bucket of their own; a line is appended to results.csv
 
 Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the
 files of the AWS command line; never from flags.";
@@ -132,6 +134,11 @@ pub(crate) struct OutputArgs {
         default_missing_value = "parquet"
     )]
     pub(crate) op_log: Option<OpLogForm>,
+
+    /// File that the line of a workload of OSSperf's six steps is appended to; unless given results.csv
+    /// in the working directory
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) results_csv: Option<PathBuf>,
 
     /// Serve live metrics for Prometheus at this address; PORT alone means loopback
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]

@@ -2,25 +2,30 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use bucketload_drivers::engines::cli::Tool;
 use clap::{Args, ValueEnum, ValueHint};
+
+use super::posix::PosixArgs;
 
 /// Where the load goes. Flags come before environment variables, these before the AWS
 /// configuration files, these before defaults.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// s3://BUCKET/PREFIX, mem: (embedded server, memory), file:///DIR (embedded server, directory)
-    /// or null: (no server at all)
+    /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
+    /// gs://BUCKET/PREFIX, seaweedfs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
+    /// a directory), or null: (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
     pub(crate) target: Option<String>,
 
-    /// URL of the S3 service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
+    /// URL of the service, such as http://host:9000 or https://host{1...8}:9000 (may be repeated)
     ///
     /// Unless given: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, `endpoint_url` of the AWS profile, or
-    /// Amazon's endpoint of the region.
+    /// Amazon's endpoint of the region; for Azure that of AZURE_STORAGE_CONNECTION_STRING or of the account.
     #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
     pub(crate) endpoint_url: Vec<String>,
 
@@ -68,9 +73,48 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     pub(crate) checksum: Option<Checksum>,
 
-    /// Client engine
-    #[arg(long, value_enum, value_name = "NAME")]
+    /// File with an access token for Google Cloud Storage, read again every minute
+    ///
+    /// Unless given: GOOGLE_OAUTH_ACCESS_TOKEN, the file GOOGLE_APPLICATION_CREDENTIALS, what `gcloud
+    /// auth application-default login` wrote, or the metadata server.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// How Google Cloud Storage gets objects in parts; unless given `resumable`
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub(crate) gcs_large_object: Option<LargeObject>,
+    /// How Swift objects of several parts are put together; unless given `slo`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) swift_large_object: Option<SwiftLargeObject>,
+    /// Ask for the length of each object right after its write was acknowledged (HDFS)
+    ///
+    /// The question is not part of the operation's time. A length that differs makes the write a failure
+    /// of kind `corrupt`. Only for workloads in which nobody else writes the same key.
+    #[arg(long)]
+    pub(crate) check_writes: bool,
+
+    /// Which interface of SeaweedFS the endpoint is; unless given `filer`
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) seaweedfs_mode: Option<SeaweedMode>,
+
+    /// With a SeaweedFS master: most objects that the client can know, at 53 to 107 bytes each; unless
+    /// given 1000000
+    #[arg(long, value_name = "N")]
+    pub(crate) seaweedfs_objects: Option<u64>,
+
+    /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
+    ///
+    /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
+    /// rclone, s3cmd; swift for swift:// targets) are looked for on the PATH.
+    #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
+
+    /// How often the engine may repeat a request by itself; 0 unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) engine_retries: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) posix: PosixArgs,
 }
 
 impl TargetArgs {
@@ -98,7 +142,15 @@ impl TargetArgs {
             addressing: other.addressing.or(self.addressing),
             payload_signing: other.payload_signing.or(self.payload_signing),
             checksum: other.checksum.or(self.checksum),
+            token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
+            gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
+            swift_large_object: other.swift_large_object.or(self.swift_large_object),
+            check_writes: self.check_writes || other.check_writes,
+            seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
+            seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),
+            posix: self.posix.with(&other.posix),
+            engine_retries: other.engine_retries.or(self.engine_retries),
         }
     }
 }
@@ -151,6 +203,8 @@ names! {
 names! {
     /// Checksum algorithms.
     Checksum {
+        /// MD5 (Azure, Swift)
+        Md5 => "md5",
         /// CRC-32
         Crc32 => "crc32",
         /// CRC-32C
@@ -164,18 +218,83 @@ names! {
     }
 }
 
-/// Client engines.
+/// How Swift objects of several parts are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwiftLargeObject {
+    /// Static: the manifest names each segment with its MD5
+    Slo,
+    /// Dynamic: the object is what the listing shows below a prefix
+    Dlo,
+}
+
+impl From<SwiftLargeObject> for bucketload_drivers::swift::LargeObject {
+    fn from(kind: SwiftLargeObject) -> Self {
+        match kind {
+            SwiftLargeObject::Slo => Self::Slo,
+            SwiftLargeObject::Dlo => Self::Dlo,
+        }
+    }
+}
+
+names! {
+    /// How Google Cloud Storage gets objects in parts.
+    LargeObject {
+        /// One resumable upload in chunks
+        Resumable => "resumable",
+        /// Objects that are composed and deleted
+        Compose => "compose",
+    }
+}
+
+names! {
+    /// Interfaces of SeaweedFS.
+    SeaweedMode {
+        /// A filer: objects have paths
+        Filer => "filer",
+        /// A master: objects have file ids, which the client keeps
+        Master => "master",
+    }
+}
+
+/// Client engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// Bucketload's own client
+    /// Bucketload's own client.
     Native,
+    /// Amazon's SDK for Rust.
+    AwsSdk,
+    /// The crate `object_store`.
+    ObjectStore,
+    /// The crate `opendal`.
+    Opendal,
+    /// A command-line program, one process per operation.
+    Cli(Tool),
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "native" => Ok(Self::Native),
+            "aws-sdk" => Ok(Self::AwsSdk),
+            "object-store" => Ok(Self::ObjectStore),
+            "opendal" => Ok(Self::Opendal),
+            _ => match text.strip_prefix("cli:") {
+                Some(name) => name.parse().map(Self::Cli),
+                None => Err(format!(
+                    "`{text}` is no engine; use native, aws-sdk, object-store, opendal or cli:PROGRAM"
+                )),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::{Parser, ValueEnum};
 
-    use super::{Addressing, Checksum, PayloadSigning, TargetArgs};
+    use super::{Addressing, Checksum, Engine, PayloadSigning, TargetArgs, Tool};
 
     #[derive(Parser)]
     struct Wrapper {
@@ -221,7 +340,13 @@ mod tests {
                 .contains("--client-key")
         );
         assert!(parse("--source-address host").is_err());
-        let wrong = parse("--checksum md5").unwrap_err();
+        let engine = parse("--engine cli:s3cmd").unwrap().engine;
+        assert_eq!(engine, Some(Engine::Cli(Tool::S3cmd)));
+        let wrong = parse("--engine cli:curl").unwrap_err();
+        assert!(wrong.contains("s3cmd, swift"), "{wrong}");
+        let wrong = parse("--engine minio").unwrap_err();
+        assert!(wrong.contains("object-store"), "{wrong}");
+        let wrong = parse("--checksum md4").unwrap_err();
         assert!(wrong.contains("crc64nvme"), "{wrong}");
     }
 }

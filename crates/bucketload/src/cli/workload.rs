@@ -25,7 +25,13 @@ pub(crate) struct WorkloadArgs {
     pub(crate) max_in_flight: Option<String>,
 
     /// Closed loop: number of workers; an open loop becomes a closed one
-    #[arg(long, short, value_name = "N", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        short,
+        visible_alias = "parallel",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     pub(crate) workers: Option<String>,
 
     /// Closed loop: pause of a worker between operations, such as 10ms

@@ -1,35 +1,50 @@
 //! `bucketload cleanup`: deletes what earlier runs left in a target.
 //!
-//! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker. Without
-//! `--yes-delete-foreign` only such places are emptied.
+//! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker, which also names the
+//! buckets that its workload made itself. Without `--yes-delete-foreign` only such places are emptied.
 
 use std::collections::BTreeSet;
 
 use bucketload_core::driver::{Admin, Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_run::{now_ns, read_marker};
+use bucketload_run::{Marker, now_ns, prefix_in_own_buckets, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
 use crate::connection::{target_of, with_driver};
 use crate::exit::{Exit, Failure};
 use crate::services;
-use crate::target::Target;
+use crate::target::{Api, Target};
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
-    let Target::Service {
-        api,
-        bucket,
-        prefix,
-    } = target_of(&args.target, None)?
-    else {
-        return Err(Failure::usage(
-            "cleanup: only a service outlives a run; name one, such as --target s3://BUCKET/PREFIX",
-        ));
+    let target = target_of(&args.target, None)?;
+    let (service, root, prefix) = match &target {
+        Target::Service {
+            api,
+            server,
+            prefix,
+            ..
+        } => {
+            if *api == Api::Seaweedfs {
+                services::seaweedfs::refuse_unlisted(&args.target, target.bucket())?;
+            }
+            let service = services::open(*api, server.as_deref(), &args.target, None)?;
+            (service, format!("{}://", api.scheme()), prefix.as_str())
+        }
+        Target::Files(path) => {
+            let service = services::posix::service(path, &args.target)?;
+            (service, format!("file://{}/", path.display()), "")
+        }
+        _ => {
+            return Err(Failure::usage(
+                "cleanup: only a service or a file system outlives a run; name one, such as \
+                 --target s3://BUCKET/PREFIX or file:///DIRECTORY",
+            ));
+        }
     };
-    let service = services::open(api, &args.target, None)?;
+    let bucket = target.bucket();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -40,8 +55,9 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
         format!("{prefix}/")
     };
     let place = Place {
-        url: format!("{}://{bucket}/", api.scheme()),
-        bucket: &bucket,
+        root: &root,
+        url: format!("{root}{bucket}/"),
+        bucket,
         base: &base,
     };
     let cleaned = with_driver!(service.driver, driver => {
@@ -54,6 +70,8 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
 
 /// Where to clean.
 struct Place<'a> {
+    /// What stands before the name of a bucket in a URL.
+    root: &'a str,
     /// URL of the bucket, with a slash at its end.
     url: String,
     bucket: &'a str,
@@ -66,7 +84,12 @@ async fn clean<D: Driver>(
     place: &Place<'_>,
     args: &CleanupArgs,
 ) -> Result<(), OpError> {
-    let Place { url, bucket, base } = place;
+    let Place {
+        root,
+        url,
+        bucket,
+        base,
+    } = place;
     let worker = WorkerId {
         thread: 0,
         worker: 0,
@@ -81,6 +104,12 @@ async fn clean<D: Driver>(
         println!("no run left anything below {url}{base}");
     }
     for place in places {
+        if !args.yes_delete_foreign {
+            let marker = read_marker(&mut session, bucket, &place).await?;
+            for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
+                remove_bucket(&mut session, (root, &name), &place, proven, args.dry_run).await?;
+            }
+        }
         let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
         let word = if args.dry_run {
             "would be deleted"
@@ -118,6 +147,42 @@ async fn marked_places<A: Admin>(
         }
     }
     Ok(places)
+}
+
+/// Empties and deletes a bucket that the run of `prefix` made itself, if it still exists. Only objects
+/// below the run's prefix are deleted; the bucket is the run's when its name proves it or such objects
+/// lie in it.
+async fn remove_bucket<A: Admin>(
+    session: &mut A,
+    (root, bucket): (&str, &str),
+    prefix: &str,
+    proven: bool,
+    dry: bool,
+) -> Result<(), OpError> {
+    let inside = prefix_in_own_buckets(prefix);
+    let deleted = match empty(session, bucket, &inside, dry).await {
+        Ok(deleted) => deleted,
+        // It was never made, or is gone already.
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !proven && deleted == 0 {
+        println!("{root}{bucket}: left alone: nothing proves that the run of {prefix} made it");
+        return Ok(());
+    }
+    if dry {
+        println!("{root}{bucket}: {deleted} objects and the bucket would be deleted");
+        return Ok(());
+    }
+    match session.delete_bucket(bucket).await {
+        Ok(()) => println!("{root}{bucket}: {deleted} objects and the bucket deleted"),
+        Err(error) if error.kind == ErrorKind::Conflict => println!(
+            "{root}{bucket}: {deleted} objects deleted; the bucket holds others and was left"
+        ),
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.

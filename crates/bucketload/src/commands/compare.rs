@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn arguments_are_told_apart() {
         assert_eq!(kind_of("/"), Kind::Runs);
-        for target in ["mem:", "null:", "s3://b/p", "file:///data"] {
+        for target in ["mem:", "null:", "s3://b/p", "file:///data", "serve:///data"] {
             assert_eq!(kind_of(target), Kind::Targets, "{target}");
         }
         for workload in ["get", "online-service", "some/where.toml"] {

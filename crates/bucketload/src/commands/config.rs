@@ -26,18 +26,23 @@ pub(crate) fn show(
         }
         None => connection::target_of(target_args, None)?,
     };
-    if let Target::Service { api, .. } = target {
-        for origin in services::origins(api, target_args)? {
-            rows.push([
-                origin.name.to_owned(),
-                origin.value,
-                origin.source.to_string(),
-            ]);
+    let origins = match target {
+        Target::Service { api, server, .. } => {
+            services::origins(api, server.as_deref(), target_args)?
         }
+        Target::Files(path) => services::posix::origins(&path, target_args)?,
+        _ => Vec::new(),
+    };
+    for origin in origins {
+        rows.push([
+            origin.name.to_owned(),
+            origin.value,
+            origin.source.to_string(),
+        ]);
     }
     if rows.is_empty() {
         return print(
-            b"nothing is set; name a workload or a service, such as --target s3://BUCKET\n",
+            b"nothing is set; name a workload or a target, such as --target s3://BUCKET\n",
         );
     }
     let width = |i: usize| {

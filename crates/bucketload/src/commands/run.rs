@@ -1,9 +1,11 @@
 //! `bucketload run`: from the command line to a job on a driver.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
 use bucketload_core::spec::WorkloadFile;
+use bucketload_results::result::ossperf;
 use bucketload_run::StopHandle;
 
 use crate::cli::GlobalArgs;
@@ -15,7 +17,7 @@ use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, target_of, with_driver};
 use crate::exit::{Exit, Failure};
-use crate::job::{Ceiling, Job, unix_ns};
+use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
 use crate::olddata::{self, OldData};
 use crate::signals;
@@ -24,8 +26,18 @@ use crate::{setup, setup::calibrated_phase};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
+    // Only a process with one thread may ask for it.
+    let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
     let (mut resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
+    let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
+    if args.output.results_csv.is_some() && measured != ossperf::STEPS {
+        return Err(Failure::usage(format!(
+            "--results-csv: the workload {} does not consist of OSSperf's six steps; use ossperf",
+            resolved.plan.workload
+        )));
+    }
     let old = olddata::apply(&mut resolved, &args.data, &target, unix_ns())?;
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
@@ -38,6 +50,12 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
     drop(connection);
     print_result(&done.result, args.output.output, color)?;
+    ossperf_line(
+        &done,
+        args.output.results_csv.as_deref(),
+        local,
+        global.quiet,
+    )?;
     if !global.quiet {
         eprintln!(
             "bucketload: report: {}",
@@ -45,6 +63,38 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         );
     }
     Ok(exit)
+}
+
+/// Appends the line of a run of OSSperf's six steps to `results.csv`, and puts it into the run
+/// directory. A run with failures has none.
+fn ossperf_line(
+    done: &Done,
+    file: Option<&Path>,
+    local: time::UtcOffset,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let Some(run) = &done.result.ossperf else {
+        return Ok(());
+    };
+    let ended = i128::from(done.result.run.ended_unix_ns);
+    let ended = time::OffsetDateTime::from_unix_timestamp_nanos(ended)
+        .map_err(|e| Failure::aborted(e.to_string()))?;
+    let file = file.unwrap_or_else(|| Path::new("results.csv"));
+    let Some(line) = run.line(ended.to_offset(local)) else {
+        eprintln!(
+            "bucketload: no line was appended to {}: {}",
+            file.display(),
+            run.incomplete
+        );
+        return Ok(());
+    };
+    for path in [file, &done.out.join("results.csv")] {
+        ossperf::append(path, &line).map_err(|e| Failure::aborted(e.to_string()))?;
+    }
+    if !quiet {
+        eprintln!("bucketload: a line was appended to {}", file.display());
+    }
+    Ok(())
 }
 
 /// Workload, settings and target of a command line, resolved.

@@ -9,10 +9,11 @@ use bucketload_core::spec::WorkloadFile;
 use bucketload_core::tally::Tally;
 use bucketload_results::analyze::examine;
 use bucketload_results::capacity::{CapacityResult, CapacityStudy};
+use bucketload_results::grid::{GridResult, GridStudy};
 use bucketload_results::result::RunResult;
 use bucketload_results::rundir::redact;
 use bucketload_results::sweep::{SweepResult, SweepStudy};
-use bucketload_results::{capacity, study, sweep};
+use bucketload_results::{capacity, grid, study, sweep};
 use bucketload_run::StopHandle;
 use time::format_description::well_known::Rfc3339;
 
@@ -138,7 +139,9 @@ pub(crate) fn names(resolved: &Resolved) -> (String, String) {
 
 /// Whether `dir` holds several runs that belong together.
 pub(crate) fn is_study(dir: &Path) -> bool {
-    study::is_study::<CapacityStudy>(dir) || study::is_study::<SweepStudy>(dir)
+    study::is_study::<CapacityStudy>(dir)
+        || study::is_study::<SweepStudy>(dir)
+        || study::is_study::<GridStudy>(dir)
 }
 
 /// Computes the result of the study in `dir`, writes its files and prints it. `None` when the
@@ -166,6 +169,16 @@ pub(crate) fn report(
         let text = sweep::text::text(&result);
         let page = sweep::page::html(&result);
         (Reported::Sweep, json, text, page)
+    } else if study::is_study::<GridStudy>(dir) {
+        let files = study::read::<GridStudy>(dir).map_err(usage)?;
+        let result = GridResult::new(files);
+        let json = serde_json::to_string(&result).unwrap_or_default();
+        let text = grid::text::text(&result);
+        let page = grid::page::html(&result);
+        let table = dir.join("cells.csv");
+        std::fs::write(&table, grid::csv::csv(&result))
+            .map_err(|e| Failure::aborted(format!("{}: {e}", table.display())))?;
+        (Reported::Grid, json, text, page)
     } else {
         return Ok(None);
     };
@@ -183,6 +196,8 @@ pub(crate) enum Reported {
     Capacity(Box<CapacityResult>),
     /// A sweep.
     Sweep,
+    /// A grid.
+    Grid,
 }
 
 /// Ends a study: what was measured is reported whatever happened, then the failure, if any, decides.

@@ -168,8 +168,8 @@ fn measure(
 }
 
 /// The values of one repetition in random order (Fisher and Yates): drift of the store then does
-/// not look like an effect of the field.
-fn order(values: usize, seed: u64, repetition: u32) -> Vec<usize> {
+/// not look like an effect of what is varied.
+pub(crate) fn order(values: usize, seed: u64, repetition: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values).collect();
     for i in (1..values).rev() {
         let random = mix64(seed ^ mix64(u64::from(repetition) << 32 | i as u64));

@@ -15,10 +15,41 @@ pub(crate) const HTTP: &[&str] = &[
 /// Flags of S3 alone.
 pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "--addressing"];
 
+/// Flags of Google Cloud Storage alone, and the one that it shares with S3.
+pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
+
+/// Flags of file systems.
+pub(crate) const POSIX: &[&str] = &[
+    "--posix-io",
+    "--posix-direct",
+    "--posix-fsync",
+    "--posix-write",
+    "--posix-cache",
+    "--posix-layout",
+    "--posix-block",
+    "--posix-slot",
+    "--posix-threads",
+];
+
+/// Flags of Swift alone.
+pub(crate) const SWIFT: &[&str] = &[
+    "--profile",
+    "--region",
+    "--no-sign-request",
+    "--swift-large-object",
+];
+
+/// Flags of SeaweedFS alone.
+pub(crate) const SEAWEEDFS: &[&str] = &["--seaweedfs-mode", "--seaweedfs-objects"];
+
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
     match given(args).next() {
         None => Ok(()),
+        Some(flag) if POSIX.contains(&flag) => Err(Failure::usage(format!(
+            "{flag} is for a file system; with target {target} it means nothing. \
+             Name a directory: --target file:///DIRECTORY"
+        ))),
         Some(flag) => Err(Failure::usage(format!(
             "{flag} is for a service of its own; with target {target} it means nothing. \
              Name the service's bucket: --target s3://BUCKET/PREFIX"
@@ -53,7 +84,14 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--client-cert", args.client_cert.is_some()),
         ("--source-address", !args.source_address.is_empty()),
         ("--addressing", args.addressing.is_some()),
+        ("--token-file", args.token_file.is_some()),
+        ("--gcs-large-object", args.gcs_large_object.is_some()),
+        ("--swift-large-object", args.swift_large_object.is_some()),
+        ("--check-writes", args.check_writes),
+        ("--seaweedfs-mode", args.seaweedfs_mode.is_some()),
+        ("--seaweedfs-objects", args.seaweedfs_objects.is_some()),
     ]
     .into_iter()
+    .chain(args.posix.given())
     .filter_map(|(flag, given)| given.then_some(flag))
 }

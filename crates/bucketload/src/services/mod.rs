@@ -1,8 +1,15 @@
 //! Services by API: from flags to a driver, one module and one arm per API. `flags` refuses what
-//! means nothing for a target.
+//! means nothing for a target; `engines` puts another client in front of S3.
 
+mod azblob;
+pub(crate) mod engines;
 pub(crate) mod flags;
+mod gcs;
+mod hadoop;
+pub(crate) mod posix;
 pub(crate) mod s3;
+pub(crate) mod seaweedfs;
+pub(crate) mod swift;
 
 use bucketload_drivers::http::Origin;
 
@@ -19,18 +26,29 @@ pub(crate) struct Service {
     pub(crate) endpoints: Vec<String>,
 }
 
-/// Sets up the driver of a service, with the first `wanted` of its endpoints (`None`: all). Nothing is
-/// sent yet.
+/// Sets up the driver of a service (at `server`, where its URL names one), with the first `wanted` of
+/// its endpoints (`None`: all). Nothing is sent yet, except that Swift's token is obtained.
 ///
 /// # Errors
-/// When settings contradict each other, or there are fewer endpoints than wanted.
-pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+/// When settings contradict each other, there are fewer endpoints than wanted, or signing in fails.
+pub(crate) fn open(
+    api: Api,
+    server: Option<&str>,
+    args: &TargetArgs,
+    wanted: Option<usize>,
+) -> Result<Service, Failure> {
+    if !matches!(api, Api::S3 | Api::Swift) {
+        engines::refuse(args, &format!("{}://", api.scheme()))?;
+    }
     match api {
-        Api::S3 => {
-            let mut config = s3::config(args)?;
-            limit(&mut config.endpoints, wanted)?;
-            s3::service(config)
-        }
+        Api::S3 => s3::open(args, wanted),
+        Api::Azblob => azblob::open(args, wanted),
+        Api::Gcs => gcs::open(args, wanted),
+        Api::Seaweedfs => seaweedfs::open(args, wanted),
+        Api::Swift => swift::service(args, wanted),
+        Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
+        #[cfg(feature = "hdfs")]
+        Api::Hdfs => hadoop::hdfs(server, args, wanted),
     }
 }
 
@@ -38,14 +56,25 @@ pub(crate) fn open(api: Api, args: &TargetArgs, wanted: Option<usize>) -> Result
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn origins(api: Api, args: &TargetArgs) -> Result<Vec<Origin>, Failure> {
+pub(crate) fn origins(
+    api: Api,
+    server: Option<&str>,
+    args: &TargetArgs,
+) -> Result<Vec<Origin>, Failure> {
     match api {
         Api::S3 => Ok(s3::config(args)?.origins),
+        Api::Azblob => Ok(azblob::config(args)?.origins),
+        Api::Gcs => Ok(gcs::config(args)?.origins),
+        Api::Seaweedfs => Ok(seaweedfs::config(args)?.origins),
+        Api::Swift => Ok(swift::config(args)?.origins),
+        Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
+        #[cfg(feature = "hdfs")]
+        Api::Hdfs => Ok(hadoop::hdfs_config(server, args)?.origins),
     }
 }
 
 /// Keeps the first `wanted` endpoints.
-pub(crate) fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
+fn limit<E>(endpoints: &mut Vec<E>, wanted: Option<usize>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     let known = endpoints.len();
     if wanted > known {

@@ -1,13 +1,11 @@
 //! From flags to the configuration of the S3 driver.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, S3Overrides, Secret};
+use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Overrides, Secret};
 
-use super::{Service, flags};
+use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
 
@@ -68,12 +66,9 @@ fn parse<T: std::str::FromStr<Err = String>>(
         .map_err(|e| Failure::usage(format!("{flag}: {e}")))
 }
 
-/// The driver of `config`.
-pub(crate) fn service(config: S3Config) -> Result<Service, Failure> {
-    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
-    let driver = S3Driver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
-    Ok(Service {
-        driver: AnyDriver::S3(Arc::new(driver)),
-        endpoints,
-    })
+/// The driver for the first `wanted` endpoints (`None`: all).
+pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    let mut config = config(args)?;
+    limit(&mut config.endpoints, wanted)?;
+    engines::service(config, args)
 }

@@ -15,6 +15,8 @@ use crate::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeLaw};
 pub(super) enum Keys {
     /// `seq · stride` modulo `count`.
     Sequential { count: u64, stride: u64 },
+    /// By the place in the worker's chain; see [`super::Chain`].
+    Chained { count: u64 },
     /// A new object per operation.
     Fresh,
     /// By popularity rank.
@@ -151,7 +153,11 @@ impl Entry {
             return Err(error("keyset", "does not exist"));
         };
         let population = &sets[set].1;
-        let count = population.count();
+        let buckets = &plan.keysets[usize::from(entry.keyset)].buckets;
+        let count = match buckets {
+            Some(buckets) if entry.class.on_bucket() => buckets.count,
+            _ => population.count(),
+        };
         let base = fresh_base(plan, (phase, work), entry.keyset, count);
         let prepare = plan.phases[phase].kind == PhaseKind::Prepare;
         let role = role(entry, population, prepare)?;
@@ -170,6 +176,10 @@ impl Entry {
                         1
                     },
                 }
+            }
+            KeyLaw::Chained => {
+                Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?;
+                Keys::Chained { count }
             }
             KeyLaw::Latest { theta, lag } => {
                 let writers = mix.iter().map(|other| {

@@ -28,7 +28,7 @@ use super::alias::AliasTable;
 use super::objects::Population;
 use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op};
-use crate::plan::Plan;
+use crate::plan::{KeyLaw, MixEntry, ModelPlan, Plan, WorkPlan};
 
 /// Distance between the fresh objects of successive works that write into the same key set; a work
 /// may offer as many operations without meeting the next work's objects.
@@ -71,6 +71,47 @@ struct Place {
     rank: Option<u64>,
 }
 
+/// A chain: worker `w` of `workers` performs the sequence numbers `w + t · workers`; its turn `t` is
+/// entry `t mod entries` on object `(t div entries) · workers + w`.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    workers: u64,
+    entries: u64,
+}
+
+impl Chain {
+    /// The chain of a work, if its mix is one.
+    fn of(work: &WorkPlan) -> Result<Option<Self>, LawError> {
+        let chained = |entry: &MixEntry| entry.keys == KeyLaw::Chained;
+        if !work.mix.iter().any(chained) {
+            return Ok(None);
+        }
+        if !work.mix.iter().all(chained) {
+            let reason = "has the law `chained` in some entries only; all of them have it, or none";
+            return Err(LawError::new("mix", reason));
+        }
+        match work.model {
+            ModelPlan::Closed { workers, .. } if workers > 0 => Ok(Some(Self {
+                workers: u64::from(workers),
+                entries: work.mix.len() as u64,
+            })),
+            _ => {
+                let reason =
+                    "has the law `chained`, which only workers of a closed loop can follow";
+                Err(LawError::new("mix", reason))
+            }
+        }
+    }
+
+    /// Entry and object of sequence number `seq`.
+    #[inline]
+    const fn at(self, seq: u64) -> (u64, u64) {
+        let (worker, turn) = (seq % self.workers, seq / self.workers);
+        let object = (turn / self.entries) * self.workers + worker;
+        (turn % self.entries, object)
+    }
+}
+
 /// The streams of one work.
 #[derive(Clone, Copy, Debug)]
 struct Streams {
@@ -88,6 +129,8 @@ pub struct OpGen {
     streams: Streams,
     /// `None` for a mix of one entry, which needs no choice.
     mix: Option<AliasTable>,
+    /// For works whose workers perform the whole mix on one object after the other.
+    chain: Option<Chain>,
     entries: Box<[Entry]>,
     /// The populations that the entries use, with their key set's index.
     sets: Box<[(u16, Population)]>,
@@ -146,6 +189,7 @@ impl OpGen {
                 source: stream(Purpose::Source),
             },
             mix: (weights.len() > 1).then_some(mix),
+            chain: Chain::of(work_plan).map_err(|e| e.within(&field))?,
             entries,
             sets: sets.into_boxed_slice(),
         })
@@ -225,6 +269,9 @@ impl OpGen {
     /// The mix entry of operation `seq`.
     #[inline]
     fn entry_of(&self, seq: u64) -> usize {
+        if let Some(chain) = self.chain {
+            return chain.at(seq).0 as usize;
+        }
         match &self.mix {
             None => 0,
             Some(mix) => mix.choose(Draws::new(self.seed, self.streams.choice, seq).next_unit()),
@@ -240,6 +287,9 @@ impl OpGen {
                 unranked(((u128::from(seq) * u128::from(*stride)) % u128::from(*count)) as u64)
             }
             Keys::Fresh => unranked(entry.fresh_base + seq),
+            Keys::Chained { count } => {
+                unranked(self.chain.map_or(seq, |chain| chain.at(seq).1) % count)
+            }
             Keys::Ranked {
                 popularity,
                 ranking,

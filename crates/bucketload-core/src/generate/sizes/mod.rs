@@ -105,6 +105,13 @@ mod tests {
         SizeSampler::new(&SizeLaw { law, min, max }).unwrap()
     }
 
+    /// Parameters of a truncated log-normal law whose cap lies where the law has sizes below it: others
+    /// are refused.
+    fn truncated() -> impl Strategy<Value = (f64, f64, f64)> {
+        (1f64..14.0, 0.1f64..3.0, -2f64..6.0)
+            .prop_map(|(mu, sigma, z)| (mu, sigma, (mu + z * sigma).exp().max(1.0)))
+    }
+
     fn kinds() -> impl Strategy<Value = SizeKind> {
         let plain = prop_oneof![
             (0u64..5000).prop_map(|bytes| SizeKind::Const { bytes }),
@@ -116,8 +123,7 @@ mod tests {
                 tau
             }),
             (1f64..14.0, 0.1f64..3.0).prop_map(|(mu, sigma)| SizeKind::Lognormal { mu, sigma }),
-            (1f64..14.0, 0.1f64..3.0, 1e3f64..1e8)
-                .prop_map(|(mu, sigma, cap)| SizeKind::TruncLognormal { mu, sigma, cap }),
+            truncated().prop_map(|(mu, sigma, cap)| SizeKind::TruncLognormal { mu, sigma, cap }),
             (1u64..20_000, 0.1f64..3.0, 1u64..5000, any::<bool>())
                 .prop_map(|(n, s, unit, align)| SizeKind::Zipf { n, s, unit, align }),
             (
@@ -143,12 +149,10 @@ mod tests {
             }),
             prop::collection::vec((0u64..1_000_000, 0.1f64..3.0), 1..9)
                 .prop_map(|bins| SizeKind::Histogram { bins }),
-            (1f64..14.0, 0.1f64..3.0, 1e3f64..1e6, 1u64..20_000).prop_map(
-                |(mu, sigma, cap, chunk)| SizeKind::Chunked {
-                    files: Box::new(SizeKind::TruncLognormal { mu, sigma, cap }),
-                    chunk: chunk.max(cap as u64 / 200),
-                }
-            ),
+            (truncated(), 1u64..20_000).prop_map(|((mu, sigma, cap), chunk)| SizeKind::Chunked {
+                files: Box::new(SizeKind::TruncLognormal { mu, sigma, cap }),
+                chunk: chunk.max(cap as u64 / 200),
+            }),
         ];
         prop_oneof![
             4 => plain.clone(),

@@ -40,6 +40,13 @@ const LAWS: &[LawDef<KeyLaw>] = &[
         build: |_| Ok(KeyLaw::Fresh),
     },
     LawDef {
+        name: "chained",
+        params: &[],
+        doc: "Each worker performs the operations of the mix one after another on one object, then on \
+              its next one",
+        build: |_| Ok(KeyLaw::Chained),
+    },
+    LawDef {
         name: "uniform",
         params: &[],
         doc: "Every object equally",
@@ -172,6 +179,7 @@ impl fmt::Display for KeySpec {
         let scramble = match &self.0 {
             KeyLaw::Sequential => return f.write_str("sequential"),
             KeyLaw::Fresh => return f.write_str("fresh"),
+            KeyLaw::Chained => return f.write_str("chained"),
             KeyLaw::Uniform => return f.write_str("uniform"),
             KeyLaw::Latest { theta, lag: 0 } => return write!(f, "latest({theta})"),
             KeyLaw::Latest { theta, lag } => return write!(f, "latest({theta}, lag={lag})"),

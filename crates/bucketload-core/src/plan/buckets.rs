@@ -1,0 +1,350 @@
+//! Buckets that a workload makes and deletes itself: how many, how they are called, and what services
+//! accept as a name.
+//!
+//! Object `i` of the key set lies in bucket number `i mod count`. Names carry the run's identifier, so
+//! that nobody else's bucket can have one, and a bucket can be told to be the run's by its name alone:
+//!
+//! ```text
+//! {name}-{run id}-{number}      ossperf-1769903999-5c1f09aa-0
+//! {name}                        with `exact`, for the one bucket whose name the user chose
+//! ```
+//!
+//! The rules of [`BucketService`] are those of the table "Bucket name case" of ossperf.md section 6 and
+//! of the services' documents: Amazon S3 "Bucket naming rules", Google Cloud Storage "Bucket names", Azure
+//! "Naming and referencing containers", OpenStack Swift's API reference (containers).
+
+use serde::{Deserialize, Serialize};
+
+/// Most buckets of a key set: a service that allows more is asked for, and its administrator told.
+pub const MOST_BUCKETS: u64 = 10_000;
+/// Longest name before the run's identifier, bytes: with 19 bytes of identifier and 5 of number the
+/// name stays within the 63 that services allow.
+pub const LONGEST_STEM: usize = 32;
+
+/// The buckets of a key set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketsPlan {
+    /// Number of buckets, at least 1.
+    pub count: u64,
+    /// What names begin with; with `exact` the whole name.
+    pub name: String,
+    /// Whether `name` is the whole name of the only bucket.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub exact: bool,
+    /// Whose rules names keep.
+    #[serde(default)]
+    pub service: BucketService,
+}
+
+impl BucketsPlan {
+    /// Number of the bucket in which object `key` lies.
+    #[inline]
+    #[must_use]
+    pub const fn number_of(&self, key: u64) -> u64 {
+        key % self.count
+    }
+
+    /// Name of bucket `number` of run `run_id`.
+    #[must_use]
+    pub fn bucket_name(&self, run_id: &str, number: u64) -> String {
+        let stem = self.stem(run_id);
+        let mut out = String::with_capacity(stem.len() + 20);
+        self.render(&stem, number, &mut out);
+        out
+    }
+
+    /// What the names of all buckets of run `run_id` begin with.
+    #[must_use]
+    pub fn stem(&self, run_id: &str) -> String {
+        if self.exact {
+            return self.name.clone();
+        }
+        // Services allow letters, digits and hyphens everywhere.
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let stem: String = format!("{}-{run_id}-", self.name)
+            .chars()
+            .map(plain)
+            .collect();
+        match self.service.case() {
+            NameCase::Upper => stem.to_ascii_uppercase(),
+            NameCase::Lower | NameCase::Either => stem.to_ascii_lowercase(),
+        }
+    }
+
+    /// Writes the name of bucket `number` into `out`, replacing its contents; `stem` is that of
+    /// [`BucketsPlan::stem`]. Allocates nothing once the buffer is large enough.
+    #[inline]
+    pub fn render(&self, stem: &str, number: u64, out: &mut String) {
+        out.clear();
+        out.push_str(stem);
+        if self.exact {
+            return;
+        }
+        let mut divisor = 1;
+        while number / divisor >= 10 {
+            divisor *= 10;
+        }
+        while divisor > 0 {
+            out.push(char::from(b'0' + (number / divisor % 10) as u8));
+            divisor /= 10;
+        }
+    }
+}
+
+/// A service with rules of its own for the names of buckets.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum BucketService {
+    /// Not known: what all services but those that demand upper case accept.
+    #[default]
+    Any,
+    /// Amazon S3.
+    AmazonS3,
+    /// Google Cloud Storage.
+    GoogleCloudStorage,
+    /// Azure Blob Storage (containers).
+    AzureBlob,
+    /// OpenStack Swift (containers).
+    Swift,
+    /// MinIO.
+    Minio,
+    /// Riak CS.
+    RiakCs,
+    /// S3rver.
+    S3rver,
+    /// Scality S3 (CloudServer).
+    Scality,
+    /// Nimbus Cumulus.
+    NimbusCumulus,
+    /// S3ninja.
+    S3ninja,
+    /// Fake S3.
+    FakeS3,
+}
+
+/// Which letters a service accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameCase {
+    /// Lower case only.
+    Lower,
+    /// Upper case only.
+    Upper,
+    /// Both.
+    Either,
+}
+
+impl BucketService {
+    /// Every service with its name in workload files.
+    pub const ALL: [(&'static str, Self); 12] = [
+        ("any", Self::Any),
+        ("amazon-s3", Self::AmazonS3),
+        ("google-cloud-storage", Self::GoogleCloudStorage),
+        ("azure-blob", Self::AzureBlob),
+        ("swift", Self::Swift),
+        ("minio", Self::Minio),
+        ("riak-cs", Self::RiakCs),
+        ("s3rver", Self::S3rver),
+        ("scality", Self::Scality),
+        ("nimbus-cumulus", Self::NimbusCumulus),
+        ("s3ninja", Self::S3ninja),
+        ("fake-s3", Self::FakeS3),
+    ];
+
+    /// The service that the driver called `driver` speaks to, where that is certain.
+    #[must_use]
+    pub fn of_driver(driver: &str) -> Self {
+        match driver {
+            "azblob" => Self::AzureBlob,
+            "gcs" => Self::GoogleCloudStorage,
+            "swift" => Self::Swift,
+            _ => Self::Any,
+        }
+    }
+
+    /// The name in workload files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(_, service)| *service == self);
+        known.map_or("any", |(name, _)| name)
+    }
+
+    /// Which letters it accepts.
+    #[must_use]
+    pub const fn case(self) -> NameCase {
+        match self {
+            Self::NimbusCumulus | Self::S3ninja => NameCase::Upper,
+            Self::Swift | Self::FakeS3 => NameCase::Either,
+            // Amazon and Google took upper case once (legacy regions); their rules today do not.
+            Self::Any
+            | Self::AmazonS3
+            | Self::GoogleCloudStorage
+            | Self::AzureBlob
+            | Self::Minio
+            | Self::RiakCs
+            | Self::S3rver
+            | Self::Scality => NameCase::Lower,
+        }
+    }
+
+    /// Whether the service accepts `name` for a bucket.
+    ///
+    /// # Errors
+    /// The rule that it breaks, in words that complete "the name …".
+    pub fn check(self, name: &str) -> Result<(), String> {
+        let of = match self {
+            Self::Any => "services",
+            other => other.name(),
+        };
+        let refuse = |rule: &str| Err(format!("{rule} ({of})"));
+        if self == Self::Swift {
+            // Any UTF-8 of at most 256 bytes without a slash.
+            return match name {
+                "" => refuse("is empty"),
+                _ if name.len() > 256 => refuse("is longer than 256 bytes"),
+                _ if name.contains('/') => refuse("holds a slash"),
+                _ => Ok(()),
+            };
+        }
+        if !(3..=63).contains(&name.len()) {
+            return refuse("has to have 3 to 63 characters");
+        }
+        let upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+        let lower = name.bytes().any(|byte| byte.is_ascii_lowercase());
+        match self.case() {
+            NameCase::Lower if upper => {
+                return refuse("has upper-case letters, which are rejected");
+            }
+            NameCase::Upper if lower => {
+                return refuse("has lower-case letters, which are rejected");
+            }
+            _ => {}
+        }
+        let dots = !matches!(self, Self::AzureBlob);
+        let allowed =
+            |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || dots && byte == b'.';
+        if !name.bytes().all(allowed) {
+            return refuse("may hold letters, digits and hyphens only");
+        }
+        let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if !edge(name.bytes().next()) || !edge(name.bytes().last()) {
+            return refuse("has to begin and end with a letter or a digit");
+        }
+        if ["..", ".-", "-."].iter().any(|pair| name.contains(pair)) {
+            return refuse("has a period next to a period or a hyphen");
+        }
+        let parts: Vec<&str> = name.split('.').collect();
+        if parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok()) {
+            return refuse("looks like an IP address");
+        }
+        match self {
+            Self::AzureBlob if name.contains("--") => refuse("has two hyphens in a row"),
+            Self::AmazonS3
+                if name.starts_with("xn--")
+                    || name.starts_with("sthree-")
+                    || name.ends_with("-s3alias")
+                    || name.ends_with("--ol-s3") =>
+            {
+                refuse("has a reserved beginning or end")
+            }
+            Self::GoogleCloudStorage if name.starts_with("goog") || name.contains("google") => {
+                refuse("begins with `goog` or holds `google`")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BucketService, BucketsPlan, LONGEST_STEM, MOST_BUCKETS, NameCase};
+
+    fn plan(name: &str, service: BucketService) -> BucketsPlan {
+        BucketsPlan {
+            count: MOST_BUCKETS,
+            name: name.to_owned(),
+            exact: false,
+            service,
+        }
+    }
+
+    #[test]
+    fn made_names_keep_every_services_rules() {
+        let stem = "a".repeat(LONGEST_STEM);
+        for (text, service) in BucketService::ALL {
+            for name in ["OSSperf", &stem] {
+                let plan = plan(name, service);
+                for number in [0, 7, 10, 9_999] {
+                    let made = plan.bucket_name("1769903999-5c1f09aa", number);
+                    assert_eq!(service.check(&made), Ok(()), "{text}: {made}");
+                    assert!(made.ends_with(&format!("-{number}")), "{made}");
+                }
+            }
+        }
+        let name = |service| plan("Ossperf", service).bucket_name("17-5c", 3);
+        assert_eq!(name(BucketService::Any), "ossperf-17-5c-3");
+        assert_eq!(name(BucketService::S3ninja), "OSSPERF-17-5C-3");
+    }
+
+    /// The table "Bucket name case" of ossperf.md section 6.
+    #[test]
+    fn services_differ_in_case() {
+        use BucketService::*;
+        for (service, lower, upper) in [
+            (Minio, true, false),
+            (RiakCs, true, false),
+            (S3rver, true, false),
+            (Scality, true, false),
+            (NimbusCumulus, false, true),
+            (S3ninja, false, true),
+            (FakeS3, true, true),
+            (Swift, true, true),
+            (AzureBlob, true, false),
+        ] {
+            let accepts = |name: &str| service.check(name).is_ok();
+            assert_eq!(accepts("ossperf-testbucket"), lower, "{service:?}");
+            assert_eq!(accepts("OSSPERF-TESTBUCKET"), upper, "{service:?}");
+        }
+        assert_eq!(AmazonS3.case(), NameCase::Lower);
+    }
+
+    #[test]
+    fn names_that_no_service_accepts_are_refused_with_the_rule() {
+        for (service, name, rule) in [
+            (BucketService::Any, "ab", "3 to 63"),
+            (BucketService::Any, "under_score", "hyphens only"),
+            (BucketService::Any, "-dash", "begin and end"),
+            (BucketService::Any, "dash-", "begin and end"),
+            (BucketService::Any, "a.-b", "next to"),
+            (BucketService::Any, "192.168.0.1", "IP address"),
+            (BucketService::AzureBlob, "two--hyphens", "two hyphens"),
+            (BucketService::AzureBlob, "with.period", "hyphens only"),
+            (BucketService::AmazonS3, "xn--bucket", "reserved"),
+            (BucketService::GoogleCloudStorage, "my-google-1", "google"),
+            (BucketService::Swift, "with/slash", "slash"),
+        ] {
+            let refusal = service.check(name).unwrap_err();
+            assert!(refusal.contains(rule), "{name}: {refusal}");
+        }
+        assert_eq!(BucketService::Swift.check("Anything_goes here"), Ok(()));
+    }
+
+    #[test]
+    fn objects_are_dealt_out_to_the_buckets() {
+        let mut plan = plan("b", BucketService::Any);
+        plan.count = 3;
+        assert_eq!(
+            [0, 1, 2, 3, 7].map(|key| plan.number_of(key)),
+            [0, 1, 2, 0, 1]
+        );
+        plan.exact = true;
+        assert_eq!(plan.bucket_name("run", 0), "b");
+    }
+
+    #[test]
+    fn drivers_name_their_service() {
+        assert_eq!(BucketService::of_driver("azblob"), BucketService::AzureBlob);
+        assert_eq!(BucketService::of_driver("s3"), BucketService::Any);
+    }
+}

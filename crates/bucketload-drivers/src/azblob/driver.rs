@@ -1,0 +1,177 @@
+//! The driver: what all threads share, and what the sessions of one thread share.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::Probe;
+
+use crate::http::config::push_sources;
+use crate::http::hub::{Hub, IdFields};
+use crate::http::per_thread;
+use crate::http::{ConfigError, Endpoint};
+use crate::s3::wall_seconds;
+
+use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
+use super::head::HeadWriter;
+use super::session::AzureSession;
+
+/// The fields that name a request to the service's operator.
+const IDS: IdFields = IdFields {
+    request: "x-ms-request-id",
+    extended: "x-ms-client-request-id",
+};
+
+/// What the API has an operation for. There is no upload to begin, to list or to abort: blocks
+/// belong to their blob until a list of blocks is committed or a week has passed. There is one
+/// listing; accounts without a hierarchical namespace have no renames.
+const CLASSES: &[OpClass] = &[
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::PutIfAbsent,
+    OpClass::MultipartPut,
+    OpClass::Append,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::DeleteMany,
+    OpClass::List,
+    OpClass::Copy,
+    OpClass::PutTagging,
+    OpClass::GetTagging,
+    OpClass::DeleteTagging,
+    OpClass::MakeBucket,
+    OpClass::HeadBucket,
+    OpClass::DeleteBucket,
+    OpClass::ListBuckets,
+];
+
+/// The native driver for Azure Blob Storage: one connection per session.
+#[derive(Clone)]
+pub struct AzureDriver {
+    inner: Arc<Inner>,
+}
+
+/// What all sessions share.
+pub(super) struct Inner {
+    config: AzureConfig,
+    hub: Hub,
+}
+
+impl fmt::Debug for AzureDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureDriver")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AzureDriver {
+    /// A driver for the account that `config` describes. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the configuration cannot work, or names a certificate file that cannot be used.
+    pub fn new(config: AzureConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
+        Ok(Self {
+            inner: Arc::new(Inner { config, hub }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &AzureConfig {
+        &self.inner.config
+    }
+}
+
+impl Driver for AzureDriver {
+    type Session = AzureSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: CLASSES.to_vec(),
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = &self.inner.config;
+        let signing = match config.auth {
+            Auth::SharedKey(_) => "Shared Key",
+            Auth::Sas(_) => "shared access signature",
+            Auth::Anonymous => "anonymous",
+        };
+        let checksum = config.checksum.map_or("none", ContentChecksum::name);
+        let mut settings = vec![
+            ("account".to_owned(), config.account.clone()),
+            ("api version".to_owned(), API_VERSION.to_owned()),
+            ("signing".to_owned(), signing.to_owned()),
+            ("checksum".to_owned(), checksum.to_owned()),
+            ("tls".to_owned(), config.tls.describe(&config.endpoints)),
+        ];
+        push_sources(&mut settings, &config.source_addresses);
+        DriverFacts {
+            driver: "azblob".to_owned(),
+            engine: "native".to_owned(),
+            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
+            settings,
+        }
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let shared = Shared::of_this_thread(&self.inner, endpoint);
+        let mut session = AzureSession::new(shared, source);
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}
+
+/// What the sessions of one thread to one endpoint share: the signer and the rendered head.
+pub(super) struct Shared {
+    driver: Arc<Inner>,
+    pub(super) endpoint: usize,
+    pub(super) writer: RefCell<HeadWriter>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("endpoint", &self.endpoint().authority)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
+        per_thread::shared(driver.hub.number(), endpoint, || {
+            let config = &driver.config;
+            let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
+            Self {
+                driver: Arc::clone(driver),
+                endpoint,
+                writer: RefCell::new(writer),
+            }
+        })
+    }
+
+    pub(super) fn config(&self) -> &AzureConfig {
+        &self.driver.config
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.driver.hub.endpoints()[self.endpoint]
+    }
+
+    pub(super) fn hub(&self) -> &Hub {
+        &self.driver.hub
+    }
+}

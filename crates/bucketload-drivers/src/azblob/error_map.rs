@@ -1,0 +1,245 @@
+//! From a refusal to an [`OpError`]: status and error code give the kind, the document and the
+//! configuration give the facts for the operator.
+//!
+//! Codes are those of "Common REST API error codes" and "Blob Storage error codes" (Azure Storage
+//! REST API reference). Answers to HEAD have no document; the code then stands in
+//! `x-ms-error-code` alone.
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+use crate::http::exchange::Refusal;
+use crate::http::{encode, xml};
+
+use super::config::{Auth, AzureConfig};
+use super::instant;
+
+/// Longest message taken over from a server, in characters.
+const MAX_MESSAGE: usize = 300;
+/// How far the clocks may differ ("Authorize with Shared Key": 15 minutes), in seconds.
+const MAX_SKEW: u64 = 15 * 60;
+
+/// What a refusal says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Explained {
+    pub(super) code: String,
+    message: String,
+    /// Why the signature was not accepted.
+    authentication: String,
+    /// The server's clock, seconds since 1970.
+    server_time: Option<u64>,
+}
+
+impl Explained {
+    /// What a bare code says.
+    pub(super) fn with_code(code: &str) -> Self {
+        Self {
+            code: tidy(code),
+            ..Self::default()
+        }
+    }
+
+    /// Reads as much as is there.
+    pub(super) fn of(refusal: &Refusal) -> Self {
+        let mut out = Self::parse(&refusal.body);
+        if out.code.is_empty() {
+            out.code = tidy(&refusal.field("x-ms-error-code"));
+        }
+        out.server_time = instant::parse_http(&refusal.field("date"));
+        out
+    }
+
+    fn parse(body: &[u8]) -> Self {
+        let mut out = Self::default();
+        // A byte order mark stands in front of the service's documents.
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        // A damaged document still yields the fields before the damage.
+        let _ = xml::leaves(body, |path, text| match *path {
+            ["Error", "Code"] => out.code = tidy(&text.get()),
+            ["Error", "Message"] => {
+                // The lines after the first repeat request id and time.
+                let text = text.get();
+                out.message = tidy(text.split("\nRequestId:").next().unwrap_or(""));
+            }
+            ["Error", "AuthenticationErrorDetail"] => {
+                // What follows is the string that was signed.
+                let text = text.get();
+                let first = text.split("Server used following").next().unwrap_or("");
+                out.authentication = tidy(first).trim_end_matches('.').to_owned();
+            }
+            _ => {}
+        });
+        out
+    }
+}
+
+/// One line without control characters, of bounded length, without signatures.
+fn tidy(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if !word.is_empty() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out = without_signatures(&out);
+    match out.char_indices().nth(MAX_MESSAGE) {
+        Some((at, _)) => format!("{}…", &out[..at]),
+        None => out,
+    }
+}
+
+/// Replaces the value of every `sig=` by `***`.
+fn without_signatures(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("sig=") {
+        out.push_str(&rest[..at + 4]);
+        out.push_str("***");
+        rest = &rest[at + 4..];
+        let value = |c: char| c.is_ascii_alphanumeric() || "%+/=-_".contains(c);
+        rest = rest.trim_start_matches(value);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The error that an answer with `status` means. `now` is our clock, seconds since 1970.
+pub(super) fn to_error(
+    status: u16,
+    explained: &Explained,
+    config: &AzureConfig,
+    now: u64,
+) -> OpError {
+    let code = explained.code.as_str();
+    let kind = kind_of(status, code, &explained.message);
+    let mut detail = match (code, explained.message.as_str()) {
+        ("", "") => format!("the server answered status {status} without an explanation"),
+        (code, "") => code.to_owned(),
+        ("", message) => message.to_owned(),
+        (code, message) => format!("{code}: {}", message.trim_end_matches('.')),
+    };
+    if !explained.authentication.is_empty() {
+        detail += &format!(" ({})", explained.authentication);
+    }
+    if kind == ErrorKind::Auth {
+        detail += &authentication_hint(code, explained, config, now);
+    }
+    detail += match code {
+        "InvalidResourceName" => {
+            "; a container's name has 3 to 63 lower-case letters, digits and single hyphens"
+        }
+        "ContainerBeingDeleted" => {
+            "; the name of a deleted container cannot be used for some 30 seconds"
+        }
+        "PublicAccessNotPermitted" => "; the account allows no anonymous access",
+        "BlobArchived" => "; the blob is in the archive tier",
+        _ => "",
+    };
+    if let Auth::SharedKey(key) = &config.auth
+        && !key.expose().is_empty()
+    {
+        detail = detail.replace(key.expose(), "***");
+    }
+    OpError::with_status(kind, status, detail)
+}
+
+/// What the user can do about a refused authorisation.
+fn authentication_hint(
+    code: &str,
+    explained: &Explained,
+    config: &AzureConfig,
+    now: u64,
+) -> String {
+    if let Some(server) = explained.server_time
+        && server.abs_diff(now) > MAX_SKEW
+    {
+        let minutes = server.abs_diff(now) / 60;
+        let word = if now > server { "ahead of" } else { "behind" };
+        return format!(
+            "; this machine's clock is {minutes} minutes {word} the server's, at most 15 are \
+             allowed: set it"
+        );
+    }
+    match &config.auth {
+        Auth::Sas(token) => {
+            let token = token.expose();
+            let value = |name: &str| {
+                let mut pairs = token.split('&').filter_map(|pair| pair.split_once('='));
+                pairs
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, v)| encode::decode(v))
+            };
+            let at = |name: &str| value(name).and_then(|v| Some((instant::parse_iso(&v)?, v)));
+            match (at("st"), at("se")) {
+                (_, Some((end, text))) if end <= now => {
+                    format!("; the SAS token expired at {}: get a new one", tidy(&text))
+                }
+                (Some((start, text)), _) if start > now => {
+                    format!("; the SAS token is not valid before {}", tidy(&text))
+                }
+                _ => format!(
+                    "; check that the SAS token was copied completely; it permits `{}`",
+                    tidy(&value("sp").unwrap_or_default())
+                ),
+            }
+        }
+        Auth::SharedKey(_) => {
+            let more = match code {
+                "AuthenticationFailed" => "",
+                _ => ", and that the account's network rules admit this machine",
+            };
+            format!(
+                "; check that AZURE_STORAGE_KEY (or AccountKey) is the key of account `{}`{more}",
+                config.account
+            )
+        }
+        Auth::Anonymous => {
+            "; requests were sent without authorisation (--no-sign-request)".to_owned()
+        }
+    }
+}
+
+/// The meaning of a status with an error code.
+fn kind_of(status: u16, code: &str, message: &str) -> ErrorKind {
+    let no_space = status >= 500 && message.to_ascii_lowercase().contains("no space left");
+    if status == 507 || no_space || code == "InsufficientStorage" {
+        return ErrorKind::Full;
+    }
+    match code {
+        "ServerBusy" | "TooManyRequests" => return ErrorKind::Throttled,
+        "AuthenticationFailed"
+        | "AuthorizationFailure"
+        | "AuthorizationPermissionMismatch"
+        | "AuthorizationProtocolMismatch"
+        | "AuthorizationResourceTypeMismatch"
+        | "AuthorizationServiceMismatch"
+        | "AuthorizationSourceIPMismatch"
+        | "InsufficientAccountPermissions"
+        | "InvalidAuthenticationInfo"
+        | "KeyBasedAuthenticationNotPermitted"
+        | "NoAuthenticationInformation"
+        | "PublicAccessNotPermitted"
+        | "AccountIsDisabled" => return ErrorKind::Auth,
+        "UnsupportedHttpVerb" | "APINotImplemented" | "StrictModelNotSupported" => {
+            return ErrorKind::Unsupported;
+        }
+        // The caller is authorised and nothing changes; the request cannot be served.
+        "BlobArchived" | "BlobBeingRehydrated" => return ErrorKind::Rejected,
+        // Another upload to the same blob was committed first, and threw our blocks away.
+        "InvalidBlockList" => return ErrorKind::Conflict,
+        _ => {}
+    }
+    match status {
+        404 => ErrorKind::NotFound,
+        409 | 412 => ErrorKind::Conflict,
+        429 => ErrorKind::Throttled,
+        401 | 403 => ErrorKind::Auth,
+        405 | 501 => ErrorKind::Unsupported,
+        500..=599 => ErrorKind::Server,
+        _ => ErrorKind::Rejected,
+    }
+}
+
+#[cfg(test)]
+#[path = "error_map_tests.rs"]
+mod tests;

@@ -1,0 +1,350 @@
+//! Request heads. What does not change within a second is rendered once per second; a request
+//! copies it and adds method, path, signature and its own header fields.
+//!
+//! ```text
+//! GET /container/blob ‖  HTTP/1.1\r\nHost: … x-ms-date: … Authorization: SharedKey account: ‖
+//! signature ‖ own fields
+//! ```
+
+use std::fmt;
+
+use bucketload_core::op::ByteRange;
+
+use crate::http::{Endpoint, encode};
+
+use super::config::{API_VERSION, Auth, AzureConfig};
+use super::instant::{self, HttpDate};
+use super::sign::{Field, Param, Parts, Signer};
+
+/// No request has more signed fields.
+const MAX_FIELDS: usize = 8;
+const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
+/// How long a signature that we make for the source of a copy may be used, in seconds.
+const SOURCE_LIFETIME: u64 = 3600;
+
+/// A request. Make it, render it and let it go before anything is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) method: &'static str,
+    pub(super) container: &'a str,
+    pub(super) key: &'a str,
+    /// Sorted by name.
+    pub(super) query: &'a [Param<'a>],
+    /// Fields whose names begin with `x-ms-`, without date, version and range; sorted by name.
+    pub(super) fields: &'a [Field<'a>],
+    pub(super) content_md5: &'a [u8],
+    pub(super) content_type: &'static str,
+    pub(super) if_none_match: &'static str,
+    pub(super) range: Option<ByteRange>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) const fn new(method: &'static str, container: &'a str, key: &'a str) -> Self {
+        Self {
+            method,
+            container,
+            key,
+            query: &[],
+            fields: &[],
+            content_md5: b"",
+            content_type: "",
+            if_none_match: "",
+            range: None,
+        }
+    }
+
+    pub(super) const fn query(mut self, query: &'a [Param<'a>]) -> Self {
+        self.query = query;
+        self
+    }
+
+    pub(super) const fn fields(mut self, fields: &'a [Field<'a>]) -> Self {
+        self.fields = fields;
+        self
+    }
+}
+
+/// Signed fields of a request, sorted by name.
+struct Fields<'a> {
+    list: [Field<'a>; MAX_FIELDS],
+    len: usize,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of `own`, which is sorted.
+    ///
+    /// # Panics
+    /// When there are more than any operation needs.
+    fn of(own: &[Field<'a>]) -> Self {
+        const NONE: Field<'static> = Field {
+            name: "",
+            value: b"",
+        };
+        let mut fields = Self {
+            list: [NONE; MAX_FIELDS],
+            len: own.len(),
+        };
+        fields.list[..own.len()].copy_from_slice(own);
+        fields
+    }
+
+    fn insert(&mut self, name: &'static str, value: &'a [u8]) {
+        let mut at = self.len;
+        self.list[at] = Field { name, value };
+        self.len += 1;
+        while at > 0 && self.list[at - 1].name > name {
+            self.list.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+
+    fn as_slice(&self) -> &[Field<'a>] {
+        &self.list[..self.len]
+    }
+}
+
+/// Renders the heads of requests to one endpoint, on one thread.
+pub(super) struct HeadWriter {
+    scheme: &'static str,
+    authority: String,
+    base_path: String,
+    signer: Option<Signer>,
+    /// Shared access signature; empty without one.
+    sas: String,
+    clock: fn() -> u64,
+    /// The second (since 1970) that `date` and `middle` are for.
+    second: u64,
+    date: HttpDate,
+    /// From the end of the request target to the signature or the own fields.
+    middle: Vec<u8>,
+    range: Vec<u8>,
+}
+
+impl fmt::Debug for HeadWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeadWriter")
+            .field("authority", &self.authority)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HeadWriter {
+    /// A writer for requests to `endpoint`; `clock` gives seconds since 1970.
+    pub(super) fn new(config: &AzureConfig, endpoint: &Endpoint, clock: fn() -> u64) -> Self {
+        let signer = match &config.auth {
+            // The configuration was checked: the key is base64.
+            Auth::SharedKey(key) => Signer::new(&config.account, key.expose()),
+            _ => None,
+        };
+        let sas = match &config.auth {
+            Auth::Sas(token) => token.expose().to_owned(),
+            _ => String::new(),
+        };
+        let mut writer = Self {
+            scheme: if endpoint.tls { "https" } else { "http" },
+            authority: endpoint.authority.clone(),
+            base_path: endpoint.base_path.clone(),
+            signer,
+            sas,
+            clock,
+            second: u64::MAX,
+            date: instant::http_date(0),
+            middle: Vec::with_capacity(512),
+            range: Vec::with_capacity(64),
+        };
+        writer.refresh();
+        writer
+    }
+
+    #[inline]
+    fn refresh(&mut self) {
+        let now = (self.clock)();
+        if now != self.second {
+            self.move_to(now);
+        }
+    }
+
+    #[cold]
+    fn move_to(&mut self, now: u64) {
+        self.second = now;
+        self.date = instant::http_date(now);
+        let out = &mut self.middle;
+        out.clear();
+        for piece in [
+            " HTTP/1.1\r\nHost: ",
+            &self.authority,
+            "\r\nUser-Agent: ",
+            USER_AGENT,
+            "\r\nx-ms-version: ",
+            API_VERSION,
+            "\r\nx-ms-date: ",
+        ] {
+            out.extend_from_slice(piece.as_bytes());
+        }
+        out.extend_from_slice(&self.date);
+        out.extend_from_slice(b"\r\n");
+        if let Some(signer) = &self.signer {
+            push_authorization(out, signer);
+        }
+    }
+
+    /// Appends the head of `call` to `out`; `length` is that of the body.
+    #[inline]
+    pub(super) fn render(&mut self, out: &mut Vec<u8>, call: &Call<'_>, length: u64) {
+        self.refresh();
+        out.extend_from_slice(call.method.as_bytes());
+        out.push(b' ');
+        let path = out.len();
+        push_path(out, &self.base_path, call.container, call.key);
+        let path_end = out.len();
+        push_target_query(out, call.query, &self.sas);
+        self.range.clear();
+        if let Some(range) = call.range {
+            push_range(&mut self.range, range);
+        }
+        let mut fields = Fields::of(call.fields);
+        if !self.range.is_empty() {
+            fields.insert("x-ms-range", &self.range);
+        }
+        let own = fields.len;
+        let signature = match &mut self.signer {
+            None => None,
+            Some(signer) => {
+                let mut signed = Fields::of(fields.as_slice());
+                signed.insert("x-ms-date", &self.date);
+                signed.insert("x-ms-version", API_VERSION.as_bytes());
+                Some(signer.sign(&Parts {
+                    method: call.method,
+                    length,
+                    content_md5: call.content_md5,
+                    content_type: call.content_type,
+                    if_none_match: call.if_none_match,
+                    fields: signed.as_slice(),
+                    path: &out[path..path_end],
+                    query: call.query,
+                }))
+            }
+        };
+        out.extend_from_slice(&self.middle);
+        if let Some(signature) = &signature {
+            out.extend_from_slice(signature);
+            out.extend_from_slice(b"\r\n");
+        }
+        for field in &fields.list[..own] {
+            push_field(out, field.name, field.value);
+        }
+        if !call.content_md5.is_empty() {
+            push_field(out, "Content-MD5", call.content_md5);
+        }
+        if !call.content_type.is_empty() {
+            push_field(out, "Content-Type", call.content_type.as_bytes());
+        }
+        if !call.if_none_match.is_empty() {
+            push_field(out, "If-None-Match", call.if_none_match.as_bytes());
+        }
+        if matches!(call.method, "PUT" | "POST") {
+            out.extend_from_slice(b"Content-Length: ");
+            encode::push_decimal(out, length);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Appends a DELETE as it stands inside a batch: its version is that of the batch.
+    pub(super) fn render_inner_delete(&mut self, out: &mut Vec<u8>, container: &str, key: &str) {
+        self.refresh();
+        out.extend_from_slice(b"DELETE ");
+        let path = out.len();
+        push_path(out, &self.base_path, container, key);
+        let path_end = out.len();
+        push_target_query(out, &[], &self.sas);
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        push_field(out, "x-ms-date", &self.date);
+        if let Some(signer) = &mut self.signer {
+            let signature = signer.sign(&Parts {
+                method: "DELETE",
+                length: 0,
+                content_md5: b"",
+                content_type: "",
+                if_none_match: "",
+                fields: &[Field {
+                    name: "x-ms-date",
+                    value: &self.date,
+                }],
+                path: &out[path..path_end],
+                query: &[],
+            });
+            push_authorization(out, signer);
+            out.extend_from_slice(&signature);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"Content-Length: 0\r\n\r\n");
+    }
+
+    /// Appends the URL of a blob that the service is to read itself, with the permission to do so.
+    pub(super) fn push_source_url(&mut self, out: &mut Vec<u8>, container: &str, key: &str) {
+        self.refresh();
+        for piece in [self.scheme, "://", &self.authority] {
+            out.extend_from_slice(piece.as_bytes());
+        }
+        push_path(out, &self.base_path, container, key);
+        if let Some(signer) = &mut self.signer {
+            out.push(b'?');
+            signer.push_read_sas(out, container, key, self.second + SOURCE_LIFETIME);
+        } else if !self.sas.is_empty() {
+            out.push(b'?');
+            out.extend_from_slice(self.sas.as_bytes());
+        }
+    }
+}
+
+fn push_authorization(out: &mut Vec<u8>, signer: &Signer) {
+    for piece in ["Authorization: SharedKey ", signer.account(), ":"] {
+        out.extend_from_slice(piece.as_bytes());
+    }
+}
+
+/// Appends `/base/container/key`; `/` alone when there is nothing else.
+fn push_path(out: &mut Vec<u8>, base: &str, container: &str, key: &str) {
+    out.extend_from_slice(base.as_bytes());
+    out.push(b'/');
+    encode::push_query(out, container);
+    if !key.is_empty() {
+        out.push(b'/');
+        encode::push_key(out, key);
+    }
+}
+
+fn push_target_query(out: &mut Vec<u8>, query: &[Param<'_>], sas: &str) {
+    let mut mark = b'?';
+    for param in query {
+        out.push(mark);
+        out.extend_from_slice(param.name.as_bytes());
+        out.push(b'=');
+        encode::push_query(out, param.value);
+        mark = b'&';
+    }
+    if !sas.is_empty() {
+        out.push(mark);
+        out.extend_from_slice(sas.as_bytes());
+    }
+}
+
+fn push_range(out: &mut Vec<u8>, range: ByteRange) {
+    out.extend_from_slice(b"bytes=");
+    encode::push_decimal(out, range.offset);
+    out.push(b'-');
+    encode::push_decimal(out, range.offset + range.len.max(1) - 1);
+}
+
+#[inline]
+fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! Uploads in blocks: one operation of the workload, several requests (Put Block, Put Block List).
+//!
+//! Blocks belong to their blob, not to an upload. Each upload therefore gives its blocks names of
+//! its own. Whoever commits first throws the other's blocks away, whose commit is then refused.
+//! Nothing can be aborted: blocks that no list names expire after a week, or when the blob is
+//! written in another way. `Admin::abort_uploads` removes what interrupted runs have left.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::sink::Ignore;
+use crate::http::span::Span;
+
+use super::head::Call;
+use super::ops_object::{checked, content_of};
+use super::session::{AzureSession, DONE};
+use super::sign::{Field, Param};
+
+/// Most blocks of a blob ("Scalability and performance targets for Blob Storage").
+const MAX_BLOCKS: u64 = 50_000;
+
+/// The list of blocks of an empty blob.
+pub(super) const EMPTY_LIST: &[u8] =
+    b"<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList></BlockList>";
+
+/// Name of a block: hexadecimal digits of the upload and decimal ones of the block, in base64. All
+/// names have the same length, as the service wants it, and need no escaping.
+struct BlockId([u8; 28]);
+
+impl BlockId {
+    fn new(upload: u64, number: u64) -> Self {
+        let mut raw = [0; 21];
+        for (i, slot) in raw[..16].iter_mut().enumerate() {
+            *slot = b"0123456789abcdef"[(upload >> (60 - 4 * i)) as usize & 15];
+        }
+        let mut left = number;
+        for slot in raw[16..].iter_mut().rev() {
+            *slot = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+        let mut text = [0; 28];
+        // 21 bytes make exactly 28 characters, none of them padding.
+        let _ = base64::Engine::encode_slice(
+            &base64::engine::general_purpose::STANDARD,
+            raw,
+            &mut text,
+        );
+        Self(text)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Cuts `size` bytes into blocks of `block` bytes (0 = one block); an empty blob has none.
+fn blocks_of(size: u64, block: u64) -> Result<(u64, u64), OpError> {
+    let block = if block == 0 { size.max(1) } else { block };
+    let count = size.div_ceil(block);
+    if count > MAX_BLOCKS {
+        return Err(OpError::new(
+            ErrorKind::Rejected,
+            format!(
+                "{size} bytes in blocks of {block} make {count} blocks, more than the \
+                 {MAX_BLOCKS} that Azure Blob Storage allows; raise the part size"
+            ),
+        ));
+    }
+    Ok((count, block))
+}
+
+impl AzureSession {
+    pub(super) async fn multipart_put(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let content = content_of(request)?;
+        let (count, block) = blocks_of(content.size(), request.op.count)?;
+        let span_of = |number: u64| {
+            let offset = number * block;
+            Span {
+                content,
+                offset,
+                len: block.min(content.size() - offset),
+            }
+        };
+        // Hashing is not part of the operation: it is done for all blocks before the first request.
+        let checksum = self.shared.config().checksum;
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.clear();
+        if let Some(algorithm) = checksum {
+            sums.extend((0..count).map(|number| algorithm.of(span_of(number))));
+        }
+        let upload = self.upload;
+        self.upload = upload.wrapping_add(1);
+        let mut list = Buffer::take();
+        list.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+        for number in 0..count {
+            let id = BlockId::new(upload, number);
+            let mut prepared = {
+                let query = [
+                    Param {
+                        name: "blockid",
+                        value: id.as_str(),
+                    },
+                    Param {
+                        name: "comp",
+                        value: "block",
+                    },
+                ];
+                let sum = checksum.zip(sums.get(number as usize));
+                let mut fields = [Field {
+                    name: "",
+                    value: b"",
+                }];
+                let call = Call::new("PUT", request.bucket, request.key).query(&query);
+                let call = checked(call, sum, &mut fields, 0);
+                self.prepare(&call, Body::Content(span_of(number)))
+            };
+            self.perform(&mut prepared, &mut Ignore, probe).await?;
+            list.extend_from_slice(b"<Uncommitted>");
+            list.extend_from_slice(&id.0);
+            list.extend_from_slice(b"</Uncommitted>");
+        }
+        self.sums = sums;
+        list.extend_from_slice(b"</BlockList>");
+        self.commit(request.bucket, request.key, &list, "", probe)
+            .await?;
+        Ok(Completion {
+            bytes: content.size(),
+            items: count,
+            ..DONE
+        })
+    }
+
+    /// Makes a blob of the blocks in `list`; with `if_none_match` `*` only if there is no blob.
+    pub(super) async fn commit(
+        &mut self,
+        container: &str,
+        key: &str,
+        list: &[u8],
+        if_none_match: &'static str,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let query = [Param {
+            name: "comp",
+            value: "blocklist",
+        }];
+        let call = Call {
+            content_type: "application/xml",
+            if_none_match,
+            ..Call::new("PUT", container, key).query(&query)
+        };
+        let mut prepared = self.prepare(&call, Body::Bytes(list));
+        self.perform(&mut prepared, &mut Ignore, probe).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use proptest::prelude::*;
+
+    use super::{BlockId, blocks_of};
+
+    #[test]
+    fn blocks_cover_the_object() {
+        assert_eq!(blocks_of(0, 5).unwrap(), (0, 5));
+        assert_eq!(blocks_of(10, 5).unwrap(), (2, 5));
+        assert_eq!(blocks_of(11, 5).unwrap(), (3, 5));
+        assert_eq!(blocks_of(11, 0).unwrap(), (1, 11));
+        assert!(blocks_of(50_001, 1).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_base64_that_a_query_can_carry(upload in any::<u64>(), number in 0u64..50_000) {
+            let id = BlockId::new(upload, number);
+            prop_assert!(id.as_str().bytes().all(|b| b.is_ascii_alphanumeric()), "{}", id.as_str());
+            let raw = base64::engine::general_purpose::STANDARD.decode(id.as_str()).unwrap();
+            prop_assert_eq!(raw, format!("{upload:016x}{number:05}").into_bytes());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Blob index tags.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::sink::{Collect, Ignore};
+use crate::http::{encode, xml};
+
+use super::head::Call;
+use super::ops_list::unreadable;
+use super::ops_object::NO_BODY;
+use super::session::{AzureSession, DONE};
+use super::sign::Param;
+
+/// Most bytes of a set of tags: ten of 128 and 256 characters, escaped.
+const MAX_TAGS: usize = 64 * 1024;
+
+const TAGS: [Param<'static>; 1] = [Param {
+    name: "comp",
+    value: "tags",
+}];
+
+impl AzureSession {
+    pub(super) async fn put_tagging(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut tag = Buffer::take();
+        tag.extend_from_slice(b"<Tag><Key>bucketload</Key><Value>");
+        encode::push_decimal(&mut tag, u64::from(request.op.version));
+        tag.extend_from_slice(b"</Value></Tag>");
+        self.set_tags(request, &tag, probe).await?;
+        Ok(Completion { items: 1, ..DONE })
+    }
+
+    pub(super) async fn get_tagging(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let call = Call::new("GET", request.bucket, request.key).query(&TAGS);
+        let mut prepared = self.prepare(&call, NO_BODY);
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_TAGS);
+        self.perform(&mut prepared, &mut sink, probe).await?;
+        let mut items = 0;
+        xml::leaves(super::ops_list::without_mark(&body), |path, _| {
+            items += u64::from(path.ends_with(&["Tag", "Key"]));
+        })
+        .map_err(|_| unreadable("tags"))?;
+        Ok(Completion { items, ..DONE })
+    }
+
+    /// Sets an empty set: there is no request that removes tags.
+    pub(super) async fn delete_tagging(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        self.set_tags(request, b"", probe).await?;
+        Ok(DONE)
+    }
+
+    async fn set_tags(
+        &mut self,
+        request: &Request<'_>,
+        tags: &[u8],
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut document = Buffer::take();
+        document.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"utf-8\"?><Tags><TagSet>");
+        document.extend_from_slice(tags);
+        document.extend_from_slice(b"</TagSet></Tags>");
+        let call = Call {
+            content_type: "application/xml",
+            ..Call::new("PUT", request.bucket, request.key).query(&TAGS)
+        };
+        let mut prepared = self.prepare(&call, Body::Bytes(&document));
+        let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
+        match reply.status {
+            200 | 204 => Ok(()),
+            status => Err(OpError::with_status(
+                ErrorKind::Protocol,
+                status,
+                "the tags were not set",
+            )),
+        }
+    }
+}

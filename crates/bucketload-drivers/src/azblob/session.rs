@@ -1,0 +1,168 @@
+//! One worker's session: its connection and what it shares with the thread's others.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+use bucketload_wire::Calls;
+
+use crate::http::exchange::{Refusal, Reply};
+use crate::http::link::Link;
+use crate::http::outgoing::{Body, Plain};
+use crate::http::parked::park;
+use crate::http::pool::Buffer;
+use crate::http::sink::Sink;
+use crate::s3::wall_seconds;
+
+use super::checksum::Base64;
+use super::driver::Shared;
+use super::error_map::{self, Explained};
+use super::head::Call;
+
+/// A success without bytes or items.
+pub(super) const DONE: Completion = Completion {
+    bytes: 0,
+    items: 0,
+    object_size: 0,
+};
+
+/// A session of the Azure Blob driver.
+#[derive(Debug)]
+pub struct AzureSession {
+    pub(super) shared: Rc<Shared>,
+    link: Link,
+    /// Number of the next upload in blocks; begins at random, so that two sessions that write the
+    /// same blob at the same time do not mix their blocks.
+    pub(super) upload: u64,
+    /// Checksums of an upload's blocks; without memory until the first one that needs it.
+    pub(super) sums: Vec<Base64>,
+}
+
+impl AzureSession {
+    pub(super) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
+        Self {
+            link: Link::new(shared.endpoint, source),
+            shared,
+            upload: RandomState::new().hash_one(0),
+            sums: Vec::new(),
+        }
+    }
+
+    /// System calls made by the current connection; `None` while there is none.
+    #[must_use]
+    pub fn calls(&self) -> Option<Calls> {
+        self.link.calls()
+    }
+
+    /// Makes sure that there is a connection that the server has not closed.
+    pub(super) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
+        self.link.connect(hub, endpoint, probe).await
+    }
+
+    /// Renders and signs; sends nothing.
+    pub(super) fn prepare<'a>(&self, call: &Call<'_>, body: Body<'a>) -> Plain<'a> {
+        let length = match &body {
+            Body::Bytes(bytes) => bytes.len() as u64,
+            Body::Content(span) => span.len,
+        };
+        let mut head = Buffer::take();
+        let mut writer = self.shared.writer.borrow_mut();
+        writer.render(&mut head, call, length);
+        Plain::new(head, body, call.method == "HEAD")
+    }
+
+    /// Performs one request; a refusal is an answer too.
+    pub(super) async fn attempt(
+        &mut self,
+        prepared: &mut Plain<'_>,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
+        self.link
+            .perform(hub, endpoint, prepared, sink, probe)
+            .await
+    }
+
+    /// Performs one request. The answer is a success (status below 300).
+    pub(super) async fn perform(
+        &mut self,
+        prepared: &mut Plain<'_>,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let reply = self.attempt(prepared, sink, probe).await?;
+        match &reply.refusal {
+            None => Ok(reply),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
+        }
+    }
+
+    /// The error that a refusal means.
+    pub(super) fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
+        self.refused_as(status, &Explained::of(refusal))
+    }
+
+    /// The error that `explained` means.
+    pub(super) fn refused_as(&self, status: u16, explained: &Explained) -> OpError {
+        error_map::to_error(status, explained, self.shared.config(), wall_seconds())
+    }
+}
+
+/// An operation that the API does not have.
+#[cold]
+fn not_offered(class: OpClass) -> OpError {
+    let why = match class {
+        OpClass::ListV1 => "there is one listing; use `list`",
+        OpClass::MultipartAbort | OpClass::ListUploads => {
+            "there are no uploads to list or abort: blocks that are not committed belong to their \
+             blob and expire after a week"
+        }
+        OpClass::Rename => "blobs of a flat account are copied and deleted",
+        OpClass::Touch => "a blob's time changes only with its content or properties",
+        _ => "this driver does not do it",
+    };
+    OpError::new(
+        ErrorKind::Unsupported,
+        format!("Azure Blob Storage offers no {class}: {why}"),
+    )
+}
+
+impl Session for AzureSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
+            OpClass::Put => self.put(request, probe).await,
+            OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
+            OpClass::Head => self.head(request, probe).await,
+            OpClass::Delete => self.delete(request, probe).await,
+            // The others are several requests, or one with a document to be built or read.
+            OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
+            OpClass::Copy => park(self.copy(request, probe)).await,
+            OpClass::Append => park(self.append(request, probe)).await,
+            OpClass::List => park(self.list(request, probe)).await,
+            OpClass::MultipartPut => park(self.multipart_put(request, probe)).await,
+            OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
+            OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
+            OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
+            OpClass::MakeBucket => park(self.make_container(request.bucket, probe)).await,
+            OpClass::HeadBucket => park(self.head_container(request.bucket, probe)).await,
+            OpClass::DeleteBucket => park(self.delete_container(request.bucket, probe)).await,
+            OpClass::ListBuckets => park(self.list_containers(probe)).await,
+            class => Err(not_offered(class)),
+        }
+    }
+
+    fn place(&self) -> Place {
+        self.link.place()
+    }
+}

@@ -1,0 +1,220 @@
+//! Which command-line clients there are and how each is found.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use crate::s3::ConfigError;
+
+/// Longest time that a client may take to tell its version.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command-line client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tool {
+    /// The AWS CLI.
+    Aws,
+    /// The MinIO client.
+    Mc,
+    /// rclone.
+    Rclone,
+    /// s3cmd, OSSperf's default.
+    S3cmd,
+    /// The client of OpenStack Swift, the only one here that does not speak S3.
+    Swift,
+}
+
+impl Tool {
+    /// Every client.
+    pub const ALL: [Self; 5] = [Self::Aws, Self::Mc, Self::Rclone, Self::S3cmd, Self::Swift];
+
+    /// The name of its program.
+    #[must_use]
+    pub const fn program(self) -> &'static str {
+        match self {
+            Self::Aws => "aws",
+            Self::Mc => "mc",
+            Self::Rclone => "rclone",
+            Self::S3cmd => "s3cmd",
+            Self::Swift => "swift",
+        }
+    }
+
+    /// How it can be installed.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::Aws => "install it (pip install awscli) and put it on the PATH",
+            Self::Mc => {
+                "install it (go install github.com/minio/mc@latest) and put it on the PATH; \
+                 Midnight Commander has the same name"
+            }
+            Self::Rclone => "install it (apt-get install rclone) and put it on the PATH",
+            Self::S3cmd => "install it (pip install s3cmd) and put it on the PATH",
+            Self::Swift => "install it (pip install python-swiftclient) and put it on the PATH",
+        }
+    }
+
+    /// What the first line of its version has to contain.
+    const fn sign(self) -> &'static str {
+        match self {
+            Self::Aws => "aws-cli",
+            Self::Mc => "mc version",
+            Self::Rclone => "rclone v",
+            Self::S3cmd => "s3cmd version",
+            Self::Swift => "python-swiftclient",
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.program())
+    }
+}
+
+impl FromStr for Tool {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|tool| tool.program() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::program).join(", ");
+                format!("`{text}` is no command-line client; use one of {names}")
+            })
+    }
+}
+
+/// A client that is installed.
+#[derive(Clone, Debug)]
+pub(crate) struct Installed {
+    pub(crate) tool: Tool,
+    pub(crate) path: PathBuf,
+    /// The first line that it prints about its version.
+    pub(crate) version: String,
+}
+
+impl Installed {
+    /// Looks for `tool` on `search` (the value of `PATH`) and asks for its version.
+    ///
+    /// # Errors
+    /// When it is not there, does not answer, or is another program of that name.
+    pub(crate) fn find(tool: Tool, search: Option<OsString>) -> Result<Self, ConfigError> {
+        let fail = |problem: String| {
+            ConfigError::new(format!("engine cli:{tool}"), problem, tool.remedy())
+        };
+        let path = std::env::split_paths(&search.unwrap_or_default())
+            .map(|dir| dir.join(tool.program()))
+            .find(|path| is_program(path))
+            .ok_or_else(|| fail(format!("there is no program `{tool}` on the PATH")))?;
+        let text = version_of(&path).map_err(fail)?;
+        let version = text
+            .lines()
+            .find(|line| line.contains(tool.sign()))
+            .ok_or_else(|| fail(format!("{} is another program", path.display())))?;
+        Ok(Self {
+            tool,
+            version: version.trim().to_owned(),
+            path,
+        })
+    }
+}
+
+fn is_program(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// What the program prints about its version, on either stream.
+fn version_of(path: &std::path::Path) -> Result<String, String> {
+    let shown = path.display();
+    let mut child = Command::new(path)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("{shown} cannot be started: {e}"))?;
+    let since = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => break,
+            Ok(None) if since.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => {
+                // It is our own child, and nobody else waits for it.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(match outcome {
+                    Err(error) => format!("{shown}: {error}"),
+                    Ok(_) => format!("{shown} --version did not end within {PATIENCE:?}"),
+                });
+            }
+        }
+    }
+    let mut text = String::new();
+    // A version is far shorter than what a pipe holds, so the program could end before this.
+    for stream in [
+        child
+            .stdout
+            .take()
+            .map(|s| Box::new(s) as Box<dyn std::io::Read>),
+        child
+            .stderr
+            .take()
+            .map(|s| Box::new(s) as Box<dyn std::io::Read>),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        let mut bytes = Vec::new();
+        let _ = stream.take(64 * 1024).read_to_end(&mut bytes);
+        text += &String::from_utf8_lossy(&bytes);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::{Installed, Tool};
+
+    #[test]
+    fn names_are_those_of_the_programs() {
+        for tool in Tool::ALL {
+            assert_eq!(tool.program().parse(), Ok(tool));
+        }
+        let error = "curl".parse::<Tool>().unwrap_err();
+        assert!(error.contains("s3cmd, swift"), "{error}");
+    }
+
+    #[test]
+    fn what_is_missing_or_another_program_is_refused_with_a_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        let search = || Some(dir.path().into());
+        let error = Installed::find(Tool::Mc, search()).unwrap_err();
+        assert!(error.to_string().contains("go install"), "{error}");
+        let path = dir.path().join("mc");
+        let program = |text: &str| {
+            std::fs::write(&path, format!("#!/bin/sh\necho '{text}' >&2\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        program("GNU Midnight Commander 4.8.29");
+        let error = Installed::find(Tool::Mc, search()).unwrap_err();
+        assert!(error.to_string().contains("another program"), "{error}");
+        program("mc version RELEASE.2026");
+        let found = Installed::find(Tool::Mc, search()).unwrap();
+        assert_eq!(found.version, "mc version RELEASE.2026");
+        assert_eq!(found.path, path);
+    }
+}

@@ -1,0 +1,212 @@
+//! The driver and the sessions of every engine: operations by the engine's client, untimed calls by
+//! the native driver of the same target.
+
+use std::fmt;
+use std::future::Future;
+
+use bucketload_core::driver::{
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+
+/// What an engine says about itself. Never holds secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineFacts {
+    /// Its name on the command line.
+    pub name: String,
+    /// Version, retries, checksums, and whatever else decides what a measurement means.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A client stack that performs operations, bound to a target.
+pub trait Engine: Send + Sync + 'static {
+    /// What one worker uses.
+    type Client: Client;
+
+    /// The operation classes that it performs.
+    fn classes(&self) -> &[OpClass];
+
+    /// What it is.
+    fn facts(&self) -> EngineFacts;
+
+    /// A client for one worker, on the calling load thread.
+    ///
+    /// # Errors
+    /// When none can be made.
+    fn client(&self, worker: WorkerId) -> Result<Self::Client, OpError>;
+}
+
+/// What one worker uses.
+pub trait Client {
+    /// Performs one operation of a class that the engine names. The contract of
+    /// [`Session::execute`] holds but for allocations, which are the client's own business.
+    ///
+    /// # Errors
+    /// The failure by meaning.
+    fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> impl Future<Output = Result<Completion, OpError>>;
+}
+
+/// Drives a target with an engine. `D` is the native driver of the same target.
+pub struct EngineDriver<D, E> {
+    native: D,
+    engine: E,
+    endpoints: usize,
+}
+
+impl<D, E> fmt::Debug for EngineDriver<D, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineDriver").finish_non_exhaustive()
+    }
+}
+
+impl<D: Driver + Clone, E: Engine> EngineDriver<D, E> {
+    /// Operations by `engine`, everything else by `native`.
+    pub fn new(native: D, engine: E) -> Self {
+        Self {
+            endpoints: native.facts().endpoints.len().max(1),
+            native,
+            engine,
+        }
+    }
+}
+
+/// Settings of the native driver that say nothing about an engine.
+const OWN_SETTINGS: [&str; 3] = ["signing", "checksum", "source addresses"];
+
+impl<D: Driver + Clone, E: Engine> Driver for EngineDriver<D, E> {
+    type Session = EngineSession<D, E::Client>;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: self.engine.classes().to_vec(),
+            verify: true,
+            connections: false,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let mut facts = self.native.facts();
+        let engine = self.engine.facts();
+        facts
+            .settings
+            .retain(|(name, _)| !OWN_SETTINGS.contains(&name.as_str()));
+        facts.engine = engine.name;
+        facts.settings.extend(engine.settings);
+        facts.settings.push((
+            "preflight and clean-up".to_owned(),
+            "native client".to_owned(),
+        ));
+        facts
+    }
+
+    async fn open(&self, worker: WorkerId, _probe: &mut Probe) -> Result<Self::Session, OpError> {
+        let endpoint = worker.worker as usize % self.endpoints;
+        Ok(EngineSession {
+            client: self.engine.client(worker)?,
+            native: self.native.clone(),
+            admin: None,
+            worker,
+            place: Place {
+                endpoint: u16::try_from(endpoint).unwrap_or(u16::MAX),
+                ..Place::default()
+            },
+        })
+    }
+}
+
+/// One worker's client, and the native session that performs the untimed calls.
+pub struct EngineSession<D: Driver, C> {
+    client: C,
+    native: D,
+    /// Opened by the first untimed call: most workers never make one.
+    admin: Option<D::Session>,
+    worker: WorkerId,
+    place: Place,
+}
+
+impl<D: Driver, C> fmt::Debug for EngineSession<D, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineSession")
+            .field("worker", &self.worker)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Driver, C> EngineSession<D, C> {
+    async fn admin(&mut self) -> Result<&mut D::Session, OpError> {
+        if self.admin.is_none() {
+            let probe = &mut Probe::new(|| 0);
+            self.admin = Some(self.native.open(self.worker, probe).await?);
+        }
+        self.admin
+            .as_mut()
+            .ok_or_else(|| OpError::new(ErrorKind::Connect, "the connection is gone"))
+    }
+}
+
+impl<D: Driver, C: Client> Session for EngineSession<D, C> {
+    fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> impl Future<Output = Result<Completion, OpError>> {
+        self.client.execute(request, probe)
+    }
+
+    fn place(&self) -> Place {
+        self.place
+    }
+}
+
+impl<D: Driver, C> Admin for EngineSession<D, C> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+        self.admin().await?.ensure_bucket(bucket).await
+    }
+
+    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        self.admin().await?.head_bucket(bucket).await
+    }
+
+    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        self.admin().await?.delete_bucket(bucket).await
+    }
+
+    async fn list_keys(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<KeyPage, OpError> {
+        self.admin().await?.list_keys(bucket, prefix, after).await
+    }
+
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+        self.admin().await?.delete_keys(bucket, keys).await
+    }
+
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+        self.admin().await?.abort_uploads(bucket, prefix).await
+    }
+
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+        self.admin().await?.put_small(bucket, key, body).await
+    }
+
+    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+        self.admin().await?.get_small(bucket, key).await
+    }
+}
+
+/// The refusal of a class that an engine does not name.
+pub(crate) fn unsupported(engine: &str, class: OpClass) -> OpError {
+    OpError::new(
+        ErrorKind::Unsupported,
+        format!("the engine {engine} has no operation {class}"),
+    )
+}

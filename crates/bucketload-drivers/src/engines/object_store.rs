@@ -1,0 +1,475 @@
+//! The crate `object_store` as an engine: what DataFusion, Polars and their like read through.
+//!
+//! It names objects by paths, so keys with empty, `.` or `..` parts or an outer slash are refused
+//! here: it would turn them into others. It has no operation for buckets, tags or uploads under way.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bucketload_core::driver::{Completion, WorkerId};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+use futures_util::StreamExt as _;
+use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+use object_store::list::{PaginatedListOptions, PaginatedListStore as _};
+use object_store::path::Path;
+use object_store::{
+    Certificate, ClientOptions, GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _,
+    PutMode, PutOptions, PutPayload, RetryConfig,
+};
+
+use super::marks::Marks;
+use super::of_thread::{EngineId, Slot, of_this_thread};
+use super::payload::{Payload, content_of, keys_of, parts_of};
+use super::reading::check_range;
+use super::{Client, Engine, EngineFacts, driver::unsupported, failure};
+use crate::http::reading::Reading;
+use crate::http::sink::Sink as _;
+use crate::s3::{Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config};
+
+/// Version that this is written for; the lock file pins the exact one.
+const VERSION: &str = "object_store 0.14";
+
+/// What it has an operation for.
+const CLASSES: [OpClass; 11] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::PutIfAbsent,
+    OpClass::MultipartPut,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::DeleteMany,
+    OpClass::List,
+    OpClass::Copy,
+    OpClass::MultipartAbort,
+];
+
+thread_local! {
+    static OF_THREAD: Slot<HttpClient> = const { RefCell::new(None) };
+}
+
+/// `object_store` bound to an S3 target.
+#[derive(Clone, Debug)]
+pub struct ObjectStoreEngine {
+    id: EngineId,
+    config: Arc<S3Config>,
+    options: ClientOptions,
+    retries: u32,
+}
+
+impl ObjectStoreEngine {
+    /// The library for the target of `config`; it may repeat a request `retries` times.
+    ///
+    /// # Errors
+    /// When it cannot be told a setting, or a file of certificates cannot be used.
+    pub fn new(config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
+        let fail = |problem: &str| {
+            let remedy = "leave the flag out, or use --engine native";
+            Err(ConfigError::new("engine object-store", problem, remedy))
+        };
+        if !matches!(config.payload, PayloadMode::Unsigned | PayloadMode::Signed) {
+            return fail("it signs payloads whole (--payload-signing)");
+        }
+        if !matches!(config.checksum, None | Some(ChecksumAlgorithm::Sha256)) {
+            return fail("of checksums it is told sha256 or none (--checksum)");
+        }
+        if config.tls.client.is_some() {
+            return fail("it shows no client certificate (--client-cert)");
+        }
+        if !config.source_addresses.is_empty() {
+            return fail("it cannot be told where to connect from (--source-address)");
+        }
+        let mut options = ClientOptions::new()
+            .with_allow_http(true)
+            .with_allow_invalid_certificates(config.tls.insecure);
+        if let Some(path) = &config.tls.ca_bundle {
+            let broken = |e: String| {
+                let place = format!("CA bundle {}", path.display());
+                ConfigError::new(place, e, "name a readable PEM file")
+            };
+            let pem = std::fs::read(path).map_err(|e| broken(e.to_string()))?;
+            let all = Certificate::from_pem_bundle(&pem).map_err(|e| broken(e.to_string()))?;
+            options = options.with_no_system_certificates(true);
+            for certificate in all {
+                options = options.with_root_certificate(certificate);
+            }
+        }
+        Ok(Self {
+            id: EngineId::new(),
+            config: Arc::new(config.clone()),
+            options,
+            retries,
+        })
+    }
+}
+
+impl Engine for ObjectStoreEngine {
+    type Client = ObjectStoreClient;
+
+    fn classes(&self) -> &[OpClass] {
+        &CLASSES
+    }
+
+    fn facts(&self) -> EngineFacts {
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let retries = match self.retries {
+            0 => "none; each request of an operation is counted".to_owned(),
+            n => format!("at most {n}; each request is counted"),
+        };
+        EngineFacts {
+            name: "object-store".to_owned(),
+            settings: vec![
+                setting("engine version", VERSION),
+                setting("engine retries", &retries),
+                setting(
+                    "checksum",
+                    self.config.checksum.map_or("none", ChecksumAlgorithm::name),
+                ),
+                setting("signing", "SigV4, signed payload"),
+                setting(
+                    "engine timeouts",
+                    "the library's: 30 s per request, 5 s to connect",
+                ),
+                setting(
+                    "connections",
+                    "the engine's pool, one per thread; setting them up is part of service times",
+                ),
+            ],
+        }
+    }
+
+    fn client(&self, worker: WorkerId) -> Result<ObjectStoreClient, OpError> {
+        let http = OF_THREAD.with(|slot| {
+            of_this_thread(slot, self.id, || {
+                ReqwestConnector::default()
+                    .connect(&self.options)
+                    .map_err(|e| failure::from_cause(&e))
+            })
+        })?;
+        Ok(ObjectStoreClient {
+            engine: self.clone(),
+            endpoint: worker.worker as usize % self.config.endpoints.len(),
+            http,
+            store: None,
+            marks: Marks::default(),
+            payload: Payload::default(),
+        })
+    }
+}
+
+/// Gives every store the watched client.
+#[derive(Debug)]
+struct Watching {
+    http: HttpClient,
+    marks: Marks,
+}
+
+impl HttpConnector for Watching {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Watched {
+            http: self.http.clone(),
+            marks: self.marks.clone(),
+        }))
+    }
+}
+
+/// Counts and times what passes.
+#[derive(Debug)]
+struct Watched {
+    http: HttpClient,
+    marks: Marks,
+}
+
+#[async_trait]
+impl HttpService for Watched {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        self.marks.started();
+        let response = self.http.execute(request).await?;
+        let fields = response.headers();
+        self.marks.answered(response.status().as_u16(), |name| {
+            fields.get(name).map(|value| value.as_bytes())
+        });
+        Ok(response)
+    }
+}
+
+/// One worker's store.
+#[derive(Debug)]
+pub struct ObjectStoreClient {
+    engine: ObjectStoreEngine,
+    endpoint: usize,
+    http: HttpClient,
+    /// The store of a bucket: it belongs to one.
+    store: Option<(String, AmazonS3)>,
+    marks: Marks,
+    payload: Payload,
+}
+
+/// The path that names just `key`.
+fn path(key: &str) -> Result<Path, OpError> {
+    let refused = |why: String| OpError::new(ErrorKind::Rejected, why);
+    let path =
+        Path::parse(key).map_err(|e| refused(format!("object_store has no path for it: {e}")))?;
+    match path.as_ref() == key {
+        true => Ok(path),
+        false => Err(refused(format!("object_store would name {key:?} {path}"))),
+    }
+}
+
+impl ObjectStoreClient {
+    fn store(&mut self, bucket: &str) -> Result<AmazonS3, OpError> {
+        if let Some((of, store)) = &self.store
+            && of == bucket
+        {
+            return Ok(store.clone());
+        }
+        let config = &self.engine.config;
+        let endpoint = &config.endpoints[self.endpoint];
+        let virtual_host = config.addressing == Addressing::Virtual;
+        let url = match virtual_host {
+            false => endpoint.url(),
+            // It takes the URL of the bucket then.
+            true => endpoint.url().replacen("://", &format!("://{bucket}."), 1),
+        };
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(bucket)
+            .with_region(&config.region)
+            .with_endpoint(url)
+            .with_allow_http(true)
+            .with_virtual_hosted_style_request(virtual_host)
+            .with_client_options(self.engine.options.clone())
+            .with_retry(RetryConfig {
+                max_retries: self.engine.retries as usize,
+                ..RetryConfig::default()
+            })
+            .with_http_connector(Watching {
+                http: self.http.clone(),
+                marks: self.marks.clone(),
+            });
+        builder = match &config.credentials {
+            None => builder.with_skip_signature(true),
+            Some(keys) => {
+                let builder = builder
+                    .with_access_key_id(&keys.access_key)
+                    .with_secret_access_key(keys.secret_key.expose());
+                match &keys.session_token {
+                    Some(token) => builder.with_token(token.expose()),
+                    None => builder,
+                }
+            }
+        };
+        if config.checksum.is_some() {
+            builder = builder.with_checksum_algorithm(Checksum::SHA256);
+        }
+        let store = builder.build().map_err(|e| failure::from_cause(&e))?;
+        self.store = Some((bucket.to_owned(), store.clone()));
+        Ok(store)
+    }
+
+    /// Marks the end of a call and says what its failure means.
+    fn ended<T>(&self, result: object_store::Result<T>) -> Result<T, OpError> {
+        self.marks.probe().done();
+        result.map_err(|error| {
+            let status = self.marks.probe().status();
+            failure::from_answer(status, &error, &self.engine.config)
+        })
+    }
+
+    async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let (store, path) = (self.store(request.bucket)?, path(request.key)?);
+        let mut reading = Reading::of(request);
+        let options = GetOptions {
+            range: reading
+                .range()
+                .map(|r| GetRange::Bounded(r.offset..r.offset + r.len)),
+            ..GetOptions::default()
+        };
+        let answer = match store.get_opts(&path, options).await {
+            Ok(answer) => answer,
+            error => return self.ended(error).map(|_| Completion::default()),
+        };
+        let start = answer.range.start;
+        let mut received = 0;
+        let mut body = answer.into_stream();
+        while let Some(bytes) = body.next().await {
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                // The answer's head was fine: what broke off is its body.
+                Err(error) => {
+                    self.marks.probe().done();
+                    return Err(failure::from_cause(&error));
+                }
+            };
+            received += bytes.len() as u64;
+            if reading.looks() {
+                reading.data(&bytes);
+            }
+        }
+        self.marks.probe().done();
+        let status = self.marks.probe().status();
+        check_range(request, status, None)?;
+        reading.judge(status, received, Some(start))
+    }
+
+    async fn put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let (store, path) = (self.store(request.bucket)?, path(request.key)?);
+        let content = content_of(request)?;
+        let absent = request.op.class == OpClass::PutIfAbsent;
+        let pieces = self.payload.pieces(&content, 0, content.size());
+        let options = PutOptions {
+            mode: match absent {
+                true => PutMode::Create,
+                false => PutMode::Overwrite,
+            },
+            ..PutOptions::default()
+        };
+        let payload = PutPayload::from_iter(pieces);
+        let result = store.put_opts(&path, payload, options).await;
+        match self.ended(result) {
+            Ok(_) => Ok(Completion {
+                bytes: content.size(),
+                items: u64::from(absent),
+                ..Completion::default()
+            }),
+            Err(error) if absent && error.status == 412 => Ok(Completion::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn multipart_put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let (store, path) = (self.store(request.bucket)?, path(request.key)?);
+        let content = content_of(request)?;
+        let (count, part) = parts_of(content.size(), request.op.count)?;
+        let created = store.put_multipart(&path).await;
+        let mut upload = self.ended(created)?;
+        for number in 0..count {
+            let pieces = self.payload.pieces(&content, number * part, part);
+            let sent = upload.put_part(PutPayload::from_iter(pieces)).await;
+            self.ended(sent)?;
+        }
+        let completed = upload.complete().await;
+        self.ended(completed)?;
+        Ok(Completion {
+            bytes: content.size(),
+            items: count,
+            ..Completion::default()
+        })
+    }
+
+    async fn multipart_abort(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let (store, path) = (self.store(request.bucket)?, path(request.key)?);
+        let created = store.put_multipart(&path).await;
+        let mut upload = self.ended(created)?;
+        let aborted = upload.abort().await;
+        self.ended(aborted).map(|()| Completion::default())
+    }
+
+    async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let (store, path) = (self.store(request.bucket)?, path(request.key)?);
+        let result = store.head(&path).await;
+        self.ended(result).map(|meta| Completion {
+            object_size: meta.size,
+            ..Completion::default()
+        })
+    }
+
+    async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let (store, path) = (self.store(request.bucket)?, path(request.key)?);
+        let result = store.delete(&path).await;
+        self.ended(result).map(|()| Completion::default())
+    }
+
+    async fn delete_many(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let store = self.store(request.bucket)?;
+        let keys = keys_of(request, 1000)?;
+        let paths: Result<Vec<_>, OpError> = keys.iter().map(|key| path(key).map(Ok)).collect();
+        let mut deleted = store.delete_stream(futures_util::stream::iter(paths?).boxed());
+        let mut items = 0;
+        while let Some(one) = deleted.next().await {
+            self.ended(one)?;
+            items += 1;
+        }
+        self.marks.probe().done();
+        Ok(Completion {
+            items,
+            ..Completion::default()
+        })
+    }
+
+    async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let store = self.store(request.bucket)?;
+        let result = store
+            .copy(&path(request.source)?, &path(request.key)?)
+            .await;
+        self.ended(result).map(|()| Completion::default())
+    }
+
+    async fn list(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let store = self.store(request.bucket)?;
+        let op = &request.op;
+        let delimiter =
+            (!request.delimiter.is_empty()).then(|| request.delimiter.to_owned().into());
+        let (mut items, mut pages, mut from) = (0, 0, None);
+        loop {
+            let options = PaginatedListOptions {
+                delimiter: delimiter.clone(),
+                max_keys: (op.count > 0).then_some(op.count as usize),
+                page_token: from.take(),
+                ..PaginatedListOptions::default()
+            };
+            let result = store.list_paginated(Some(request.key), options).await;
+            let page = self.ended(result)?;
+            items += (page.result.objects.len() + page.result.common_prefixes.len()) as u64;
+            if let Some(watch) = request.watch {
+                let objects = page.result.objects.iter();
+                objects.for_each(|object| watch.listed(object.location.as_ref()));
+            }
+            pages += 1;
+            let truncated = page.page_token.is_some();
+            if !truncated || (op.pages > 0 && pages >= op.pages) {
+                if let Some(watch) = request.watch.filter(|_| truncated) {
+                    watch.cut_short();
+                }
+                return Ok(Completion {
+                    items,
+                    ..Completion::default()
+                });
+            }
+            from = page.page_token;
+        }
+    }
+
+    async fn perform(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => self.get(request).await,
+            OpClass::Put | OpClass::PutIfAbsent => self.put(request).await,
+            OpClass::MultipartPut => self.multipart_put(request).await,
+            OpClass::MultipartAbort => self.multipart_abort(request).await,
+            OpClass::Head => self.head(request).await,
+            OpClass::Delete => self.delete(request).await,
+            OpClass::DeleteMany => self.delete_many(request).await,
+            OpClass::Copy => self.copy(request).await,
+            OpClass::List => self.list(request).await,
+            class => Err(unsupported("object-store", class)),
+        }
+    }
+}
+
+impl Client for ObjectStoreClient {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let marks = self.marks.clone();
+        let _lent = marks.lend(probe);
+        // On the heap: the library's futures would otherwise be part of every session's task.
+        Box::pin(self.perform(request)).await
+    }
+}

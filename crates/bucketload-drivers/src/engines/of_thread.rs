@@ -1,0 +1,43 @@
+//! One HTTP client per load thread: its connections live on the thread's runtime, and the workers of
+//! the thread share its pool, as the tasks of a program would.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bucketload_core::error::OpError;
+use tokio::runtime::{Handle, Id};
+
+/// Tells engines apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EngineId(u64);
+
+impl EngineId {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// What a thread keeps: the runtime and the engine it was made for, and the client.
+pub(crate) type Slot<T> = RefCell<Option<(Id, EngineId, T)>>;
+
+/// The thread's client of `engine`, made by `make` if there is none on this runtime yet.
+///
+/// # Errors
+/// When none can be made.
+pub(crate) fn of_this_thread<T: Clone>(
+    slot: &Slot<T>,
+    engine: EngineId,
+    make: impl FnOnce() -> Result<T, OpError>,
+) -> Result<T, OpError> {
+    let runtime = Handle::current().id();
+    let mut slot = slot.borrow_mut();
+    match &*slot {
+        Some((id, of, client)) if (*id, *of) == (runtime, engine) => Ok(client.clone()),
+        _ => {
+            let client = make()?;
+            *slot = Some((runtime, engine, client.clone()));
+            Ok(client)
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The crate `opendal` as an engine.
+//!
+//! It names objects by paths of its own rules (outer blanks and doubled slashes are dropped, a final
+//! slash makes a folder; URLs lose `.` and `..`), so keys that it would change are refused here. It chooses by itself between
+//! one request and a multipart upload, and has no operation for buckets, tags or uploads under way.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Completion, WorkerId};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{ByteRange, OpClass, Request};
+use bucketload_core::record::Probe;
+use futures_util::StreamExt as _;
+use opendal::layers::RetryLayer;
+use opendal::raw::normalize_path;
+use opendal::services::S3;
+use opendal::{Buffer, HttpBody, HttpTransport, HttpTransporter, OperationContext, Operator};
+use opendal_http_transport_reqwest::ReqwestTransport;
+
+use super::marks::Marks;
+use super::of_thread::{EngineId, Slot, of_this_thread};
+use super::payload::{Payload, content_of, keys_of};
+use super::reading::check_range;
+use super::{Client, Engine, EngineFacts, driver::unsupported, failure};
+use crate::http::reading::Reading;
+use crate::http::sink::Sink as _;
+use crate::s3::{Addressing, ConfigError, PayloadMode, S3Config};
+
+/// Version that this is written for; the lock file pins the exact one.
+const VERSION: &str = "opendal 0.59";
+
+/// What it has an operation for.
+const CLASSES: [OpClass; 9] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::PutIfAbsent,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::DeleteMany,
+    OpClass::List,
+    OpClass::Copy,
+];
+
+thread_local! {
+    static OF_THREAD: Slot<ReqwestTransport> = const { RefCell::new(None) };
+}
+
+/// `opendal` bound to an S3 target.
+#[derive(Clone, Debug)]
+pub struct OpendalEngine {
+    id: EngineId,
+    config: Arc<S3Config>,
+    retries: u32,
+    /// Certificates to trust instead of the system's.
+    trusted: Vec<reqwest::Certificate>,
+}
+
+impl OpendalEngine {
+    /// The library for the target of `config`; it may repeat a request `retries` times.
+    ///
+    /// # Errors
+    /// When it cannot be told a setting, or a file of certificates cannot be used.
+    pub fn new(config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
+        let fail = |problem: &str| {
+            let remedy = "leave the flag out, or use --engine native";
+            Err(ConfigError::new("engine opendal", problem, remedy))
+        };
+        if config.payload != PayloadMode::Unsigned {
+            return fail("it never signs payloads (--payload-signing)");
+        }
+        if config.checksum.is_some() {
+            return fail("it is not told a checksum here (--checksum)");
+        }
+        if config.tls.client.is_some() {
+            return fail("it shows no client certificate (--client-cert)");
+        }
+        if !config.source_addresses.is_empty() {
+            return fail("it is not told where to connect from (--source-address)");
+        }
+        let mut trusted = Vec::new();
+        if let Some(path) = &config.tls.ca_bundle {
+            let broken = |e: String| {
+                let place = format!("CA bundle {}", path.display());
+                ConfigError::new(place, e, "name a readable PEM file")
+            };
+            let pem = std::fs::read(path).map_err(|e| broken(e.to_string()))?;
+            let all = reqwest::Certificate::from_pem_bundle(&pem);
+            trusted = all.map_err(|e| broken(e.to_string()))?;
+        }
+        Ok(Self {
+            id: EngineId::new(),
+            config: Arc::new(config.clone()),
+            retries,
+            trusted,
+        })
+    }
+
+    fn transport(&self) -> Result<ReqwestTransport, OpError> {
+        let mut builder = reqwest::Client::builder();
+        if !self.trusted.is_empty() {
+            builder = builder.tls_certs_only(self.trusted.clone());
+        }
+        if self.config.tls.insecure {
+            builder = builder.tls_danger_accept_invalid_certs(true);
+        }
+        let client = builder.build().map_err(|e| failure::from_cause(&e))?;
+        Ok(ReqwestTransport::new(client))
+    }
+}
+
+impl Engine for OpendalEngine {
+    type Client = OpendalClient;
+
+    fn classes(&self) -> &[OpClass] {
+        &CLASSES
+    }
+
+    fn facts(&self) -> EngineFacts {
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let retries = match self.retries {
+            0 => "none; each request of an operation is counted".to_owned(),
+            n => format!("at most {n} (retry layer); each request is counted"),
+        };
+        EngineFacts {
+            name: "opendal".to_owned(),
+            settings: vec![
+                setting("engine version", VERSION),
+                setting("engine retries", &retries),
+                setting("checksum", "none"),
+                setting("signing", "SigV4, unsigned payload"),
+                setting(
+                    "connections",
+                    "the engine's pool, one per thread; setting them up is part of service times",
+                ),
+            ],
+        }
+    }
+
+    fn client(&self, worker: WorkerId) -> Result<OpendalClient, OpError> {
+        let transport =
+            OF_THREAD.with(|slot| of_this_thread(slot, self.id, || self.transport()))?;
+        Ok(OpendalClient {
+            engine: self.clone(),
+            endpoint: worker.worker as usize % self.config.endpoints.len(),
+            transport,
+            operator: None,
+            marks: Marks::default(),
+            payload: Payload::default(),
+        })
+    }
+}
+
+/// Counts and times what passes.
+struct Watched {
+    transport: ReqwestTransport,
+    marks: Marks,
+}
+
+impl HttpTransport for Watched {
+    async fn fetch(
+        &self,
+        request: http::Request<Buffer>,
+    ) -> opendal::Result<http::Response<HttpBody>> {
+        self.marks.started();
+        let response = self.transport.fetch(request).await?;
+        let fields = response.headers();
+        self.marks.answered(response.status().as_u16(), |name| {
+            fields.get(name).map(|value| value.as_bytes())
+        });
+        Ok(response)
+    }
+}
+
+/// One worker's operator.
+#[derive(Debug)]
+pub struct OpendalClient {
+    engine: OpendalEngine,
+    endpoint: usize,
+    transport: ReqwestTransport,
+    /// The operator of a bucket: it belongs to one.
+    operator: Option<(String, Operator)>,
+    marks: Marks,
+    payload: Payload,
+}
+
+/// Refuses a key that would be changed.
+fn check(key: &str) -> Result<(), OpError> {
+    // URLs lose their dot segments on the way.
+    let dots = key.split('/').any(|part| matches!(part, "." | ".."));
+    if !key.is_empty() && !dots && normalize_path(key) == key && !key.ends_with('/') {
+        return Ok(());
+    }
+    let detail = format!("opendal would take {key:?} for another name");
+    Err(OpError::new(ErrorKind::Rejected, detail))
+}
+
+/// The bytes of `range` that there are: it takes an answer that ends with the object for one that
+/// was cut off.
+fn within(request: &Request<'_>, range: ByteRange) -> Range<u64> {
+    let size = match request.content.filter(|_| request.verify) {
+        Some(content) => content.size(),
+        None => request.op.size,
+    };
+    let end = range.offset + range.len;
+    match size > range.offset {
+        true => range.offset..end.min(size),
+        false => range.offset..end,
+    }
+}
+
+impl OpendalClient {
+    fn operator(&mut self, bucket: &str) -> Result<Operator, OpError> {
+        if let Some((of, operator)) = &self.operator
+            && of == bucket
+        {
+            return Ok(operator.clone());
+        }
+        let config = &self.engine.config;
+        let mut builder = S3::default()
+            .bucket(bucket)
+            .region(&config.region)
+            .endpoint(&config.endpoints[self.endpoint].url())
+            .disable_config_load()
+            .disable_ec2_metadata();
+        if config.addressing == Addressing::Virtual {
+            builder = builder.enable_virtual_host_style();
+        }
+        builder = match &config.credentials {
+            None => builder.skip_signature(),
+            Some(keys) => {
+                let builder = builder
+                    .access_key_id(&keys.access_key)
+                    .secret_access_key(keys.secret_key.expose());
+                match &keys.session_token {
+                    Some(token) => builder.session_token(token.expose()),
+                    None => builder,
+                }
+            }
+        };
+        let transport = HttpTransporter::new(Watched {
+            transport: self.transport.clone(),
+            marks: self.marks.clone(),
+        });
+        let mut operator = Operator::new(builder)
+            .map_err(|e| failure::from_cause(&e))?
+            .with_context(OperationContext::new().with_http_transport(transport));
+        if self.engine.retries > 0 {
+            let layer = RetryLayer::new().with_max_times(self.engine.retries as usize);
+            operator = operator.layer(layer);
+        }
+        self.operator = Some((bucket.to_owned(), operator.clone()));
+        Ok(operator)
+    }
+
+    /// Marks the end of a call and says what its failure means.
+    fn ended<T>(&self, result: opendal::Result<T>) -> Result<T, OpError> {
+        self.marks.probe().done();
+        result.map_err(|error| {
+            let status = self.marks.probe().status();
+            failure::from_answer(status, &error, &self.engine.config)
+        })
+    }
+
+    async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        check(request.key)?;
+        let mut reading = Reading::of(request);
+        let opened = async {
+            let reader = operator.reader(request.key).await?;
+            match reading.range() {
+                Some(range) => reader.into_stream(within(request, range)).await,
+                None => reader.into_stream(..).await,
+            }
+        };
+        let mut body = match opened.await {
+            Ok(body) => body,
+            error => return self.ended(error).map(|_| Completion::default()),
+        };
+        let mut received = 0;
+        while let Some(buffer) = body.next().await {
+            let buffer = match buffer {
+                Ok(buffer) => buffer,
+                error => return self.ended(error).map(|_| Completion::default()),
+            };
+            for bytes in buffer {
+                received += bytes.len() as u64;
+                if reading.looks() {
+                    reading.data(&bytes);
+                }
+            }
+        }
+        self.marks.probe().done();
+        let status = self.marks.probe().status();
+        check_range(request, status, None)?;
+        reading.judge(status, received, None)
+    }
+
+    async fn put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        check(request.key)?;
+        let content = content_of(request)?;
+        let absent = request.op.class == OpClass::PutIfAbsent;
+        let buffer = Buffer::from(self.payload.pieces(&content, 0, content.size()));
+        let result = match absent {
+            true => {
+                let write = operator.write_with(request.key, buffer);
+                write.if_not_exists(true).await
+            }
+            false => operator.write(request.key, buffer).await,
+        };
+        match self.ended(result) {
+            Ok(_) => Ok(Completion {
+                bytes: content.size(),
+                items: u64::from(absent),
+                ..Completion::default()
+            }),
+            Err(error) if absent && error.status == 412 => Ok(Completion::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        check(request.key)?;
+        let result = operator.stat(request.key).await;
+        self.ended(result).map(|meta| Completion {
+            object_size: meta.content_length(),
+            ..Completion::default()
+        })
+    }
+
+    async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        check(request.key)?;
+        let result = operator.delete(request.key).await;
+        self.ended(result).map(|()| Completion::default())
+    }
+
+    async fn delete_many(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        let keys = keys_of(request, 1000)?;
+        keys.iter().try_for_each(|key| check(key))?;
+        let result = operator.delete_iter(keys).await;
+        self.ended(result).map(|()| Completion {
+            items: request.op.count,
+            ..Completion::default()
+        })
+    }
+
+    async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        check(request.source)?;
+        check(request.key)?;
+        let result = operator.copy(request.source, request.key).await;
+        self.ended(result).map(|_| Completion::default())
+    }
+
+    async fn list(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        let operator = self.operator(request.bucket)?;
+        let op = &request.op;
+        if !matches!(request.delimiter, "" | "/") {
+            let detail = "opendal groups keys by slashes only";
+            return Err(OpError::new(ErrorKind::Rejected, detail));
+        }
+        if !request.key.is_empty() && normalize_path(request.key) != request.key {
+            let detail = format!("opendal would list another prefix than {:?}", request.key);
+            return Err(OpError::new(ErrorKind::Rejected, detail));
+        }
+        let mut call = operator
+            .lister_with(request.key)
+            .recursive(request.delimiter.is_empty());
+        if op.count > 0 {
+            call = call.limit(op.count as usize);
+        }
+        let mut lister = match call.await {
+            Ok(lister) => lister,
+            error => return self.ended(error).map(|_| Completion::default()),
+        };
+        // It fetches the next page only when it is asked for what stands there.
+        let most = match (op.pages, op.count) {
+            (0, _) | (_, 0) => u64::MAX,
+            (pages, count) => count.saturating_mul(u64::from(pages)),
+        };
+        let mut items = 0;
+        while items < most {
+            let entry = match lister.next().await {
+                None => break,
+                Some(Ok(entry)) => entry,
+                Some(error) => return self.ended(error).map(|_| Completion::default()),
+            };
+            items += 1;
+            if let Some(watch) = request.watch.filter(|_| entry.metadata().is_file()) {
+                watch.listed(entry.path());
+            }
+        }
+        if items == most
+            && let Some(watch) = request.watch
+        {
+            watch.cut_short();
+        }
+        self.marks.probe().done();
+        Ok(Completion {
+            items,
+            ..Completion::default()
+        })
+    }
+
+    async fn perform(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => self.get(request).await,
+            OpClass::Put | OpClass::PutIfAbsent => self.put(request).await,
+            OpClass::Head => self.head(request).await,
+            OpClass::Delete => self.delete(request).await,
+            OpClass::DeleteMany => self.delete_many(request).await,
+            OpClass::Copy => self.copy(request).await,
+            OpClass::List => self.list(request).await,
+            class => Err(unsupported("opendal", class)),
+        }
+    }
+}
+
+impl Client for OpendalClient {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let marks = self.marks.clone();
+        let _lent = marks.lend(probe);
+        // On the heap: the library's futures would otherwise be part of every session's task.
+        Box::pin(self.perform(request)).await
+    }
+}

@@ -1,0 +1,55 @@
+//! Ranges and names as HTTP clients of S3 take them, and what an answer to a ranged read says.
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{ByteRange, Op, OpClass, Request};
+
+use crate::http::encode;
+
+/// The value of `Range`.
+pub(crate) fn range_header(range: ByteRange) -> String {
+    let last = range.offset + range.len.saturating_sub(1);
+    format!("bytes={}-{last}", range.offset)
+}
+
+/// The value of `x-amz-copy-source`: `bucket/key`, encoded.
+pub(crate) fn copy_source(request: &Request<'_>) -> String {
+    let mut out = Vec::new();
+    encode::push_query(&mut out, request.bucket);
+    out.push(b'/');
+    encode::push_key(&mut out, request.source);
+    // Encoding leaves ASCII only.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Checks that an answer to `request` is partial where it has to be; returns where it says that its
+/// bytes begin.
+///
+/// # Errors
+/// `Protocol` when the range was ignored.
+pub(crate) fn check_range(
+    request: &Request<'_>,
+    status: u16,
+    content_range: Option<&str>,
+) -> Result<Option<u64>, OpError> {
+    let op = &request.op;
+    let Some(range) = op.range.filter(|_| op.class == OpClass::RangeGet) else {
+        return Ok(None);
+    };
+    let known = match request.content.filter(|_| request.verify) {
+        Some(content) => content.size(),
+        None => op.size,
+    };
+    let whole = range.offset == 0 && known != Op::UNKNOWN_SIZE && range.len >= known;
+    if status != 206 && !whole {
+        return Err(OpError::with_status(
+            ErrorKind::Protocol,
+            status,
+            "the server ignored the Range header",
+        ));
+    }
+    // "bytes 5-9/100"
+    let start = content_range
+        .and_then(|text| text.strip_prefix("bytes "))
+        .and_then(|text| text.split_once('-')?.0.parse().ok());
+    Ok(start)
+}

@@ -1,0 +1,292 @@
+//! Obtaining an access token: one exchange with a token endpoint or with the metadata server.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
+
+use super::account::{Account, ServiceKey};
+use super::jwt::Signer;
+use crate::http::encode;
+use crate::http::hub::{Hub, IdFields};
+use crate::http::link::Link;
+use crate::http::outgoing::{Body, Plain};
+use crate::http::pool::Buffer;
+use crate::http::sink::Collect;
+use crate::http::{ConfigError, Endpoint, Secret, TlsConfig};
+use crate::json;
+
+/// Path of the access token on the metadata server (Compute Engine, "Authenticate workloads using
+/// service accounts").
+const METADATA_PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
+
+/// Most bytes of an answer.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a token lasts when nobody says so: a token that somebody else obtained is looked up again
+/// that often.
+const UNKNOWN_LIFETIME: Duration = Duration::from_secs(60);
+
+/// An access token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) secret: Secret,
+    /// How long it is valid from now on.
+    pub(crate) lifetime: Duration,
+}
+
+/// Obtains tokens for one account.
+pub(crate) struct Grantor {
+    account: Account,
+    /// Where tokens come from; none for those that are read from a file.
+    hub: Option<Hub>,
+    /// Of a service account.
+    signer: Option<Signer>,
+}
+
+impl Grantor {
+    /// # Errors
+    /// When the account's key or token endpoint cannot be used.
+    pub(crate) fn new(account: Account, tls: &TlsConfig) -> Result<Self, ConfigError> {
+        let endpoint = match &account {
+            Account::Token(_) | Account::TokenFile(_) => None,
+            Account::Service(key) => Some(Endpoint::parse(&key.token_url, "token_uri")?),
+            Account::User(user) => Some(Endpoint::parse(&user.token_url, "token_uri")?),
+            Account::Metadata(endpoint) => Some(endpoint.clone()),
+        };
+        let ids = IdFields {
+            request: "x-request-id",
+            extended: "",
+        };
+        let signer = match &account {
+            Account::Service(key) => Some(Signer::new(key.key.expose()).map_err(|problem| {
+                ConfigError::new(
+                    format!("private_key of {}", key.email),
+                    problem,
+                    "download the key of the service account again",
+                )
+            })?),
+            _ => None,
+        };
+        let hub = endpoint.map(|endpoint| Hub::new(vec![endpoint], tls, ids));
+        Ok(Self {
+            hub: hub.transpose()?,
+            account,
+            signer,
+        })
+    }
+
+    /// Obtains a token.
+    ///
+    /// # Errors
+    /// `Auth` when it is refused, else what went wrong on the way. No message holds a secret.
+    pub(crate) async fn obtain(&self) -> Result<Token, OpError> {
+        match &self.account {
+            Account::Token(secret) => Ok(Token {
+                secret: secret.clone(),
+                lifetime: UNKNOWN_LIFETIME,
+            }),
+            Account::TokenFile(path) => {
+                let failed = |text: String| OpError::new(ErrorKind::Auth, text);
+                let text = std::fs::read_to_string(path)
+                    .map_err(|e| failed(format!("--token-file {}: {e}", path.display())))?;
+                let token = usable(text.trim()).ok_or_else(|| {
+                    failed(format!(
+                        "--token-file {}: it holds no token",
+                        path.display()
+                    ))
+                })?;
+                Ok(Token {
+                    secret: token,
+                    lifetime: UNKNOWN_LIFETIME,
+                })
+            }
+            Account::Service(key) => {
+                let mut form = Vec::new();
+                push_field(
+                    &mut form,
+                    "grant_type",
+                    "urn:ietf:params:oauth:grant-type:jwt-bearer",
+                );
+                push_field(&mut form, "assertion", &self.assertion(key)?);
+                self.ask(Some(&form)).await
+            }
+            Account::User(user) => {
+                let mut form = Vec::new();
+                push_field(&mut form, "grant_type", "refresh_token");
+                push_field(&mut form, "client_id", &user.client_id);
+                push_field(&mut form, "client_secret", user.client_secret.expose());
+                push_field(&mut form, "refresh_token", user.refresh_token.expose());
+                self.ask(Some(&form)).await
+            }
+            Account::Metadata(_) => self.ask(None).await,
+        }
+    }
+
+    fn assertion(&self, key: &ServiceKey) -> Result<String, OpError> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs());
+        let signer = self.signer.as_ref().ok_or("there is no key".to_owned());
+        signer
+            .and_then(|signer| signer.assertion(key, now))
+            .map_err(|text| OpError::new(ErrorKind::Auth, text))
+    }
+
+    /// One exchange: a POST of `form`, or a GET from the metadata server.
+    async fn ask(&self, form: Option<&[u8]>) -> Result<Token, OpError> {
+        let Some(hub) = &self.hub else {
+            return Err(OpError::new(ErrorKind::Auth, "there is no token endpoint"));
+        };
+        let endpoint = &hub.endpoints()[0];
+        let mut head = Buffer::take();
+        match form {
+            Some(form) => {
+                let path = match endpoint.base_path.as_str() {
+                    "" => "/",
+                    path => path,
+                };
+                let authority = &endpoint.authority;
+                head.extend_from_slice(
+                    format!(
+                        "POST {path} HTTP/1.1\r\nhost: {authority}\r\n\
+                         content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n",
+                        form.len()
+                    )
+                    .as_bytes(),
+                );
+            }
+            None => head.extend_from_slice(
+                format!(
+                    "GET {METADATA_PATH} HTTP/1.1\r\nhost: {}\r\nmetadata-flavor: Google\r\n\r\n",
+                    endpoint.authority
+                )
+                .as_bytes(),
+            ),
+        }
+        let mut body = Vec::new();
+        let mut sink = Collect::new(&mut body, MAX_ANSWER);
+        let mut outgoing = Plain::new(head, Body::Bytes(form.unwrap_or_default()), false);
+        let mut link = Link::new(0, None);
+        let mut probe = Probe::new(|| 0);
+        let exchange = link.perform(hub, endpoint, &mut outgoing, &mut sink, &mut probe);
+        let place = format!("access token from {}", endpoint.url());
+        let reply = match tokio::time::timeout(PATIENCE, exchange).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(mut error)) => {
+                error.detail = format!("{place}: {}", error.detail).into();
+                return Err(error);
+            }
+            Err(_) => {
+                let text = format!("{place}: no answer within {} s", PATIENCE.as_secs());
+                return Err(OpError::new(ErrorKind::Timeout, text));
+            }
+        };
+        match reply.refusal {
+            None => read(&body).map_err(|mut error| {
+                error.detail = format!("{place}: {}", error.detail).into();
+                error
+            }),
+            Some(refusal) => Err(refused(&place, reply.status, &refusal.body)),
+        }
+    }
+}
+
+/// A token endpoint's answer (RFC 6749 section 5.1).
+pub(crate) fn read(body: &[u8]) -> Result<Token, OpError> {
+    let wrong = |text: String| OpError::new(ErrorKind::Protocol, text);
+    let (mut token, mut seconds) = (String::new(), None);
+    json::values(body, |path, value| match path {
+        ["access_token"] => token = value.text().map(json::Text::get).unwrap_or_default(),
+        ["expires_in"] => seconds = value.whole(),
+        _ => {}
+    })
+    .map_err(|e| wrong(format!("the answer cannot be read: {e}")))?;
+    let secret = usable(&token).ok_or_else(|| wrong("the answer holds no token".to_owned()))?;
+    Ok(Token {
+        secret,
+        lifetime: seconds.map_or(UNKNOWN_LIFETIME, Duration::from_secs),
+    })
+}
+
+/// `text` as a token: what may stand in a header field (RFC 6750 section 2.1).
+pub(crate) fn usable(text: &str) -> Option<Secret> {
+    let legal = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
+    legal.then(|| Secret::new(text))
+}
+
+/// A refusal of a token endpoint (RFC 6749 section 5.2).
+fn refused(place: &str, status: u16, body: &[u8]) -> OpError {
+    let (mut code, mut description) = (String::new(), String::new());
+    let _ = json::values(body, |path, value| match (path, value.text()) {
+        (["error"], Some(text)) => code = text.get(),
+        (["error_description"], Some(text)) => description = text.get(),
+        _ => {}
+    });
+    let kind = match status {
+        429 => ErrorKind::Throttled,
+        500.. => ErrorKind::Server,
+        _ => ErrorKind::Auth,
+    };
+    let clean =
+        |text: String| -> String { text.chars().filter(|c| !c.is_control()).take(200).collect() };
+    let said = match (clean(code), clean(description)) {
+        (code, text) if code.is_empty() && text.is_empty() => "without an explanation".to_owned(),
+        (code, text) if text.is_empty() => code,
+        (code, text) => format!("{code}: {text}"),
+    };
+    OpError::with_status(kind, status, format!("{place} was refused: {said}"))
+}
+
+fn push_field(form: &mut Vec<u8>, name: &str, value: &str) {
+    if !form.is_empty() {
+        form.push(b'&');
+    }
+    form.extend_from_slice(name.as_bytes());
+    form.push(b'=');
+    encode::push_query(form, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{read, refused};
+    use bucketload_core::error::ErrorKind;
+    use std::time::Duration;
+
+    #[test]
+    fn answers_are_read() {
+        let token = read(br#"{"access_token":"ya29.x","expires_in":3599,"token_type":"Bearer"}"#);
+        let token = token.unwrap();
+        assert_eq!(token.secret.expose(), "ya29.x");
+        assert_eq!(token.lifetime, Duration::from_secs(3599));
+        assert!(!format!("{token:?}").contains("ya29"));
+        for wrong in [
+            "",
+            "{}",
+            r#"{"access_token":"two words"}"#,
+            r#"{"access_token":7}"#,
+        ] {
+            assert_eq!(
+                read(wrong.as_bytes()).unwrap_err().kind,
+                ErrorKind::Protocol
+            );
+        }
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let body =
+            br#"{"error":"invalid_grant","error_description":"Invalid JWT\u0007 Signature."}"#;
+        let error = refused("access token from x", 400, body);
+        assert_eq!(error.kind, ErrorKind::Auth);
+        assert!(
+            error
+                .detail
+                .contains("invalid_grant: Invalid JWT Signature.")
+        );
+        assert_eq!(refused("x", 503, b"").kind, ErrorKind::Server);
+    }
+}

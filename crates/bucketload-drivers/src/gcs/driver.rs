@@ -1,0 +1,167 @@
+//! The driver: what all sessions share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::Probe;
+
+use super::auth::Account;
+use super::auth::grant::Grantor;
+use super::auth::keeper::Keeper;
+use super::config::GcsConfig;
+use super::session::GcsSession;
+use crate::http::hub::{Hub, IdFields};
+use crate::http::{ConfigError, Endpoint};
+
+/// What the JSON API can do. Cloud Storage has one way of listing, cannot list unfinished uploads, and
+/// composes whole objects only.
+const CLASSES: [OpClass; 18] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::PutIfAbsent,
+    OpClass::MultipartPut,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::DeleteMany,
+    OpClass::List,
+    OpClass::Copy,
+    OpClass::MultipartAbort,
+    OpClass::PutTagging,
+    OpClass::GetTagging,
+    OpClass::DeleteTagging,
+    OpClass::MakeBucket,
+    OpClass::HeadBucket,
+    OpClass::DeleteBucket,
+    OpClass::ListBuckets,
+];
+
+/// The native Google Cloud Storage driver: the JSON API over its own HTTP/1.1, one connection per
+/// session.
+#[derive(Clone)]
+pub struct GcsDriver {
+    inner: Arc<Inner>,
+}
+
+/// What all sessions share.
+pub(crate) struct Inner {
+    pub(crate) config: GcsConfig,
+    pub(crate) hub: Hub,
+    /// For each endpoint, the rest of the request line and the fields that are always the same.
+    pub(crate) fields: Vec<Vec<u8>>,
+    /// None for anonymous requests.
+    pub(crate) keeper: Option<Keeper>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for GcsDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcsDriver")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GcsDriver {
+    /// A driver for the target that `config` describes. Where requests need a token, a thread begins to
+    /// obtain it; nothing else is connected yet.
+    ///
+    /// # Errors
+    /// When the configuration cannot work, or names a key or certificate file that cannot be used.
+    pub fn new(config: GcsConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let ids = IdFields {
+            request: "x-guploader-uploadid",
+            extended: "",
+        };
+        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let fields = config.endpoints.iter().map(fixed_fields).collect();
+        let keeper = match &config.account {
+            None => None,
+            Some(account) => {
+                let grantor = Grantor::new(account.clone(), &config.tls)?;
+                let started = Keeper::start(grantor).map_err(|e| {
+                    ConfigError::new("credentials", e.to_string(), "free threads or descriptors")
+                })?;
+                Some(started)
+            }
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                hub,
+                fields,
+                keeper,
+            }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &GcsConfig {
+        &self.inner.config
+    }
+}
+
+/// What follows the path of every request to `endpoint`.
+fn fixed_fields(endpoint: &Endpoint) -> Vec<u8> {
+    let agent = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
+    format!(
+        " HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\n",
+        endpoint.authority
+    )
+    .into_bytes()
+}
+
+impl Driver for GcsDriver {
+    type Session = GcsSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: CLASSES.to_vec(),
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = &self.inner.config;
+        let account = config.account.as_ref();
+        let who = account.map_or_else(|| "anonymous".to_owned(), Account::describe);
+        let encrypted = config.endpoints.iter().any(|e| e.tls);
+        let tls = match (encrypted, config.tls.insecure) {
+            (false, _) => "off",
+            (true, true) => "certificates unchecked",
+            (true, false) => "verified",
+        };
+        DriverFacts {
+            driver: "gcs".to_owned(),
+            engine: "native".to_owned(),
+            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
+            settings: vec![
+                ("api".to_owned(), "JSON".to_owned()),
+                ("credentials".to_owned(), who),
+                ("large objects".to_owned(), config.large_object.to_string()),
+                ("tls".to_owned(), tls.to_owned()),
+            ],
+        }
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<GcsSession, OpError> {
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let mut session = GcsSession::new(Arc::clone(&self.inner), endpoint, source)?;
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}

@@ -1,0 +1,155 @@
+//! From a refusal to an [`OpError`]: status and reason give the kind, the message the facts for the
+//! operator (Cloud Storage JSON API, "HTTP status and error codes").
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+use crate::json;
+
+/// Longest message taken over from a server, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// What a refusal says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Said {
+    /// `reason` of the first error, such as `rateLimitExceeded`.
+    reason: String,
+    message: String,
+}
+
+impl Said {
+    /// Reads a JSON error; a body of another form (media requests are refused in plain text) is the
+    /// message itself.
+    fn read(body: &[u8]) -> Self {
+        let mut said = Self::default();
+        let read = json::values(body, |path, value| {
+            let Some(text) = value.text() else { return };
+            match path {
+                ["error", "errors", "[]", "reason"] if said.reason.is_empty() => {
+                    said.reason = text.get();
+                }
+                ["error", "message"] | ["error_description"] => said.message = text.get(),
+                // What the token check of the front end answers.
+                ["error"] => said.reason = text.get(),
+                _ => {}
+            }
+        });
+        if read.is_err() && said == Self::default() {
+            said.message = String::from_utf8_lossy(body).into_owned();
+        }
+        said.reason = tidy(&said.reason);
+        said.message = tidy(&said.message);
+        said
+    }
+}
+
+/// One line without control characters, of bounded length.
+fn tidy(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let mut out = String::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    match out.char_indices().nth(MAX_MESSAGE) {
+        Some((at, _)) => format!("{}…", &out[..at]),
+        None => out,
+    }
+}
+
+/// The error that an answer with `status` and `body` means.
+pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
+    let said = Said::read(body);
+    let detail = match (said.reason.as_str(), said.message.as_str()) {
+        ("", "") => format!("the server answered status {status} without an explanation"),
+        (reason, "") => reason.to_owned(),
+        ("", message) => message.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    };
+    OpError::with_status(kind_of(status, &said.reason), status, detail)
+}
+
+fn kind_of(status: u16, reason: &str) -> ErrorKind {
+    match reason {
+        "rateLimitExceeded" | "userRateLimitExceeded" | "dailyLimitExceeded" => {
+            return ErrorKind::Throttled;
+        }
+        "quotaExceeded" if status == 403 => return ErrorKind::Full,
+        // The caller is authorised; what is asked for cannot be done to this object.
+        "objectUnderActiveHold" | "retentionPolicyNotMet" | "sslRequired" => {
+            return ErrorKind::Rejected;
+        }
+        _ => {}
+    }
+    match status {
+        404 | 410 => ErrorKind::NotFound,
+        409 | 412 => ErrorKind::Conflict,
+        429 => ErrorKind::Throttled,
+        401 | 403 => ErrorKind::Auth,
+        405 | 501 => ErrorKind::Unsupported,
+        507 => ErrorKind::Full,
+        // An upload whose connection broke is reported as a timeout; it may be repeated.
+        408 | 500..=599 => ErrorKind::Server,
+        _ => ErrorKind::Rejected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::error::ErrorKind;
+    use proptest::prelude::*;
+
+    use super::to_error;
+
+    fn document(code: u16, reason: &str) -> Vec<u8> {
+        format!(
+            r#"{{"error":{{"code":{code},"message":"what\nhappened","errors":[{{"message":"x",
+            "domain":"global","reason":"{reason}"}}]}}}}"#
+        )
+        .into_bytes()
+    }
+
+    #[test]
+    fn statuses_and_reasons_have_meanings() {
+        for (status, reason, kind) in [
+            (404, "notFound", ErrorKind::NotFound),
+            (412, "conditionNotMet", ErrorKind::Conflict),
+            (409, "conflict", ErrorKind::Conflict),
+            (401, "authError", ErrorKind::Auth),
+            (403, "forbidden", ErrorKind::Auth),
+            (403, "rateLimitExceeded", ErrorKind::Throttled),
+            (403, "quotaExceeded", ErrorKind::Full),
+            (403, "retentionPolicyNotMet", ErrorKind::Rejected),
+            (429, "rateLimitExceeded", ErrorKind::Throttled),
+            (400, "invalid", ErrorKind::Rejected),
+            (416, "requestedRangeNotSatisfiable", ErrorKind::Rejected),
+            (408, "uploadBrokenConnection", ErrorKind::Server),
+            (410, "notFound", ErrorKind::NotFound),
+            (501, "notImplemented", ErrorKind::Unsupported),
+            (503, "backendError", ErrorKind::Server),
+            (507, "", ErrorKind::Full),
+        ] {
+            let error = to_error(status, &document(status, reason));
+            assert_eq!((error.kind, error.status), (kind, status), "{reason}");
+            assert!(error.detail.contains("what happened"), "{error}");
+            assert!(error.detail.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn plain_text_is_the_message() {
+        let error = to_error(404, b"No such object: b/k\r\n");
+        assert_eq!(&*error.detail, "No such object: b/k");
+        assert!(to_error(500, b"").detail.contains("without an explanation"));
+        assert!(to_error(500, &vec![b'x'; 9000]).detail.chars().count() < 400);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
+            let error = to_error(status, &body);
+            prop_assert!(!error.detail.contains('\n'));
+        }
+    }
+}

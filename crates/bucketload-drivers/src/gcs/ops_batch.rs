@@ -1,0 +1,235 @@
+//! Deleting several objects in one request: the batch endpoint (Cloud Storage, "Batch requests").
+//!
+//! A batch is a `multipart/mixed` document whose parts are requests; so is the answer, whose parts are
+//! answers. What one request deletes in S3 takes a batch per hundred keys here.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::ops_object::MAX_DOCUMENT;
+use super::session::{DONE, GcsSession, end_with_length, push_object};
+use crate::http::encode;
+use crate::http::pool::Buffer;
+
+/// Most requests in a batch (Cloud Storage, "Batch requests").
+pub(crate) const MAX_CALLS: u64 = 100;
+
+/// What separates the parts. It cannot stand in a request: keys are escaped.
+const BOUNDARY: &str = "==bucketload==";
+
+/// A batch that is being filled.
+pub(crate) struct Batch {
+    document: Buffer,
+    calls: u64,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Self {
+            document: Buffer::take(),
+            calls: 0,
+        }
+    }
+
+    /// Whether there is no more room.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.calls == MAX_CALLS
+    }
+
+    /// Adds the deletion of `key` with `suffix`.
+    pub(crate) fn delete(&mut self, session: &GcsSession, bucket: &str, key: &str, suffix: &str) {
+        self.calls += 1;
+        let document = &mut self.document;
+        for text in [
+            "--",
+            BOUNDARY,
+            "\r\nContent-Type: application/http\r\nContent-ID: <",
+        ] {
+            document.extend_from_slice(text.as_bytes());
+        }
+        encode::push_decimal(document, self.calls);
+        document.extend_from_slice(b">\r\n\r\nDELETE ");
+        push_object(document, bucket, key);
+        encode::push_query(document, suffix);
+        document.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+        document.extend_from_slice(session.authority().as_bytes());
+        document.extend_from_slice(b"\r\n\r\n\r\n");
+    }
+}
+
+/// What a batch's answer says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answers<'a> {
+    /// Parts with an answer.
+    count: u64,
+    /// Objects that were not deleted although they are there.
+    failed: u64,
+    /// Status and document of the first of them.
+    first: Option<(u16, &'a [u8])>,
+}
+
+/// Reads the answer to a batch of deletions. What is already gone counts as deleted.
+fn answers(body: &[u8]) -> Answers<'_> {
+    let mut out = Answers::default();
+    let mut at = 0;
+    let line_at = |at: usize| {
+        let rest = &body[at..];
+        let len = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+        (&rest[..len], at + len + 1)
+    };
+    // A status line stands at the beginning of a line, and the documents are JSON, whose lines never
+    // begin like one.
+    while at < body.len() {
+        let (line, next) = line_at(at);
+        at = next.min(body.len());
+        let status = line
+            .strip_prefix(b"HTTP/1.1 ")
+            .or_else(|| line.strip_prefix(b"HTTP/1.0 "))
+            .and_then(|rest| {
+                std::str::from_utf8(rest.get(..3)?)
+                    .ok()?
+                    .parse::<u16>()
+                    .ok()
+            });
+        let Some(status) = status else { continue };
+        out.count += 1;
+        if status < 300 || status == 404 {
+            continue;
+        }
+        out.failed += 1;
+        if out.first.is_none() {
+            out.first = Some((status, document(&body[at..])));
+        }
+    }
+    out
+}
+
+/// The document of the answer whose head begins at `rest`: from the empty line to the boundary.
+fn document(rest: &[u8]) -> &[u8] {
+    let find = |text: &[u8], what: &[u8]| text.windows(what.len()).position(|w| w == what);
+    let begin = find(rest, b"\r\n\r\n").map_or(rest.len(), |at| at + 4);
+    let body = &rest[begin..];
+    let len = find(body, b"\r\n--").unwrap_or(body.len());
+    &body[..len]
+}
+
+impl GcsSession {
+    pub(crate) async fn delete_many(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let count = request.op.count;
+        let (Some(keys), 1..) = (request.keys, count) else {
+            return Err(OpError::new(
+                ErrorKind::Rejected,
+                "delete-many was asked for without keys",
+            ));
+        };
+        let mut batch = Batch::new();
+        // The renderer wants a `String`: lend it the memory of a pooled buffer.
+        let mut lent = Buffer::take();
+        let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
+        let mut outcome = Ok(());
+        for i in 0..count {
+            keys.render(i, &mut key);
+            batch.delete(self, request.bucket, &key, "");
+            if batch.is_full() || i + 1 == count {
+                outcome = self.send_batch(&mut batch, probe).await;
+                if outcome.is_err() {
+                    break;
+                }
+            }
+        }
+        *lent = key.into_bytes();
+        outcome?;
+        Ok(Completion {
+            items: count,
+            ..DONE
+        })
+    }
+
+    /// Sends what is in `batch` and empties it.
+    pub(crate) async fn send_batch(
+        &mut self,
+        batch: &mut Batch,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let Batch { document, calls } = batch;
+        let sent = std::mem::take(calls);
+        if sent == 0 {
+            return Ok(());
+        }
+        for text in ["--", BOUNDARY, "--\r\n"] {
+            document.extend_from_slice(text.as_bytes());
+        }
+        let mut head = self.begin("POST");
+        head.extend_from_slice(b"/batch/storage/v1");
+        self.fields(&mut head);
+        for text in [
+            "Content-Type: multipart/mixed; boundary=\"",
+            BOUNDARY,
+            "\"\r\n",
+        ] {
+            head.extend_from_slice(text.as_bytes());
+        }
+        end_with_length(&mut head, document.len() as u64);
+        let mut body = Buffer::take();
+        let reply = self
+            .document(head, document, &mut body, 8 * MAX_DOCUMENT, probe)
+            .await?;
+        document.clear();
+        let said = answers(&body);
+        if said.count != sent {
+            return Err(OpError::with_status(
+                ErrorKind::Protocol,
+                reply.status,
+                format!("{} answers came to a batch of {sent} requests", said.count),
+            ));
+        }
+        let Some((status, document)) = said.first else {
+            return Ok(());
+        };
+        let mut error = self.refused(status, document);
+        error.detail = format!("{} keys were not deleted; {}", said.failed, error.detail).into();
+        Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Answers, answers};
+
+    const MIXED: &[u8] = b"--batch_x\r\nContent-Type: application/http\r\nContent-ID: <response-1>\r\n\r\n\
+        HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n\r\n--batch_x\r\n\
+        Content-Type: application/http\r\nContent-ID: <response-2>\r\n\r\n\
+        HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n{\"error\":{}}\r\n--batch_x\r\n\
+        Content-Type: application/http\r\n\r\n\
+        HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\n\r\n{\r\n\"error\":1}\r\n--batch_x--";
+
+    #[test]
+    fn each_answer_counts() {
+        let expected = Answers {
+            count: 3,
+            failed: 1,
+            first: Some((403, b"{\r\n\"error\":1}")),
+        };
+        assert_eq!(answers(MIXED), expected);
+        assert_eq!(answers(b""), Answers::default());
+        assert_eq!(answers(b"HTTP/1.1 500").first, Some((500, &b""[..])));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(at in 0usize..600, byte in any::<u8>(), cut in 0usize..600) {
+            let mut text = MIXED.to_vec();
+            let len = text.len();
+            text[at % len] = byte;
+            answers(&text[..cut % len]);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Listings (Objects: list). A page is received whole and read after its last byte, outside the service
+//! time. Listings count entries: keys and common prefixes.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::ops_object::unreadable;
+use super::session::{DONE, GcsSession, end, push_parameter};
+use crate::http::encode;
+use crate::http::pool::Buffer;
+use crate::json::{self, Value};
+
+/// Most bytes of a page: 5000 keys of 1024 bytes, escaped, with their metadata.
+pub(crate) const MAX_PAGE: usize = 32 << 20;
+
+/// What is asked for of each object: what a listing of S3 tells, so that pages of both APIs carry the
+/// same facts. Without it, an object's whole metadata (some 900 bytes) would come.
+const FIELDS: &str = "&fields=items(name,size,updated,etag),nextPageToken,prefixes";
+
+/// A page that does not say how to go on, or sends the reader round in circles.
+#[cold]
+fn no_way_on() -> OpError {
+    OpError::new(
+        ErrorKind::Protocol,
+        "the listing is to go on where this page began",
+    )
+}
+
+/// Reads a page: shows each key to `key`, writes where to go on into `next` (empty at the end), and
+/// returns the number of common prefixes.
+pub(crate) fn read_page(
+    body: &[u8],
+    next: &mut Vec<u8>,
+    mut key: impl FnMut(json::Text<'_>),
+) -> Result<u64, OpError> {
+    next.clear();
+    let mut groups = 0;
+    json::values(body, |path, value| match (path, value) {
+        (["items", "[]", "name"], Value::Text(text)) => key(text),
+        (["prefixes", "[]"], Value::Text(_)) => groups += 1,
+        (["nextPageToken"], Value::Text(text)) => text.push_to(next),
+        _ => {}
+    })
+    .map_err(|e| unreadable("listing", e))?;
+    Ok(groups)
+}
+
+impl GcsSession {
+    /// Lists under `request.key`.
+    pub(crate) async fn list(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        let mut body = Buffer::take();
+        // Where to continue; empty on the first page.
+        let mut from = Buffer::take();
+        let mut next = Buffer::take();
+        let (mut items, mut pages) = (0, 0);
+        loop {
+            self.page(
+                request.bucket,
+                request.key,
+                request.delimiter,
+                op.count,
+                &from,
+                &mut body,
+                probe,
+            )
+            .await?;
+            let mut keys = 0;
+            let groups = read_page(&body, &mut next, |key| {
+                keys += 1;
+                if let Some(watch) = request.watch {
+                    watch.listed(&key.get());
+                }
+            })?;
+            items += keys + groups;
+            pages += 1;
+            let more = !next.is_empty();
+            if !more || (op.pages > 0 && pages >= op.pages) {
+                if let Some(watch) = request.watch.filter(|_| more) {
+                    watch.cut_short();
+                }
+                return Ok(Completion { items, ..DONE });
+            }
+            if *next == *from {
+                return Err(no_way_on());
+            }
+            std::mem::swap(&mut from, &mut next);
+        }
+    }
+
+    /// Asks for a page of at most `count` entries (0: as many as the store likes) and receives it into
+    /// `body`.
+    pub(crate) async fn page(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        delimiter: &str,
+        count: u64,
+        from: &[u8],
+        body: &mut Vec<u8>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut head = self.begin("GET");
+        head.extend_from_slice(b"/storage/v1/b/");
+        encode::push_query(&mut head, bucket);
+        head.extend_from_slice(b"/o?");
+        push_parameter(&mut head, "prefix", prefix);
+        if !delimiter.is_empty() {
+            push_parameter(&mut head, "delimiter", delimiter);
+        }
+        if count > 0 {
+            push_parameter(&mut head, "maxResults", "");
+            encode::push_decimal(&mut head, count);
+        }
+        if !from.is_empty() {
+            let token = std::str::from_utf8(from).unwrap_or_default();
+            push_parameter(&mut head, "pageToken", token);
+        }
+        head.extend_from_slice(FIELDS.as_bytes());
+        self.fields(&mut head);
+        end(&mut head);
+        self.document(head, b"", body, MAX_PAGE, probe)
+            .await
+            .map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::read_page;
+
+    #[test]
+    fn pages_are_read() {
+        let page = br#"{"kind":"storage#objects","nextPageToken":"Cg\u003d\u003d","prefixes":["a/b/","a/c/"],
+            "items":[{"name":"a/1","size":"5"},{"size":"7","name":"a/\"2\"","metadata":{"name":"no"}}]}"#;
+        let (mut next, mut keys) = (Vec::new(), Vec::new());
+        let groups = read_page(page, &mut next, |key| keys.push(key.get())).unwrap();
+        assert_eq!(groups, 2);
+        assert_eq!(next, b"Cg==");
+        assert_eq!(keys, ["a/1", "a/\"2\""]);
+        let groups = read_page(b"{}", &mut next, |_| panic!("no keys")).unwrap();
+        assert_eq!((groups, next.is_empty()), (0, true));
+        assert!(read_page(b"<html>", &mut next, |_| ()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_page(&bytes, &mut Vec::new(), |key| drop(key.get()));
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Objects in parts: a resumable upload in chunks, or objects that are composed.
+//!
+//! **Resumable** (Cloud Storage, "Resumable uploads"): a POST opens the upload and says where it is, a
+//! PUT sends each chunk, the last one makes the object. N parts are N + 1 requests.
+//!
+//! **Compose** (Cloud Storage, "Composite objects"): each part is an object beside the final one; up to
+//! 32 are composed at a time, so that more than 32 parts take a second level; then all parts are
+//! deleted in batches. The object appears whole, as with any other upload.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::config::LargeObject;
+use super::ops_batch::Batch;
+use super::ops_object::{content_of, taken};
+use super::session::{DONE, GcsSession, end_with_length, push_object, push_parameter};
+use crate::http::encode;
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::sink::{Ignore, Sink};
+use crate::http::span::Span;
+use crate::json;
+use crate::json_size::Size;
+
+/// Chunks of a resumable upload but the last are multiples of this (Cloud Storage, "Perform resumable
+/// uploads").
+pub(crate) const CHUNK_UNIT: u64 = 256 * 1024;
+
+/// Most objects in one compose request (Cloud Storage, "Quotas & limits").
+const MAX_SOURCES: u64 = 32;
+
+/// Takes the field that says where an upload goes on.
+struct Location<'a>(&'a mut Vec<u8>);
+
+impl Sink for Location<'_> {
+    fn wants_fields(&self) -> bool {
+        true
+    }
+
+    fn field(&mut self, name: &str, value: &[u8]) {
+        if name.eq_ignore_ascii_case("location") {
+            self.0.clear();
+            self.0.extend_from_slice(value);
+        }
+    }
+}
+
+/// Path and query of `location`, a URL at `authority`. Uploads go on where they began: the
+/// connection of the session.
+fn path_of<'a>(location: &'a [u8], authority: &str) -> Option<&'a [u8]> {
+    let text = std::str::from_utf8(location).ok()?;
+    let (_, rest) = text.split_once("://")?;
+    let at = rest.find('/')?;
+    let (host, path) = rest.split_at(at);
+    let legal = path.bytes().all(|b| b.is_ascii_graphic());
+    (host == authority && legal).then_some(path.as_bytes())
+}
+
+/// One past the last byte that the store has, from the `Range` field of its answer to a chunk
+/// (`bytes=0-262143`; no field: nothing yet).
+fn received(range: &str) -> u64 {
+    let last = range
+        .strip_prefix("bytes=0-")
+        .and_then(|n| n.parse::<u64>().ok());
+    last.map_or(0, |last| last.saturating_add(1))
+}
+
+fn rejected(text: String) -> OpError {
+    OpError::new(ErrorKind::Rejected, text)
+}
+
+impl GcsSession {
+    pub(crate) async fn put_in_parts(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match self.shared.config.large_object {
+            LargeObject::Resumable => self.resumable(request, probe).await,
+            LargeObject::Compose => self.composed(request, probe).await,
+        }
+    }
+
+    /// Opens a resumable upload of `size` bytes; `location` gets its URL.
+    async fn open_upload(
+        &mut self,
+        request: &Request<'_>,
+        size: Option<u64>,
+        location: &mut Vec<u8>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut head = self.begin("POST");
+        head.extend_from_slice(b"/upload/storage/v1/b/");
+        encode::push_query(&mut head, request.bucket);
+        head.extend_from_slice(b"/o?uploadType=resumable");
+        push_parameter(&mut head, "name", request.key);
+        self.fields(&mut head);
+        head.extend_from_slice(b"X-Upload-Content-Type: application/octet-stream\r\n");
+        if let Some(size) = size {
+            head.extend_from_slice(b"X-Upload-Content-Length: ");
+            encode::push_decimal(&mut head, size);
+            head.extend_from_slice(b"\r\n");
+        }
+        end_with_length(&mut head, 0);
+        location.clear();
+        let mut sink = Location(location);
+        let reply = self
+            .perform(head, Body::Bytes(b""), &mut sink, probe)
+            .await?;
+        match path_of(location, self.authority()) {
+            Some(path) => {
+                let path = path.len();
+                location.drain(..location.len() - path);
+                Ok(())
+            }
+            None => Err(OpError::with_status(
+                ErrorKind::Protocol,
+                reply.status,
+                "the answer does not say where the upload goes on, or sends it to another host",
+            )),
+        }
+    }
+
+    async fn resumable(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let content = content_of(request)?;
+        let (size, chunk) = (content.size(), request.op.count);
+        if chunk == 0 || (size > chunk && chunk % CHUNK_UNIT != 0) {
+            return Err(rejected(format!(
+                "parts of {chunk} bytes: chunks of a resumable upload are multiples of 256 KiB"
+            )));
+        }
+        let mut location = Buffer::take();
+        self.open_upload(request, Some(size), &mut location, probe)
+            .await?;
+        let (mut at, mut chunks) = (0, 0);
+        loop {
+            let len = chunk.min(size - at);
+            let last = at + len == size;
+            let mut head = self.begin("PUT");
+            // The location holds the base path already.
+            head.truncate(b"PUT ".len());
+            head.extend_from_slice(&location);
+            self.fields(&mut head);
+            head.extend_from_slice(b"Content-Range: bytes ");
+            if len == 0 {
+                head.push(b'*');
+            } else {
+                encode::push_decimal(&mut head, at);
+                head.push(b'-');
+                encode::push_decimal(&mut head, at + len - 1);
+            }
+            head.push(b'/');
+            encode::push_decimal(&mut head, size);
+            head.extend_from_slice(b"\r\n");
+            end_with_length(&mut head, len);
+            let span = Span {
+                content,
+                offset: at,
+                len,
+            };
+            let mut told = Size::new();
+            let mut reply = self
+                .exchange(head, Body::Content(span), &mut told, probe)
+                .await?;
+            chunks += 1;
+            at += len;
+            match (reply.refusal.take(), last) {
+                (None, true) => {
+                    taken(&reply, &told, size)?;
+                    return Ok(Completion {
+                        bytes: size,
+                        items: chunks,
+                        object_size: 0,
+                    });
+                }
+                (None, false) => {
+                    return Err(OpError::with_status(
+                        ErrorKind::Protocol,
+                        reply.status,
+                        format!("the upload was taken as complete after {at} of {size} bytes"),
+                    ));
+                }
+                (Some(refusal), false) if reply.status == 308 => {
+                    let have = received(&refusal.field("range"));
+                    if have != at {
+                        return Err(OpError::with_status(
+                            ErrorKind::Server,
+                            reply.status,
+                            format!("the store has {have} of the {at} bytes that were sent"),
+                        ));
+                    }
+                }
+                (Some(refusal), _) => return Err(self.refused(reply.status, &refusal.body)),
+            }
+        }
+    }
+
+    /// Opens an upload and cancels it again.
+    pub(crate) async fn begin_and_cancel(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut location = Buffer::take();
+        self.open_upload(request, None, &mut location, probe)
+            .await?;
+        let mut head = Buffer::take();
+        head.extend_from_slice(b"DELETE ");
+        head.extend_from_slice(&location);
+        self.fields(&mut head);
+        end_with_length(&mut head, 0);
+        let reply = self
+            .exchange(head, Body::Bytes(b""), &mut Ignore, probe)
+            .await?;
+        match &reply.refusal {
+            None => Ok(DONE),
+            // "If successful, the response contains a 499 status code" (Cloud Storage, "Cancel an
+            // incomplete resumable upload").
+            Some(_) if reply.status == 499 => Ok(DONE),
+            Some(refusal) => Err(self.refused(reply.status, &refusal.body)),
+        }
+    }
+
+    async fn composed(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let content = content_of(request)?;
+        let (size, part) = (content.size(), request.op.count);
+        let parts = size.div_ceil(part.max(1)).max(1);
+        if part == 0 || parts > MAX_SOURCES * MAX_SOURCES {
+            return Err(rejected(format!(
+                "{size} bytes in parts of {part}: an object is composed of at most {} parts; \
+                 make the parts larger",
+                MAX_SOURCES * MAX_SOURCES
+            )));
+        }
+        let mut suffix = String::with_capacity(24);
+        for i in 0..parts {
+            let span = Span {
+                content,
+                offset: i * part,
+                len: part.min(size - i * part),
+            };
+            name(&mut suffix, "part", i);
+            let (bucket, key) = (request.bucket, request.key);
+            self.upload_as(bucket, key, &suffix, span, false, probe)
+                .await?;
+        }
+        let groups = match parts {
+            0..=MAX_SOURCES => 0,
+            _ => parts.div_ceil(MAX_SOURCES),
+        };
+        for group in 0..groups {
+            let first = group * MAX_SOURCES;
+            let count = MAX_SOURCES.min(parts - first);
+            name(&mut suffix, "group", group);
+            self.compose(request, &suffix, "part", first, count, probe)
+                .await?;
+        }
+        match groups {
+            0 => self.compose(request, "", "part", 0, parts, probe).await?,
+            _ => self.compose(request, "", "group", 0, groups, probe).await?,
+        }
+        let mut batch = Batch::new();
+        for (kind, count) in [("part", parts), ("group", groups)] {
+            for i in 0..count {
+                name(&mut suffix, kind, i);
+                batch.delete(self, request.bucket, request.key, &suffix);
+                if batch.is_full() {
+                    self.send_batch(&mut batch, probe).await?;
+                }
+            }
+        }
+        self.send_batch(&mut batch, probe).await?;
+        Ok(Completion {
+            bytes: size,
+            items: parts,
+            object_size: 0,
+        })
+    }
+
+    /// Composes `count` objects from `first` on of `kind` to the request's key with `suffix`.
+    async fn compose(
+        &mut self,
+        request: &Request<'_>,
+        suffix: &str,
+        kind: &str,
+        first: u64,
+        count: u64,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut document = Buffer::take();
+        document.extend_from_slice(
+            b"{\"destination\":{\"contentType\":\"application/octet-stream\"},\"sourceObjects\":[",
+        );
+        let mut source = String::with_capacity(request.key.len() + 24);
+        let mut part = String::with_capacity(24);
+        for i in first..first + count {
+            name(&mut part, kind, i);
+            source.clear();
+            source.push_str(request.key);
+            source.push_str(&part);
+            document.extend_from_slice(if i == first {
+                b"{\"name\":"
+            } else {
+                b",{\"name\":"
+            });
+            json::push_string(&mut document, &source);
+            document.push(b'}');
+        }
+        document.extend_from_slice(b"]}");
+        let mut head = self.begin("POST");
+        push_object(&mut head, request.bucket, request.key);
+        encode::push_query(&mut head, suffix);
+        head.extend_from_slice(b"/compose?fields=size");
+        self.fields(&mut head);
+        head.extend_from_slice(b"Content-Type: application/json\r\n");
+        end_with_length(&mut head, document.len() as u64);
+        self.perform(head, Body::Bytes(&document), &mut Ignore, probe)
+            .await
+            .map(drop)
+    }
+}
+
+/// The end of the name of a part or group: its number, after a mark that says what it is.
+fn name(out: &mut String, kind: &str, i: u64) {
+    use std::fmt::Write;
+    out.clear();
+    // Writing to a string cannot fail.
+    let _ = write!(out, ".{kind}-{i:04}");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{path_of, received};
+
+    #[test]
+    fn uploads_go_on_where_they_began() {
+        let url = b"http://h:1/upload/storage/v1/b/b/o?uploadType=resumable&upload_id=x";
+        assert_eq!(path_of(url, "h:1"), Some(&url[10..]));
+        for (url, host) in [
+            ("http://other/upload", "h:1"),
+            ("/upload", "h:1"),
+            ("", ""),
+            ("http://h:1/a b", "h:1"),
+            ("http://h:1/a\r\nx: y", "h:1"),
+        ] {
+            assert_eq!(path_of(url.as_bytes(), host), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn ranges_tell_what_was_taken() {
+        assert_eq!(received("bytes=0-262143"), 262_144);
+        assert_eq!(received(""), 0);
+        assert_eq!(received("bytes=5-9"), 0);
+        assert_eq!(received("bytes=0-18446744073709551615"), u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..100), text in any::<String>()) {
+            path_of(&bytes, &text);
+            received(&text);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Listings of the two kinds that callers ask for, over a [`Walk`].
+
+use bucketload_core::driver::KeyPage;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+
+use super::path;
+use super::walk::{Found, Lister, Walk};
+
+/// Keys of a page of the control plane.
+const PAGE: usize = 1000;
+
+/// Lists the keys under `request.key`; with the delimiter `/`, one directory. The size of pages is the
+/// cluster's: `count` and `pages` of the request bound the number of entries together.
+///
+/// # Errors
+/// `Unsupported` for other delimiters; as the store says.
+pub(crate) async fn count<L: Lister>(
+    lister: &mut L,
+    request: &Request<'_>,
+) -> Result<u64, OpError> {
+    let op = &request.op;
+    if !matches!(request.delimiter, "" | "/") {
+        return Err(OpError::new(
+            ErrorKind::Unsupported,
+            "HDFS groups keys by directories: the delimiter can only be `/`",
+        ));
+    }
+    path::check(request.bucket, "key")?;
+    let most = match (op.count, u64::from(op.pages)) {
+        (0, _) | (_, 0) => u64::MAX,
+        (count, pages) => count.saturating_mul(pages),
+    };
+    let flat = !request.delimiter.is_empty();
+    let mut walk = Walk::new(request.bucket, request.key, "", flat);
+    let mut items = 0;
+    while path::prefix_is_possible(request.key) {
+        if items == most {
+            if let Some(watch) = request.watch {
+                watch.cut_short();
+            }
+            break;
+        }
+        match walk.next(lister).await? {
+            None => break,
+            Some(Found::Key(key)) => {
+                if let Some(watch) = request.watch {
+                    watch.listed(&key);
+                }
+            }
+            Some(Found::Group(_)) => {}
+        }
+        items += 1;
+    }
+    Ok(items)
+}
+
+/// A page of the keys of `bucket` that begin with `prefix` and come after `after`. `under_way` keeps the
+/// walk for the next page.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn page<L: Lister>(
+    lister: &mut L,
+    under_way: &mut Option<Box<Walk<L::Cursor>>>,
+    bucket: &str,
+    prefix: &str,
+    after: Option<&str>,
+) -> Result<KeyPage, OpError> {
+    let mut page = KeyPage::default();
+    let shown = after.unwrap_or_default();
+    let mut walk = match under_way.take() {
+        Some(walk) if after.is_some() && walk.continues(bucket, prefix, shown) => walk,
+        _ => Box::new(Walk::new(bucket, prefix, shown, false)),
+    };
+    let possible = path::prefix_is_possible(prefix);
+    while possible && page.keys.len() < PAGE {
+        match walk.next(lister).await? {
+            Some(Found::Key(key) | Found::Group(key)) => page.keys.push(key),
+            None => break,
+        }
+    }
+    if page.keys.len() == PAGE {
+        page.next = page.keys.last().cloned();
+        *under_way = Some(walk);
+    }
+    Ok(page)
+}

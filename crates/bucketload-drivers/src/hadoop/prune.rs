@@ -1,0 +1,188 @@
+//! Removing directories that hold nothing.
+//!
+//! Objects stores forget a directory with its last key, HDFS does not. Whoever removes a bucket, or the
+//! keys under a prefix that it listed before, therefore removes the empty directories there too: one by
+//! one, from the bottom, and never recursively, so that a file that appears meanwhile stays.
+
+use std::collections::VecDeque;
+use std::future::Future;
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+use super::path;
+use super::walk::{Entry, Lister};
+
+/// A tree whose empty directories can be removed.
+pub(crate) trait Tree: Lister {
+    /// Removes the directory `dir` of `bucket` (empty: the bucket itself) if it is empty.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not, `NotFound` when it is not there.
+    fn remove_dir(&mut self, bucket: &str, dir: &str) -> impl Future<Output = Result<(), OpError>>;
+}
+
+/// Removes `dir` (empty: the bucket itself) and the directories in it, if there is no file in any of
+/// them; returns whether it did.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn remove_empty<T: Tree>(
+    tree: &mut T,
+    bucket: &str,
+    dir: &str,
+) -> Result<bool, OpError> {
+    // Each directory before those in it.
+    let mut dirs = vec![dir.to_owned()];
+    let mut at = 0;
+    while let Some(dir) = dirs.get(at).cloned() {
+        let mut cursor = T::Cursor::default();
+        let mut page: VecDeque<Entry> = VecDeque::new();
+        loop {
+            let more = match tree.page(bucket, &dir, "", &mut cursor, &mut page).await {
+                Ok(more) => more,
+                Err(error) if error.kind == ErrorKind::NotFound => false,
+                Err(error) => return Err(error),
+            };
+            for entry in page.drain(..) {
+                if !entry.is_dir {
+                    return Ok(false);
+                }
+                dirs.push(format!("{dir}{}/", entry.name));
+            }
+            if !more {
+                break;
+            }
+        }
+        at += 1;
+    }
+    for dir in dirs.iter().rev() {
+        match tree.remove_dir(bucket, dir).await {
+            Ok(()) => {}
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) if error.kind == ErrorKind::Conflict => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Removes the directories of `keys`, which were deleted, as far as they are empty now and lie in the
+/// directory of `prefix`; that directory too, but never the bucket.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn after_deleting<T: Tree>(
+    tree: &mut T,
+    bucket: &str,
+    prefix: &str,
+    keys: &[String],
+) -> Result<(), OpError> {
+    let base = &prefix[..prefix.rfind('/').map_or(0, |at| at + 1)];
+    let mut done: Vec<&str> = Vec::new();
+    for key in keys {
+        let mut dir = path::parent(key);
+        while let Some(name) = dir {
+            if done.contains(&name) || !format!("{name}/").starts_with(base) {
+                break;
+            }
+            done.push(name);
+            if !remove_empty(tree, bucket, &format!("{name}/")).await? {
+                break;
+            }
+            dir = path::parent(name);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, VecDeque};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use bucketload_core::error::{ErrorKind, OpError};
+
+    use super::{Entry, Lister, Tree, after_deleting, remove_empty};
+
+    /// Paths below a bucket; directories end with a slash.
+    struct Paths(BTreeSet<String>);
+
+    impl Lister for Paths {
+        type Cursor = ();
+
+        async fn page(
+            &mut self,
+            _bucket: &str,
+            dir: &str,
+            _after: &str,
+            _cursor: &mut (),
+            into: &mut VecDeque<Entry>,
+        ) -> Result<bool, OpError> {
+            let inside = self.0.iter().filter_map(|path| path.strip_prefix(dir));
+            into.extend(inside.filter_map(|rest| {
+                let name = rest.strip_suffix('/').unwrap_or(rest);
+                (!name.is_empty() && !name.contains('/')).then(|| Entry {
+                    name: name.to_owned(),
+                    is_dir: rest.ends_with('/'),
+                })
+            }));
+            Ok(false)
+        }
+    }
+
+    impl Tree for Paths {
+        async fn remove_dir(&mut self, _bucket: &str, dir: &str) -> Result<(), OpError> {
+            let full = self.0.iter().any(|p| p.starts_with(dir) && p != dir);
+            match (full, self.0.remove(dir) || dir.is_empty()) {
+                (true, _) => Err(OpError::new(ErrorKind::Conflict, "not empty")),
+                (false, true) => Ok(()),
+                (false, false) => Err(OpError::new(ErrorKind::NotFound, "gone")),
+            }
+        }
+    }
+
+    fn paths(all: &[&str]) -> Paths {
+        Paths(all.iter().map(|&p| p.to_owned()).collect())
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("nothing waits here"),
+        }
+    }
+
+    #[test]
+    fn only_empty_trees_go() {
+        let mut tree = paths(&["a/", "a/b/", "a/c/", "d/", "d/file"]);
+        assert!(block_on(remove_empty(&mut tree, "b", "a/")).unwrap());
+        assert!(!block_on(remove_empty(&mut tree, "b", "d/")).unwrap());
+        assert!(!block_on(remove_empty(&mut tree, "b", "")).unwrap());
+        assert_eq!(tree.0.into_iter().collect::<Vec<_>>(), ["d/", "d/file"]);
+    }
+
+    #[test]
+    fn directories_outside_the_prefix_stay() {
+        let all = ["p/", "p/run/", "p/run/x/", "p/run/x/y/", "p/other/"];
+        let keys = ["p/run/x/y/1".to_owned(), "p/run/2".to_owned()];
+        let left = |prefix: &str| {
+            let mut tree = paths(&all);
+            block_on(after_deleting(&mut tree, "b", prefix, &keys)).unwrap();
+            tree.0.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(left("p/run/"), ["p/", "p/other/"]);
+        assert_eq!(left("p/run/x/"), ["p/", "p/other/", "p/run/"]);
+        assert_eq!(
+            left("p/other/"),
+            ["p/", "p/other/", "p/run/", "p/run/x/", "p/run/x/y/"]
+        );
+    }
+
+    #[test]
+    fn directories_with_files_stay() {
+        let mut tree = paths(&["p/", "p/run/", "p/run/foreign"]);
+        block_on(after_deleting(&mut tree, "b", "", &["p/run/1".to_owned()])).unwrap();
+        assert_eq!(tree.0.len(), 3);
+    }
+}

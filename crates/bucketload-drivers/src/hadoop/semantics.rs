@@ -1,0 +1,154 @@
+//! What operations mean on HDFS, whichever way it is spoken to.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::payload::Content;
+
+/// What HDFS can do.
+pub(crate) const CLASSES: [OpClass; 14] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::PutIfAbsent,
+    OpClass::Append,
+    OpClass::Touch,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::List,
+    OpClass::Rename,
+    OpClass::MakeBucket,
+    OpClass::HeadBucket,
+    OpClass::DeleteBucket,
+    OpClass::ListBuckets,
+];
+
+/// A success without bytes or items.
+pub(crate) const DONE: Completion = Completion {
+    bytes: 0,
+    items: 0,
+    object_size: 0,
+};
+
+/// The refusal of a class that is not among [`CLASSES`], with the reason.
+#[cold]
+pub(crate) fn absent(class: OpClass) -> OpError {
+    let why = match class {
+        OpClass::Copy | OpClass::MultipartCopy => {
+            "HDFS cannot copy on the server: a client reads and writes the bytes"
+        }
+        OpClass::DeleteMany => "HDFS deletes one path per request",
+        OpClass::ListV1 => "HDFS has one kind of listing; use list",
+        OpClass::MultipartPut | OpClass::MultipartAbort | OpClass::ListUploads => {
+            "HDFS has no multipart upload: files are written as streams; use put or append"
+        }
+        _ => "HDFS has nothing like it",
+    };
+    OpError::new(ErrorKind::Unsupported, format!("{class}: {why}"))
+}
+
+/// The content to write.
+///
+/// # Errors
+/// `Unsupported` when the request has none.
+pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
+    request.content.ok_or_else(|| {
+        OpError::new(
+            ErrorKind::Unsupported,
+            format!("{} was asked for without content", request.op.class),
+        )
+    })
+}
+
+/// Whether an error says that there is a file already, or that somebody is writing one.
+pub(crate) fn exists(error: &OpError) -> bool {
+    let by_class = error.detail.starts_with("FileAlreadyExistsException")
+        || error.detail.starts_with("AlreadyBeingCreatedException");
+    by_class && !error.detail.contains("as a directory")
+}
+
+/// Whether a rename failed because the directory of the new name is missing.
+pub(crate) fn lacks_parent(error: &OpError) -> bool {
+    error.kind == ErrorKind::NotFound && error.detail.contains("destination parent")
+}
+
+/// Adds what an empty answer to a read may mean.
+#[cold]
+pub(crate) fn late(mut error: OpError, received: u64) -> OpError {
+    if error.kind == ErrorKind::Corrupt && received == 0 {
+        error.detail = format!(
+            "{}: HDFS served the file as empty, as it does when a file that was just closed is not \
+             visible yet",
+            error.detail
+        )
+        .into();
+    }
+    error
+}
+
+/// Judges the length that the store states right after it has acknowledged a write of `size` bytes;
+/// `None` when it knows no such file.
+///
+/// # Errors
+/// `Corrupt` when it is another one.
+pub(crate) fn confirm(found: Option<u64>, size: u64) -> Result<(), OpError> {
+    let found = match found {
+        Some(length) if length == size => return Ok(()),
+        Some(length) => format!("it has {length} bytes instead of {size}"),
+        None => "there is no such file".to_owned(),
+    };
+    let detail = format!(
+        "the write was acknowledged, but right after it {found}: it is not visible yet, lost, or was \
+         written by others too"
+    );
+    Err(OpError::new(ErrorKind::Corrupt, detail))
+}
+
+/// The error of a read that begins at or past the end.
+#[cold]
+pub(crate) fn past_the_end(offset: u64, length: u64) -> OpError {
+    OpError::new(
+        ErrorKind::Rejected,
+        format!("offset {offset} is out of the range of a file of {length} bytes"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_core::op::OpClass;
+
+    use super::{CLASSES, absent, confirm, exists, late};
+
+    #[test]
+    fn every_other_class_is_refused_with_a_reason() {
+        for class in OpClass::ALL.into_iter().filter(|c| !CLASSES.contains(c)) {
+            let error = absent(class);
+            assert_eq!(error.kind, ErrorKind::Unsupported);
+            assert!(error.detail.contains("HDFS"), "{error}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_judged() {
+        assert_eq!(confirm(Some(5), 5), Ok(()));
+        for found in [Some(0), Some(6), None] {
+            assert_eq!(confirm(found, 5).unwrap_err().kind, ErrorKind::Corrupt);
+        }
+        let empty = OpError::new(ErrorKind::Corrupt, "0 bytes came instead of 9");
+        assert!(late(empty.clone(), 0).detail.contains("just closed"));
+        assert_eq!(late(empty.clone(), 3), empty);
+    }
+
+    #[test]
+    fn a_directory_in_the_way_is_no_object() {
+        let error = |text: &str| OpError::new(ErrorKind::Conflict, text);
+        assert!(exists(&error(
+            "FileAlreadyExistsException: /b/k for client 1 already exists"
+        )));
+        assert!(!exists(&error(
+            "FileAlreadyExistsException: /b/k already exists as a directory"
+        )));
+        assert!(!exists(&error("ParentNotDirectoryException: /b/k")));
+    }
+}

@@ -1,0 +1,386 @@
+//! Listings: all files below a bucket whose key begins with a prefix, in order, page by page.
+//!
+//! ```text
+//!  frames (one per directory on the way down) ──▶ next entry ──▶ key
+//!      └── page after page from a `Lister` (WebHDFS, RPC)
+//! ```
+//!
+//! A name node lists a directory in the order of the names' bytes, as signed numbers (bytes from 0x80
+//! on come first). Keys follow in that order of whole keys: a directory `a` comes after the file `a-b`,
+//! because its keys begin with `a/`. Memory is one page of each directory on the way down, whatever
+//! their number; a listing that goes on in another walk starts over and skips what it has shown.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::future::Future;
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+/// An entry of a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Name within the directory; empty for the listed path itself, when that is a file.
+    pub(crate) name: String,
+    /// Whether it is a directory.
+    pub(crate) is_dir: bool,
+}
+
+/// Where entries come from.
+pub(crate) trait Lister {
+    /// Keeps the place in a directory.
+    type Cursor: Default;
+
+    /// Appends the next entries of the directory `dir` (a key prefix: empty, or with a slash at its end)
+    /// to `into`, in the name node's order; returns whether there are more. `after` is a name to begin
+    /// behind when the cursor is new; empty for the start. A lister may ignore it.
+    fn page(
+        &mut self,
+        bucket: &str,
+        dir: &str,
+        after: &str,
+        cursor: &mut Self::Cursor,
+        into: &mut VecDeque<Entry>,
+    ) -> impl Future<Output = Result<bool, OpError>>;
+}
+
+/// A directory that is being listed.
+struct Frame<C> {
+    /// Its keys' common beginning.
+    dir: String,
+    cursor: C,
+    after: String,
+    entries: VecDeque<Entry>,
+    more: bool,
+    /// Directories whose turn comes after entries that begin with their name and a byte below `/`.
+    waiting: Vec<String>,
+}
+
+/// What a walk comes upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A file: its key.
+    Key(String),
+    /// A directory, with a slash at its end, in walks that do not go down.
+    Group(String),
+}
+
+/// A listing under way.
+pub(crate) struct Walk<C> {
+    bucket: String,
+    prefix: String,
+    /// Length of the prefix's directory part.
+    base: usize,
+    /// Whether directories are shown instead of entered.
+    flat: bool,
+    /// Keys up to this one have been shown; empty at the start.
+    shown: String,
+    frames: Vec<Frame<C>>,
+}
+
+impl<C: Default> Walk<C> {
+    /// A listing of the keys of `bucket` that begin with `prefix` and come after `shown`.
+    pub(crate) fn new(bucket: &str, prefix: &str, shown: &str, flat: bool) -> Self {
+        let base = prefix.rfind('/').map_or(0, |at| at + 1);
+        let first = Frame {
+            dir: prefix[..base].to_owned(),
+            cursor: C::default(),
+            after: just_before(&prefix[base..]),
+            entries: VecDeque::new(),
+            more: true,
+            waiting: Vec::new(),
+        };
+        Self {
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+            base,
+            flat,
+            shown: shown.to_owned(),
+            frames: vec![first],
+        }
+    }
+
+    /// Whether this walk would go on behind `key`, in a listing of `bucket` and `prefix`.
+    pub(crate) fn continues(&self, bucket: &str, prefix: &str, key: &str) -> bool {
+        (
+            self.bucket.as_str(),
+            self.prefix.as_str(),
+            self.shown.as_str(),
+        ) == (bucket, prefix, key)
+    }
+
+    /// The next one; `None` at the end. A directory that has gone meanwhile is empty; so is one that
+    /// never was.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(crate) async fn next<L: Lister<Cursor = C>>(
+        &mut self,
+        lister: &mut L,
+    ) -> Result<Option<Found>, OpError> {
+        loop {
+            let Some(frame) = self.frames.last_mut() else {
+                return Ok(None);
+            };
+            if frame.entries.is_empty() && frame.more {
+                let page = lister.page(
+                    &self.bucket,
+                    &frame.dir,
+                    &frame.after,
+                    &mut frame.cursor,
+                    &mut frame.entries,
+                );
+                frame.more = match page.await {
+                    Ok(more) => more,
+                    Err(error) if error.kind == ErrorKind::NotFound => false,
+                    Err(error) => return Err(error),
+                };
+                continue;
+            }
+            let bottom = self.frames.len() == 1;
+            let Some(frame) = self.frames.last_mut() else {
+                return Ok(None);
+            };
+            let waits = match (frame.entries.front(), frame.waiting.last()) {
+                (Some(entry), Some(dir)) => !comes_before(&entry.name, dir),
+                (None, Some(_)) => true,
+                (_, None) => false,
+            };
+            if waits && let Some(name) = frame.waiting.pop() {
+                let dir = format!("{}{name}/", frame.dir);
+                if let Some(group) = self.enter(dir) {
+                    return Ok(Some(group));
+                }
+                continue;
+            }
+            let Some(entry) = frame.entries.pop_front() else {
+                self.frames.pop();
+                continue;
+            };
+            if entry.name.is_empty() {
+                continue;
+            }
+            if bottom {
+                let wanted = &self.prefix[self.base..];
+                if !entry.name.starts_with(wanted) {
+                    if compare(entry.name.as_bytes(), wanted.as_bytes()) == Ordering::Greater {
+                        frame.entries.clear();
+                        frame.more = false;
+                    }
+                    continue;
+                }
+            }
+            if entry.is_dir {
+                frame.waiting.push(entry.name);
+                continue;
+            }
+            let key = format!("{}{}", frame.dir, entry.name);
+            if self.is_new(&key) {
+                self.shown.clone_from(&key);
+                return Ok(Some(Found::Key(key)));
+            }
+        }
+    }
+
+    fn is_new(&self, key: &str) -> bool {
+        self.shown.is_empty() || compare(key.as_bytes(), self.shown.as_bytes()) == Ordering::Greater
+    }
+
+    /// Goes down into `dir`, unless all of it was shown already; shows it in flat walks.
+    fn enter(&mut self, dir: String) -> Option<Found> {
+        if !self.is_new(&dir) && !self.shown.starts_with(&dir) {
+            return None;
+        }
+        if self.flat {
+            return Some(Found::Group(dir));
+        }
+        self.frames.push(Frame {
+            dir,
+            cursor: C::default(),
+            after: String::new(),
+            entries: VecDeque::new(),
+            more: true,
+            waiting: Vec::new(),
+        });
+        None
+    }
+}
+
+/// The name node's order of names: bytes as signed numbers.
+fn compare(a: &[u8], b: &[u8]) -> Ordering {
+    match a.iter().zip(b).find(|(a, b)| a != b) {
+        Some((&a, &b)) => (a as i8).cmp(&(b as i8)),
+        None => a.len().cmp(&b.len()),
+    }
+}
+
+/// Whether the entry `name` comes before the keys of the directory `dir`, which stands before it in the
+/// name node's order.
+fn comes_before(name: &str, dir: &str) -> bool {
+    let next = name.strip_prefix(dir).and_then(|rest| rest.bytes().next());
+    next.is_some_and(|byte| (byte as i8) < b'/' as i8)
+}
+
+/// A name that comes before all names with the beginning `start`, and close to them: saves reading a large
+/// directory up to there. Empty where there is no such name.
+fn just_before(start: &str) -> String {
+    match start.as_bytes().last() {
+        // Between the two there are no names but those that begin with the shorter one.
+        Some(&last @ 0x21..=0x7e) => {
+            let mut name = start[..start.len() - 1].to_owned();
+            let byte = if last - 1 == b'/' { last - 2 } else { last - 1 };
+            name.push(char::from(byte));
+            name
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, VecDeque};
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use bucketload_core::error::{ErrorKind, OpError};
+    use proptest::prelude::*;
+
+    use super::{Entry, Found, Lister, Walk, compare};
+
+    /// A tree in memory, listed two entries at a time as a name node would.
+    struct Tree {
+        keys: BTreeSet<String>,
+        pages: usize,
+    }
+
+    impl Tree {
+        fn of<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+            Self {
+                keys: keys.into_iter().map(str::to_owned).collect(),
+                pages: 0,
+            }
+        }
+    }
+
+    impl Lister for Tree {
+        type Cursor = Option<String>;
+
+        async fn page(
+            &mut self,
+            _bucket: &str,
+            dir: &str,
+            after: &str,
+            cursor: &mut Self::Cursor,
+            into: &mut VecDeque<Entry>,
+        ) -> Result<bool, OpError> {
+            self.pages += 1;
+            let mut names: Vec<Entry> = Vec::new();
+            for rest in self.keys.iter().filter_map(|key| key.strip_prefix(dir)) {
+                let (name, is_dir) = match rest.split_once('/') {
+                    Some((name, _)) => (name, true),
+                    None => (rest, false),
+                };
+                let entry = Entry {
+                    name: name.to_owned(),
+                    is_dir,
+                };
+                if !names.contains(&entry) {
+                    names.push(entry);
+                }
+            }
+            if names.is_empty() && !dir.is_empty() {
+                return Err(OpError::new(ErrorKind::NotFound, "no directory"));
+            }
+            names.sort_by(|a, b| compare(a.name.as_bytes(), b.name.as_bytes()));
+            let from = cursor.clone().unwrap_or_else(|| after.to_owned());
+            let left: Vec<Entry> = names
+                .into_iter()
+                .filter(|e| from.is_empty() || compare(e.name.as_bytes(), from.as_bytes()).is_gt())
+                .collect();
+            into.extend(left.iter().take(2).cloned());
+            if let Some(last) = left.iter().take(2).next_back() {
+                *cursor = Some(last.name.clone());
+            }
+            Ok(left.len() > 2)
+        }
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("the tree in memory never waits"),
+        }
+    }
+
+    fn list(tree: &mut Tree, prefix: &str, after: &str, flat: bool) -> Vec<String> {
+        let mut walk = Walk::new("b", prefix, after, flat);
+        let mut out = Vec::new();
+        while let Some(found) = block_on(walk.next(tree)).unwrap() {
+            match found {
+                Found::Key(name) | Found::Group(name) => out.push(name),
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn keys_come_in_order_of_whole_keys() {
+        let mut tree = Tree::of(["a/x", "a-b", "a0", "a/b/c", "a-/y", "b", "\u{e4}"]);
+        assert_eq!(
+            list(&mut tree, "", "", false),
+            ["\u{e4}", "a-/y", "a-b", "a/b/c", "a/x", "a0", "b"]
+        );
+        assert_eq!(
+            list(&mut tree, "", "", true),
+            ["\u{e4}", "a-/", "a-b", "a/", "a0", "b"]
+        );
+    }
+
+    #[test]
+    fn prefixes_select() {
+        let mut tree = Tree::of(["p/a 1", "p/a 2", "p/a/3", "p/b", "pq", "q/x"]);
+        assert_eq!(
+            list(&mut tree, "p/a", "", false),
+            ["p/a 1", "p/a 2", "p/a/3"]
+        );
+        assert_eq!(list(&mut tree, "p/a ", "", false), ["p/a 1", "p/a 2"]);
+        assert_eq!(list(&mut tree, "p", "", true), ["p/", "pq"]);
+        assert!(list(&mut tree, "p/none", "", false).is_empty());
+        assert!(list(&mut tree, "absent/dir/", "", false).is_empty());
+    }
+
+    #[test]
+    fn a_prefix_does_not_read_the_whole_directory() {
+        let keys: Vec<String> = (0..1000).map(|i| format!("d/{i:04}")).collect();
+        let mut tree = Tree::of(keys.iter().map(String::as_str));
+        assert_eq!(list(&mut tree, "d/0500", "", false), ["d/0500"]);
+        assert!(tree.pages <= 2, "{} pages", tree.pages);
+    }
+
+    proptest! {
+        #[test]
+        fn a_listing_goes_on_anywhere(
+            keys in prop::collection::btree_set("[ab\u{e4}.0-]{1,3}(/[ab-]{1,2}){0,2}", 1..25),
+            at in any::<prop::sample::Index>(),
+        ) {
+            // A key cannot be below another one.
+            let keys: BTreeSet<String> = keys
+                .iter()
+                .filter(|key| !keys.iter().any(|k| k.starts_with(&format!("{key}/"))))
+                .cloned()
+                .collect();
+            let mut tree = Tree { keys: keys.clone(), pages: 0 };
+            let all = list(&mut tree, "", "", false);
+            let mut sorted: Vec<String> = keys.into_iter().collect();
+            sorted.sort_by(|a, b| compare(a.as_bytes(), b.as_bytes()));
+            prop_assert_eq!(&all, &sorted);
+            let i = at.index(all.len());
+            let rest = list(&mut tree, "", &all[i], false);
+            prop_assert_eq!(&rest[..], &all[i + 1..]);
+            let prefix: String = all[i].chars().take(2).collect();
+            let wanted: Vec<&String> = all.iter().filter(|k| k.starts_with(&prefix)).collect();
+            let got = list(&mut tree, &prefix, "", false);
+            prop_assert_eq!(got.iter().collect::<Vec<_>>(), wanted);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Listings, buckets (directories below the root) and the untimed calls of the control plane.
+
+use std::collections::VecDeque;
+
+use bucketload_core::driver::{Admin, Completion, KeyPage};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+use bytes::Bytes;
+use hdfs_native::client::ListStatusIterator;
+
+use super::error::meaning;
+use super::ops::DIRECTORY;
+use super::session::HdfsSession;
+use crate::hadoop::prune::{self, Tree};
+use crate::hadoop::semantics::DONE;
+use crate::hadoop::walk::{Entry, Lister};
+use crate::hadoop::{listing, path};
+
+/// Entries taken from the library at a time: a page of the name node.
+const PAGE: usize = 1000;
+/// Most bytes of a small object.
+const MAX_SMALL: usize = 16 << 20;
+
+/// A probe for calls that nobody times.
+fn untimed() -> Probe {
+    Probe::new(|| 0)
+}
+
+impl Lister for HdfsSession {
+    type Cursor = Option<ListStatusIterator>;
+
+    async fn page(
+        &mut self,
+        bucket: &str,
+        dir: &str,
+        _after: &str,
+        cursor: &mut Self::Cursor,
+        into: &mut VecDeque<Entry>,
+    ) -> Result<bool, OpError> {
+        let path = self.path(bucket, dir);
+        let entries = cursor.get_or_insert_with(|| self.client.list_status_iter(&path, false));
+        for _ in 0..PAGE {
+            let Some(status) = entries.next().await else {
+                return Ok(false);
+            };
+            let status = status.map_err(meaning)?;
+            // A file that is listed stands for itself; it has no name within the path.
+            let inside = status.path.strip_prefix(path.trim_end_matches('/'));
+            let name = inside.and_then(|rest| rest.strip_prefix('/'));
+            into.push_back(Entry {
+                name: name.unwrap_or_default().to_owned(),
+                is_dir: status.isdir,
+            });
+        }
+        Ok(true)
+    }
+}
+
+impl Tree for HdfsSession {
+    async fn remove_dir(&mut self, bucket: &str, dir: &str) -> Result<(), OpError> {
+        self.unlink(bucket, dir, &mut untimed()).await
+    }
+}
+
+impl HdfsSession {
+    pub(super) async fn list(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        probe.started();
+        let items = listing::count(self, request).await;
+        probe.first_byte_and_done();
+        let items = items?;
+        if items == 0 {
+            self.find_bucket(request.bucket, &mut untimed()).await?;
+            probe.done();
+        }
+        Ok(Completion { items, ..DONE })
+    }
+
+    pub(super) async fn make_bucket(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(bucket, "key")?;
+        let path = self.path(bucket, "");
+        probe.started();
+        let made = self.client.mkdirs(&path, DIRECTORY, true).await;
+        probe.first_byte_and_done();
+        made.map(|()| DONE).map_err(meaning)
+    }
+
+    pub(super) async fn find_bucket(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(bucket, "key")?;
+        let path = self.path(bucket, "");
+        probe.started();
+        let status = self.client.get_file_info(&path).await;
+        probe.first_byte_and_done();
+        match status.map_err(meaning)?.isdir {
+            true => Ok(DONE),
+            false => Err(OpError::new(
+                ErrorKind::NotFound,
+                format!("`{bucket}` is a file, not a directory"),
+            )),
+        }
+    }
+
+    pub(super) async fn remove_bucket(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        self.find_bucket(bucket, probe).await?;
+        self.unlink(bucket, "", probe).await.map(|()| DONE)
+    }
+
+    /// Counts the directories below the root.
+    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+        let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
+        probe.started();
+        loop {
+            let more = self.page("", "", "", &mut cursor, &mut page).await;
+            probe.first_byte_and_done();
+            items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
+            if !more? {
+                return Ok(Completion { items, ..DONE });
+            }
+        }
+    }
+}
+
+impl Admin for HdfsSession {
+    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+        match self.head_bucket(bucket).await {
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        self.make_bucket(bucket, &mut untimed()).await?;
+        Ok(true)
+    }
+
+    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        self.find_bucket(bucket, &mut untimed()).await.map(drop)
+    }
+
+    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        self.head_bucket(bucket).await?;
+        match prune::remove_empty(self, bucket, "").await? {
+            true => Ok(()),
+            false => Err(OpError::new(
+                ErrorKind::Conflict,
+                format!("the directory `{bucket}` is not empty"),
+            )),
+        }
+    }
+
+    async fn list_keys(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<KeyPage, OpError> {
+        self.listed = Some((bucket.to_owned(), prefix.to_owned()));
+        let mut walk = self.walk.take();
+        let page = listing::page(self, &mut walk, bucket, prefix, after).await?;
+        self.walk = walk;
+        if page.keys.is_empty() && after.is_none() {
+            self.head_bucket(bucket).await?;
+        }
+        Ok(page)
+    }
+
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+        for key in keys {
+            path::check(bucket, key)?;
+            match self.unlink(bucket, key, &mut untimed()).await {
+                Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        // Only where this session has looked before: other directories are none of its business.
+        let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
+            return Ok(());
+        };
+        prune::after_deleting(self, bucket, &prefix, keys).await
+    }
+
+    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
+        Ok(0)
+    }
+
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+        path::check(bucket, key)?;
+        let path = self.path(bucket, key);
+        let created = self.client.create(&path, &self.inner.replace).await;
+        let mut writer = created.map_err(meaning)?;
+        if !body.is_empty() {
+            let bytes = Bytes::copy_from_slice(body);
+            writer.write_bytes(bytes).await.map_err(meaning)?;
+        }
+        writer.close().await.map_err(meaning)
+    }
+
+    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+        path::check(bucket, key)?;
+        let path = self.path(bucket, key);
+        let reader = self.client.read(&path).await.map_err(meaning)?;
+        let length = reader.file_length();
+        if length > MAX_SMALL {
+            return Err(OpError::new(
+                ErrorKind::Protocol,
+                format!("`{key}` is longer than a small object can be"),
+            ));
+        }
+        let bytes = reader.read_range(0, length).await.map_err(meaning)?;
+        Ok(bytes.to_vec())
+    }
+}

@@ -1,0 +1,318 @@
+//! Operations on one file.
+//!
+//! The library takes and gives reference-counted buffers. A write copies the content once, a mebibyte at
+//! a time and the first of them before the timed start; the library then sends from there without
+//! copying. What a read gives is looked at where it lies. The requests of an operation are not visible:
+//! the probe counts one.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::payload::Content;
+use bucketload_core::record::Probe;
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use hdfs_native::file::FileWriter;
+
+use super::error::meaning;
+use super::session::HdfsSession;
+use crate::hadoop::path;
+use crate::hadoop::semantics::{
+    DONE, confirm, content_of, exists, lacks_parent, late, past_the_end,
+};
+use crate::http::reading::Reading;
+use crate::http::sink::Sink;
+
+/// Bytes handed to the library at a time.
+const CHUNK: usize = 1 << 20;
+/// Permission of directories, before the cluster's mask.
+pub(super) const DIRECTORY: u32 = 0o755;
+
+/// The bytes of `content` from `at` on, at most [`CHUNK`].
+fn chunk(content: &Content<'_>, at: u64) -> Bytes {
+    let left = content.size().saturating_sub(at);
+    let size = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+    let mut out = BytesMut::with_capacity(size);
+    while out.len() < size {
+        let segment = content.segment(at + out.len() as u64, size - out.len());
+        if segment.as_bytes().is_empty() {
+            break;
+        }
+        out.extend_from_slice(segment.as_bytes());
+    }
+    out.freeze()
+}
+
+/// Writes `first` and all that follows it in `content`, and closes the file.
+async fn pour(writer: &mut FileWriter, content: &Content<'_>, first: Bytes) -> Result<(), OpError> {
+    let mut at = first.len() as u64;
+    let mut next = first;
+    while !next.is_empty() {
+        writer.write_bytes(next).await.map_err(meaning)?;
+        next = chunk(content, at);
+        at += next.len() as u64;
+    }
+    writer.close().await.map_err(meaning)
+}
+
+/// Notes the end of an operation that is one call.
+fn ended<T>(probe: &mut Probe, result: hdfs_native::Result<T>) -> Result<T, OpError> {
+    probe.first_byte_and_done();
+    result.map_err(meaning)
+}
+
+impl HdfsSession {
+    pub(super) async fn get(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let path = self.path(request.bucket, request.key);
+        let mut reading = Reading::of(request);
+        probe.started();
+        let reader = self.client.read(&path).await;
+        probe.first_byte_and_done();
+        let reader = reader.map_err(meaning)?;
+        let length = reader.file_length() as u64;
+        let (offset, size) = match reading.range() {
+            Some(range) if range.offset >= length => {
+                return Err(past_the_end(range.offset, length));
+            }
+            Some(range) => (range.offset, range.len.min(length - range.offset)),
+            None => (0, length),
+        };
+        let mut received = 0;
+        if size > 0 {
+            // Both are below the file's length, which the library states in this type.
+            let stream = reader.read_range_stream(offset as usize, size as usize);
+            let mut stream = pin!(stream);
+            while let Some(bytes) = next(stream.as_mut()).await {
+                let bytes = bytes.map_err(meaning)?;
+                received += bytes.len() as u64;
+                probe.done();
+                if reading.looks() {
+                    reading.data(&bytes);
+                }
+            }
+        }
+        reading
+            .judge(0, received, None)
+            .map_err(|error| late(error, received))
+    }
+
+    pub(super) async fn put(
+        &mut self,
+        request: &Request<'_>,
+        replace: bool,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let path = self.path(request.bucket, request.key);
+        let content = content_of(request)?;
+        let first = chunk(&content, 0);
+        let options = match replace {
+            true => &self.inner.replace,
+            false => &self.inner.create,
+        };
+        probe.started();
+        let writer = self.client.create(&path, options).await;
+        probe.first_byte_and_done();
+        let mut writer = writer.map_err(meaning)?;
+        let poured = pour(&mut writer, &content, first).await;
+        probe.done();
+        poured?;
+        let size = content.size();
+        if self.inner.config.files.check_writes {
+            match self.client.get_file_info(&path).await.map_err(meaning) {
+                Ok(status) => confirm(Some(status.length as u64), size)?,
+                Err(error) if error.kind == ErrorKind::NotFound => confirm(None, size)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Completion {
+            bytes: size,
+            ..DONE
+        })
+    }
+
+    /// Creates without overwriting. That there is a file, or that somebody is writing one, is a success
+    /// without items.
+    pub(super) async fn put_if_absent(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match self.put(request, false, probe).await {
+            Ok(done) => Ok(Completion { items: 1, ..done }),
+            Err(error) if exists(&error) => Ok(DONE),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn append(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let path = self.path(request.bucket, request.key);
+        let content = content_of(request)?;
+        let first = chunk(&content, 0);
+        probe.started();
+        let writer = self.client.append(&path).await;
+        probe.first_byte_and_done();
+        let mut writer = match writer.map_err(meaning) {
+            Ok(writer) => writer,
+            // Where there is no file, it begins with these bytes.
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                let created = self.client.create(&path, &self.inner.create).await;
+                created.map_err(meaning)?
+            }
+            Err(error) => return Err(error),
+        };
+        let poured = pour(&mut writer, &content, first).await;
+        probe.done();
+        poured?;
+        Ok(Completion {
+            bytes: content.size(),
+            ..DONE
+        })
+    }
+
+    pub(super) async fn touch(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let path = self.path(request.bucket, request.key);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let millis = now.map_or(0, |now| now.as_millis());
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        probe.started();
+        // All ones are -1 on the wire: the time of the last read stays.
+        let set = self.client.set_times(&path, millis, u64::MAX).await;
+        match ended(probe, set) {
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            result => return result.map(|()| DONE),
+        }
+        let made = match self.client.create(&path, &self.inner.create).await {
+            Ok(mut writer) => writer.close().await,
+            Err(error) => Err(error),
+        };
+        match ended(probe, made) {
+            // Somebody else made it meanwhile.
+            Err(error) if exists(&error) => Ok(DONE),
+            result => result.map(|()| DONE),
+        }
+    }
+
+    /// Renames over whatever file is there. A directory that is missing is made, in two further calls.
+    pub(super) async fn rename(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        path::check(request.bucket, request.source)?;
+        let from = self.path(request.bucket, request.source);
+        let to = self.path(request.bucket, request.key);
+        probe.started();
+        let renamed = self.client.rename(&from, &to, true).await;
+        match ended(probe, renamed) {
+            Err(error) if lacks_parent(&error) => {}
+            result => return result.map(|()| DONE),
+        }
+        let parent = path::parent(request.key).unwrap_or_default();
+        let parent = self.path(request.bucket, parent);
+        let made = self.client.mkdirs(&parent, DIRECTORY, true).await;
+        ended(probe, made)?;
+        let renamed = self.client.rename(&from, &to, true).await;
+        ended(probe, renamed).map(|()| DONE)
+    }
+
+    pub(super) async fn head(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let path = self.path(request.bucket, request.key);
+        probe.started();
+        let status = self.client.get_file_info(&path).await;
+        let status = ended(probe, status)?;
+        if status.isdir {
+            return Err(OpError::new(ErrorKind::NotFound, "the path is a directory"));
+        }
+        Ok(Completion {
+            object_size: status.length as u64,
+            ..DONE
+        })
+    }
+
+    pub(super) async fn delete(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        self.unlink(request.bucket, request.key, probe)
+            .await
+            .map(|()| DONE)
+    }
+
+    /// Deletes a file or an empty directory.
+    ///
+    /// # Errors
+    /// `NotFound` when there is neither, `Conflict` when the directory is not empty.
+    pub(super) async fn unlink(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let path = self.path(bucket, key);
+        probe.started();
+        let deleted = self.client.delete(&path, false).await;
+        match ended(probe, deleted)? {
+            true => Ok(()),
+            false => Err(OpError::new(ErrorKind::NotFound, "there is no such file")),
+        }
+    }
+}
+
+/// The next item of a stream.
+async fn next<S: Stream>(mut stream: Pin<&mut S>) -> Option<S::Item> {
+    poll_fn(|cx| stream.as_mut().poll_next(cx)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::payload::{Arena, PayloadKind};
+
+    use super::{CHUNK, chunk};
+
+    #[test]
+    fn chunks_are_the_content() {
+        let arena = Arena::new(PayloadKind::Random, 5);
+        let size = 2 * CHUNK as u64 + 12_345;
+        let content = arena.content(0, 3, 0, size);
+        let mut all = Vec::new();
+        loop {
+            let next = chunk(&content, all.len() as u64);
+            if next.is_empty() {
+                break;
+            }
+            assert!(next.len() <= CHUNK);
+            all.extend_from_slice(&next);
+        }
+        assert_eq!(all.len() as u64, size);
+        assert_eq!(content.verify(0, &all), Ok(()));
+        assert!(chunk(&arena.content(0, 1, 0, 0), 0).is_empty());
+    }
+}

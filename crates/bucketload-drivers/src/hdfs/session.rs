@@ -1,0 +1,71 @@
+//! One worker's session: a handle on the client of its load thread.
+
+use std::sync::Arc;
+
+use bucketload_core::driver::{Completion, Session};
+use bucketload_core::error::OpError;
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+use hdfs_native::Client;
+use hdfs_native::client::ListStatusIterator;
+
+use super::driver::Inner;
+use crate::hadoop::path;
+use crate::hadoop::semantics::absent;
+use crate::hadoop::walk::Walk;
+
+/// A session of the HDFS driver.
+pub struct HdfsSession {
+    pub(super) inner: Arc<Inner>,
+    pub(super) client: Client,
+    /// The control plane's listing under way.
+    pub(super) walk: Option<Box<Walk<Option<ListStatusIterator>>>>,
+    /// Bucket and prefix that the control plane listed last.
+    pub(super) listed: Option<(String, String)>,
+}
+
+impl HdfsSession {
+    pub(super) const fn new(inner: Arc<Inner>, client: Client) -> Self {
+        Self {
+            inner,
+            client,
+            walk: None,
+            listed: None,
+        }
+    }
+
+    /// The path of a key, or of the bucket for an empty one.
+    pub(super) fn path(&self, bucket: &str, key: &str) -> String {
+        let root = &self.inner.config.files.root;
+        let mut out = String::with_capacity(root.len() + bucket.len() + key.len() + 2);
+        path::push(&mut out, root, bucket, key);
+        out
+    }
+}
+
+impl Session for HdfsSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        // The library's futures are large and allocate anyway: on the heap, so that idle sessions stay
+        // small.
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => Box::pin(self.get(request, probe)).await,
+            OpClass::Put => Box::pin(self.put(request, true, probe)).await,
+            OpClass::PutIfAbsent => Box::pin(self.put_if_absent(request, probe)).await,
+            OpClass::Append => Box::pin(self.append(request, probe)).await,
+            OpClass::Touch => Box::pin(self.touch(request, probe)).await,
+            OpClass::Head => Box::pin(self.head(request, probe)).await,
+            OpClass::Delete => Box::pin(self.delete(request, probe)).await,
+            OpClass::Rename => Box::pin(self.rename(request, probe)).await,
+            OpClass::List => Box::pin(self.list(request, probe)).await,
+            OpClass::MakeBucket => Box::pin(self.make_bucket(request.bucket, probe)).await,
+            OpClass::HeadBucket => Box::pin(self.find_bucket(request.bucket, probe)).await,
+            OpClass::DeleteBucket => Box::pin(self.remove_bucket(request.bucket, probe)).await,
+            OpClass::ListBuckets => Box::pin(self.list_buckets(probe)).await,
+            class => Err(absent(class)),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Aligned memory for the data of files.
+//!
+//! A buffer belongs to an operation while it is in flight and to its thread's pool otherwise, so that
+//! a steady state allocates nothing and an idle session owns nothing. Memory is aligned to a page,
+//! which O_DIRECT asks for.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use super::config::PosixConfig;
+
+const ALIGNMENT: usize = PosixConfig::ALIGNMENT as usize;
+/// Sizes from here on are multiples of this, smaller ones powers of two.
+const LARGE: usize = 64 * 1024;
+/// Bytes kept per thread.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Page-aligned, initialised memory.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    at: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to the buffer alone.
+unsafe impl Send for Buffer {}
+
+thread_local! {
+    /// Buffers that nobody uses, and their bytes.
+    static FREE: RefCell<(Vec<Buffer>, usize)> = const { RefCell::new((Vec::new(), 0)) };
+}
+
+fn layout(len: usize) -> Layout {
+    match Layout::from_size_align(len, ALIGNMENT) {
+        Ok(layout) => layout,
+        // Lengths come from checked options, far below isize::MAX.
+        Err(_) => unreachable!("a buffer of {len} bytes"),
+    }
+}
+
+impl Buffer {
+    /// A buffer without memory.
+    pub(super) const NONE: Self = Self {
+        at: NonNull::dangling(),
+        len: 0,
+    };
+
+    /// A buffer of the thread's pool with at least `len` bytes; a new one where there is none.
+    pub(super) fn take(len: usize) -> Self {
+        let kept = FREE.with_borrow_mut(|(free, bytes)| {
+            let at = free.iter().rposition(|buffer| buffer.len >= len)?;
+            let buffer = free.swap_remove(at);
+            *bytes -= buffer.len;
+            Some(buffer)
+        });
+        kept.unwrap_or_else(|| Self::new(len))
+    }
+
+    fn new(len: usize) -> Self {
+        // Round sizes fit more of what is asked for later.
+        let len = match len {
+            ..LARGE => len.next_power_of_two().max(ALIGNMENT),
+            _ => len.next_multiple_of(LARGE),
+        };
+        // SAFETY: the layout is not of size 0.
+        let at = unsafe { alloc_zeroed(layout(len)) };
+        match NonNull::new(at) {
+            Some(at) => Self { at, len },
+            None => handle_alloc_error(layout(len)),
+        }
+    }
+
+    /// Gives the memory back to the thread's pool.
+    pub(super) fn release(&mut self) {
+        let buffer = std::mem::replace(self, Self::NONE);
+        if buffer.len == 0 {
+            return;
+        }
+        // An operation may end while the thread's locals are being destroyed.
+        let _ = FREE.try_with(|free| {
+            let (free, bytes) = &mut *free.borrow_mut();
+            if *bytes + buffer.len <= KEPT_BYTES {
+                *bytes += buffer.len;
+                free.push(buffer);
+            }
+        });
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            // SAFETY: the memory came from `alloc_zeroed` with this layout and nobody refers to it.
+            unsafe { dealloc(self.at.as_ptr(), layout(self.len)) };
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `len` initialised bytes that belong to the buffer; a dangling pointer is aligned and
+        // not null, which is enough for none.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `deref`, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALIGNMENT, Buffer, FREE};
+
+    #[test]
+    fn memory_is_aligned_initialised_and_used_again() {
+        assert!(Buffer::NONE.is_empty());
+        let mut first = Buffer::take(5000);
+        assert_eq!((first.len(), first.as_ptr().addr() % ALIGNMENT), (8192, 0));
+        assert!(first.iter().all(|&b| b == 0));
+        first[8191] = 7;
+        let at = first.as_ptr();
+        first.release();
+        assert!(first.is_empty());
+        let mut larger = Buffer::take(9000);
+        assert_ne!(larger.as_ptr(), at);
+        let again = Buffer::take(8192);
+        assert_eq!((again.as_ptr(), again[8191]), (at, 7));
+        larger.release();
+        assert_eq!(
+            FREE.with_borrow(|(free, bytes)| (free.len(), *bytes)),
+            (1, 16_384)
+        );
+    }
+}

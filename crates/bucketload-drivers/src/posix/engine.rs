@@ -1,0 +1,78 @@
+//! Who makes the system calls of a step.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use super::blocking;
+use super::config::Io;
+use super::driver::Inner;
+use super::fill::Source;
+use super::pool::{Pool, Reply};
+#[cfg(feature = "io-uring")]
+use super::ring::Ring;
+use super::work::Work;
+
+/// The engine of one load thread.
+#[derive(Debug)]
+pub(super) enum Engine {
+    /// The load thread.
+    Sync,
+    /// A pool of threads.
+    Threads(Pool),
+    /// io_uring, and a pool of threads for what it cannot do without waiting.
+    #[cfg(feature = "io-uring")]
+    Ring(Box<Ring>, Pool),
+}
+
+impl Engine {
+    /// Whether io_uring can be used by this process.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn ring_is_usable() -> Result<(), String> {
+        #[cfg(feature = "io-uring")]
+        return super::ring::probe();
+        #[cfg(not(feature = "io-uring"))]
+        Err("built without it".to_owned())
+    }
+
+    /// The engine of the calling load thread.
+    pub(super) fn new(driver: &Arc<Inner>) -> std::io::Result<Self> {
+        Ok(match driver.io {
+            Io::Sync => Self::Sync,
+            Io::Threads => Self::Threads(Pool::new(driver)),
+            #[cfg(feature = "io-uring")]
+            Io::Uring => Self::Ring(Box::new(Ring::new()?), Pool::new(driver)),
+            #[cfg(not(feature = "io-uring"))]
+            Io::Uring => return Err(std::io::ErrorKind::Unsupported.into()),
+        })
+    }
+
+    /// Whether a step is over when [`Engine::run`] is first polled, so that it may write from memory
+    /// that it does not own.
+    pub(super) const fn is_immediate(&self) -> bool {
+        matches!(self, Self::Sync)
+    }
+
+    /// Performs a step.
+    pub(super) async fn run(
+        &self,
+        mut work: Box<Work>,
+        driver: &Inner,
+        reply: &Arc<Reply>,
+        source: Option<Source<'_>>,
+    ) -> Box<Work> {
+        match self {
+            Self::Sync => {
+                blocking::perform_for(driver, &mut work, source);
+                work
+            }
+            Self::Threads(pool) => pool.run(work, reply).await,
+            #[cfg(feature = "io-uring")]
+            Self::Ring(ring, pool) => match (Ring::takes(&work.task), driver.root()) {
+                (true, Ok(root)) => ring.run(work, root.as_fd()).await,
+                _ => pool.run(work, reply).await,
+            },
+        }
+    }
+}

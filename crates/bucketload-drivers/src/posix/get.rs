@@ -1,0 +1,153 @@
+//! Reading: get and range-get.
+//!
+//! A file is read until as many bytes are there as the plan knows the object to have, and one more is
+//! asked for, so that a file that is too long is noticed without a call of its own.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::record::Probe;
+
+use super::buffer::Buffer;
+use super::config::PosixConfig;
+use super::errors::Intent;
+use super::session::{DONE, PosixSession};
+use super::work::Task;
+
+const ALIGNMENT: u64 = PosixConfig::ALIGNMENT;
+
+/// What of the file is wanted, and what of it is known.
+struct Extent {
+    /// First byte of the object that is wanted.
+    from: u64,
+    /// Bytes that must come; `None` where only the end of the file tells.
+    wanted: Option<u64>,
+    /// Most bytes that may come.
+    most: u64,
+}
+
+impl Extent {
+    fn of(request: &Request<'_>) -> Self {
+        let op = &request.op;
+        let range = op.range.filter(|_| op.class == OpClass::RangeGet);
+        let known = match request.content.filter(|_| request.verify) {
+            Some(content) => Some(content.size()),
+            None => (op.size != Op::UNKNOWN_SIZE).then_some(op.size),
+        };
+        let from = range.map_or(0, |range| range.offset);
+        let left = known.map(|size| size.saturating_sub(from));
+        let wanted = match range {
+            Some(range) => left.map(|left| left.min(range.len)),
+            None => left,
+        };
+        Self {
+            from,
+            wanted,
+            most: range.map_or(u64::MAX, |range| range.len),
+        }
+    }
+}
+
+impl PosixSession {
+    pub(super) async fn get(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let extent = Extent::of(request);
+        let shared = self.is_shared();
+        let mut work = self.begin_object(request, probe)?;
+        let mut base = 0;
+        if shared {
+            let end = extent.wanted.map(|wanted| extent.from + wanted);
+            work = self.locate(work, request, end).await?;
+            base = work.offset;
+        }
+        let block = self.config().block;
+        let (direct, mut open) = (work.direct, !shared);
+        let expected = request.content.filter(|_| request.verify);
+        let (mut received, mut wrong) = (0, None);
+        let error = loop {
+            // A byte more than is wanted tells a file that is too long; what lies behind an object
+            // in a shared file is another object.
+            let left = match extent.wanted {
+                Some(wanted) if extent.most == u64::MAX && !shared => wanted + 1 - received,
+                Some(wanted) => wanted - received,
+                None => extent.most - received,
+            };
+            let at = base + extent.from + received;
+            let skip = if direct { at % ALIGNMENT } else { 0 };
+            // A byte more than a block, rather than a call for it alone.
+            let take = if left <= block + 1 { left } else { block };
+            let len = if direct {
+                (skip + take).next_multiple_of(ALIGNMENT)
+            } else {
+                take
+            };
+            let enough = extent
+                .wanted
+                .map_or(u64::MAX, |wanted| skip + wanted - received);
+            work.buffer.release();
+            work.buffer = Buffer::take((skip + take).next_multiple_of(ALIGNMENT) as usize);
+            work.offset = at - skip;
+            work.len = len as usize;
+            work.enough = usize::try_from(enough).unwrap_or(usize::MAX).max(1);
+            let close = !shared && take == left;
+            let task = Task::Read { open, close };
+            open = false;
+            work = self.step(work, task, None).await;
+            if work.result.is_err() {
+                break None;
+            }
+            let skip = skip as usize;
+            let moved = work.moved.saturating_sub(skip).min(take as usize);
+            let bytes = &work.buffer[skip..skip + moved];
+            match (request.watch, expected) {
+                (Some(watch), _) => watch.body(bytes),
+                (None, Some(content)) if wrong.is_none() => {
+                    wrong = content.verify(extent.from + received, bytes).err();
+                }
+                _ => {}
+            }
+            received += moved as u64;
+            let ended = moved < take as usize;
+            if ended || received >= extent.wanted.unwrap_or(extent.most) {
+                break check(&extent, received, wrong);
+            }
+        };
+        self.end(work, Intent::Find, probe)?;
+        match error {
+            Some(error) => Err(error),
+            None => Ok(Completion {
+                bytes: received,
+                ..DONE
+            }),
+        }
+    }
+}
+
+/// What is wrong with the bytes that came, of which the one at `wrong` is the first to differ.
+fn check(extent: &Extent, received: u64, wrong: Option<u64>) -> Option<OpError> {
+    let error = |kind, text: String| Some(OpError::new(kind, text));
+    if extent.wanted.is_none() && received == 0 && extent.most != u64::MAX {
+        return error(
+            ErrorKind::Rejected,
+            format!("the file ends before byte {}", extent.from),
+        );
+    }
+    match (extent.wanted, wrong) {
+        (Some(wanted), _) if received > wanted => error(
+            ErrorKind::Corrupt,
+            format!("the file is longer than the {wanted} bytes of the object"),
+        ),
+        (_, Some(at)) => error(
+            ErrorKind::Corrupt,
+            format!("the byte at offset {at} is not the byte written"),
+        ),
+        (Some(wanted), None) if received < wanted => error(
+            ErrorKind::Corrupt,
+            format!("{received} bytes came instead of {wanted}"),
+        ),
+        _ => None,
+    }
+}

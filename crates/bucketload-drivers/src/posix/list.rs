@@ -1,0 +1,125 @@
+//! Listings, and operations on several objects.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::errors::Intent;
+use super::path;
+use super::session::{DONE, PosixSession};
+use super::work::{Task, Work};
+
+/// Entries of a page unless the request says so.
+pub(super) const PAGE: usize = 1000;
+
+impl PosixSession {
+    pub(super) async fn list(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        let mut work = self.begin(probe);
+        let from = (request.key, "", request.delimiter);
+        if let Err(error) = begin_walk(&mut work, request.bucket, from) {
+            self.put_back(work);
+            return Err(error);
+        }
+        work.len = match usize::try_from(op.count) {
+            Ok(0) | Err(_) => PAGE,
+            Ok(count) => count,
+        };
+        let (mut items, mut pages) = (0, 0u32);
+        loop {
+            work = self.step(work, Task::List, None).await;
+            if work.result.is_err() {
+                break;
+            }
+            for (key, is_group) in work.page.entries() {
+                items += 1;
+                if let (Some(watch), false) = (request.watch, is_group) {
+                    watch.listed(key);
+                }
+            }
+            pages += 1;
+            let more = work.page.more;
+            if !more || (op.pages > 0 && pages >= op.pages) {
+                if let Some(watch) = request.watch.filter(|_| more) {
+                    watch.cut_short();
+                }
+                break;
+            }
+        }
+        self.end(work, Intent::Find, probe)?;
+        // Elsewhere each page is a request.
+        (1..pages).for_each(|_| probe.started());
+        Ok(Completion { items, ..DONE })
+    }
+
+    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+        let mut work = self.begin(probe);
+        work.path.clear();
+        let work = self.step(work, Task::ListBuckets, None).await;
+        let items = work.found;
+        self.end(work, Intent::Find, probe)?;
+        Ok(Completion { items, ..DONE })
+    }
+
+    pub(super) async fn delete_many(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let Some(keys) = request.keys else {
+            let text = "delete-many was asked for without keys";
+            return Err(OpError::new(ErrorKind::Rejected, text));
+        };
+        let mut work = self.begin(probe);
+        work.names.clear();
+        // The renderer wants a `String`: lend it the memory of a path that is not needed.
+        let mut key = String::from_utf8(std::mem::take(&mut work.source)).unwrap_or_default();
+        let mut named = Ok(());
+        for i in 0..request.op.count {
+            keys.render(i, &mut key);
+            named = push_name(&mut work, request.bucket, &key);
+            if named.is_err() {
+                break;
+            }
+        }
+        key.clear();
+        work.source = key.into_bytes();
+        if let Err(error) = named {
+            self.put_back(work);
+            return Err(error);
+        }
+        let work = self
+            .step(work, Task::UnlinkMany { prune: false }, None)
+            .await;
+        self.end(work, Intent::Find, probe)?;
+        Ok(Completion {
+            items: request.op.count,
+            ..DONE
+        })
+    }
+}
+
+/// Adds the path of an object to the names.
+pub(super) fn push_name(work: &mut Work, bucket: &str, key: &str) -> Result<(), OpError> {
+    let Work { path, names, .. } = work;
+    path::set_object(path, bucket, key)?;
+    names.extend_from_slice(path);
+    Ok(())
+}
+
+/// Begins the listing of keys with a prefix, behind a key, with a delimiter.
+pub(super) fn begin_walk(
+    work: &mut Work,
+    bucket: &str,
+    (prefix, after, delimiter): (&str, &str, &str),
+) -> Result<(), OpError> {
+    let Work { path, walk, .. } = work;
+    let known = path::set_prefix(path, bucket, prefix)?;
+    walk.begin(bucket, known.map(|_| &path[..]), (prefix, after, delimiter));
+    path::set_bucket(path, bucket)
+}

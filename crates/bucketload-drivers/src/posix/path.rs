@@ -1,0 +1,184 @@
+//! Keys as paths below the root, and the keys that a file system cannot hold.
+//!
+//! An object store takes any bytes as a key; a file system takes segments of 1 to 255 bytes that are
+//! neither `.` nor `..` and hold no NUL. Such keys are refused, never changed: two keys must not
+//! become one file.
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+/// Longest segment, bytes (NAME_MAX).
+const MAX_SEGMENT: usize = 255;
+/// Longest path with its NUL, bytes (PATH_MAX).
+pub(super) const MAX_PATH: usize = 4096;
+/// What our own files begin with. Listings do not show them and keys must not use them.
+pub(super) const RESERVED: &str = ".bucketload-posix-";
+
+/// Why `segment` cannot be the name of a file.
+fn wrong_with(segment: &[u8]) -> Option<&'static str> {
+    match segment {
+        b"" => Some("has an empty segment (a slash at its begin or end, or two in a row)"),
+        b"." | b".." => Some("has the segment `.` or `..`"),
+        s if s.len() > MAX_SEGMENT => Some("has a segment of more than 255 bytes"),
+        s if s.contains(&0) => Some("holds a NUL byte"),
+        s if is_reserved(s) => Some("has a segment that is reserved for temporary files"),
+        _ => None,
+    }
+}
+
+/// Whether a name is that of a file of our own that is no object.
+pub(super) fn is_reserved(name: &[u8]) -> bool {
+    name.first() == Some(&b'.') && name.starts_with(RESERVED.as_bytes())
+}
+
+/// Replaces `out` by the path of object `key` in `bucket`, with a NUL at its end.
+///
+/// # Errors
+/// `Rejected` for names that a file system cannot hold.
+pub(super) fn set_object(out: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(), OpError> {
+    set_bucket(out, bucket)?;
+    out.pop();
+    push_key(out, key)
+}
+
+/// Appends `/key` and a NUL.
+fn push_key(out: &mut Vec<u8>, key: &str) -> Result<(), OpError> {
+    for segment in key.as_bytes().split(|&b| b == b'/') {
+        if let Some(why) = wrong_with(segment) {
+            return Err(refused("key", key, why));
+        }
+        out.push(b'/');
+        out.extend_from_slice(segment);
+    }
+    out.push(0);
+    if out.len() > MAX_PATH {
+        return Err(refused("key", key, "makes a path of more than 4095 bytes"));
+    }
+    Ok(())
+}
+
+/// Replaces `out` by the path of `bucket`, with a NUL at its end.
+///
+/// # Errors
+/// `Rejected` for names that a file system cannot hold.
+pub(super) fn set_bucket(out: &mut Vec<u8>, bucket: &str) -> Result<(), OpError> {
+    if let Some(why) = wrong_with(bucket.as_bytes()) {
+        return Err(refused("bucket", bucket, why));
+    }
+    if bucket.contains('/') {
+        return Err(refused("bucket", bucket, "holds a slash"));
+    }
+    out.clear();
+    out.extend_from_slice(bucket.as_bytes());
+    out.push(0);
+    Ok(())
+}
+
+/// Replaces `out` by the path of the directory in which the keys that begin with `prefix` lie, with a
+/// NUL, and returns how many bytes of the prefix name it; `None` where no key can begin so.
+pub(super) fn set_prefix(
+    out: &mut Vec<u8>,
+    bucket: &str,
+    prefix: &str,
+) -> Result<Option<usize>, OpError> {
+    set_bucket(out, bucket)?;
+    let Some(end) = prefix.rfind('/') else {
+        return Ok(Some(0));
+    };
+    out.pop();
+    Ok(match push_key(out, &prefix[..end]) {
+        Ok(()) => Some(end + 1),
+        Err(_) => None,
+    })
+}
+
+/// Replaces `out` by the path of our own file number `number` of kind `kind` beside the file at
+/// `path` (which ends with a NUL).
+pub(super) fn set_beside(out: &mut Vec<u8>, path: &[u8], kind: &str, numbers: [u64; 2]) {
+    use std::io::Write;
+    let directory = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    out.clear();
+    out.extend_from_slice(&path[..directory]);
+    // Writing to memory cannot fail.
+    let _ = write!(out, "{RESERVED}{kind}-{:x}-{:x}\0", numbers[0], numbers[1]);
+}
+
+#[cold]
+fn refused(what: &str, name: &str, why: &str) -> OpError {
+    OpError::new(
+        ErrorKind::Rejected,
+        format!("a file system cannot hold the {what} {name:?}: it {why}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::error::ErrorKind;
+
+    use super::{set_beside, set_bucket, set_object, set_prefix};
+
+    #[test]
+    fn keys_become_paths() {
+        let mut out = b"left over".to_vec();
+        set_object(&mut out, "b", "a/b c/\u{e4}\\*").unwrap();
+        assert_eq!(out, "b/a/b c/\u{e4}\\*\0".as_bytes());
+        set_object(&mut out, "b", ".../..a/.b").unwrap();
+        assert_eq!(out, b"b/.../..a/.b\0");
+    }
+
+    #[test]
+    fn keys_that_no_file_system_holds_are_refused() {
+        let long = "k".repeat(256);
+        let deep = "d/".repeat(2100) + "f";
+        let keys = [
+            "",
+            "/",
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "..",
+            "a/./b",
+            "a/../b",
+            "../a",
+            "a/..",
+            "a\0b",
+            &long,
+            &deep,
+            ".bucketload-posix-tmp-1-2",
+            "a/.bucketload-posix-x/b",
+        ];
+        for key in keys {
+            let error = set_object(&mut Vec::new(), "b", key).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Rejected, "{key:?}");
+        }
+        for bucket in ["", ".", "..", "a/b", "/a", &long] {
+            assert!(set_bucket(&mut Vec::new(), bucket).is_err(), "{bucket:?}");
+        }
+        set_object(&mut Vec::new(), "b", &"k".repeat(255)).unwrap();
+    }
+
+    #[test]
+    fn prefixes_name_their_directory() {
+        let mut out = Vec::new();
+        for (prefix, path, len) in [
+            ("", "b\0", Some(0)),
+            ("p", "b\0", Some(0)),
+            ("p/", "b/p\0", Some(2)),
+            ("p/q", "b/p\0", Some(2)),
+            ("p/q/r", "b/p/q\0", Some(4)),
+        ] {
+            assert_eq!(set_prefix(&mut out, "b", prefix).unwrap(), len, "{prefix}");
+            assert_eq!(out, path.as_bytes(), "{prefix}");
+        }
+        for prefix in ["/", "p//", "../", "p/./q"] {
+            assert_eq!(set_prefix(&mut out, "b", prefix).unwrap(), None, "{prefix}");
+        }
+    }
+
+    #[test]
+    fn own_files_lie_beside_the_object() {
+        let mut out = Vec::new();
+        set_beside(&mut out, b"b/a/k\0", "tmp", [255, 2]);
+        assert_eq!(out, b"b/a/.bucketload-posix-tmp-ff-2\0");
+    }
+}

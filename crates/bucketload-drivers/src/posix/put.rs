@@ -1,0 +1,119 @@
+//! Writing: put, put-if-absent, append and the parts of a multipart put.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+use rustix::io::Errno;
+
+use super::buffer::Buffer;
+use super::config::{PosixConfig, Write};
+use super::errors::{Failure, Intent};
+use super::fill::Source;
+use super::session::{DONE, PosixSession};
+use super::work::{Ending, Opening, Task, Work};
+
+const ALIGNMENT: u64 = PosixConfig::ALIGNMENT;
+
+impl PosixSession {
+    pub(super) async fn put(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let class = request.op.class;
+        let Some(content) = request.content else {
+            let text = format!("{class} was asked for without content");
+            return Err(OpError::new(ErrorKind::Unsupported, text));
+        };
+        if class == OpClass::Append && self.config().direct {
+            let text = "O_DIRECT cannot append: ends of objects are no multiples of a block";
+            return Err(OpError::new(ErrorKind::Unsupported, text));
+        }
+        let size = content.size();
+        let mut work = self.begin_object(request, probe)?;
+        let opening = match (class, self.config().write) {
+            _ if self.is_shared() => {
+                work = self.locate(work, request, Some(size)).await?;
+                None
+            }
+            (OpClass::PutIfAbsent, _) => Some(Opening::New),
+            (OpClass::Append, _) => Some(Opening::End),
+            (_, Write::InPlace) => Some(Opening::Replace),
+            (_, Write::Rename) => {
+                self.name_beside(&mut work);
+                Some(Opening::Beside)
+            }
+        };
+        let work = self.write(work, Source::Content(content), opening).await;
+        let exists = Err(Failure::new("open", Errno::EXIST));
+        if class == OpClass::PutIfAbsent && work.result == exists {
+            let mut work = work;
+            work.result = Ok(());
+            self.end(work, Intent::Make, probe)?;
+            return Ok(DONE);
+        }
+        self.end(work, Intent::Make, probe)?;
+        let items = match class {
+            OpClass::PutIfAbsent => 1,
+            OpClass::MultipartPut => {
+                let parts = size.div_ceil(request.op.count.max(1)).max(1);
+                // Elsewhere these are requests: begin, one per part, complete.
+                (0..=parts).for_each(|_| probe.started());
+                parts
+            }
+            _ => 0,
+        };
+        Ok(Completion {
+            bytes: size,
+            items,
+            ..DONE
+        })
+    }
+
+    /// Writes all of `source` into a file opened as said, or into the open one from its offset on.
+    pub(super) async fn write(
+        &self,
+        mut work: Box<Work>,
+        source: Source<'_>,
+        mut opening: Option<Opening>,
+    ) -> Box<Work> {
+        let (size, block) = (source.len(), self.config().block);
+        let (base, direct) = (work.offset, work.direct);
+        let borrows = self.local.engine.is_immediate() && !direct;
+        let in_file = opening.is_some();
+        let rename = opening == Some(Opening::Beside);
+        let mut at = 0;
+        loop {
+            let take = block.min(size - at);
+            let len = if direct {
+                take.next_multiple_of(ALIGNMENT)
+            } else {
+                take
+            };
+            work.offset = base + at;
+            work.content_at = at;
+            work.len = len as usize;
+            if !borrows {
+                work.buffer.release();
+                work.buffer = Buffer::take(len as usize);
+                let filled = source.copy(at, &mut work.buffer[..take as usize]);
+                work.buffer[filled..len as usize].fill(0);
+            }
+            at += take;
+            let end = (at == size).then_some(Ending {
+                // In a shared file the rest of the block belongs to the object's slot.
+                truncate: (in_file && direct && size % ALIGNMENT != 0).then_some(size),
+                rename,
+            });
+            let task = Task::Write {
+                open: opening.take(),
+                end,
+            };
+            work = self.step(work, task, borrows.then_some(source)).await;
+            if end.is_some() || work.result.is_err() {
+                return work;
+            }
+        }
+    }
+}

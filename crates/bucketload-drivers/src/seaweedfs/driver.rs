@@ -1,0 +1,165 @@
+//! The driver: what all sessions share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::Probe;
+
+use super::config::{Mode, SeaweedConfig};
+use super::servers::Directory;
+use super::session::SeaweedSession;
+use super::table::Table;
+use crate::http::hub::{Hub, IdFields};
+use crate::http::{ConfigError, Endpoint};
+
+/// What a filer can do.
+const FILER: [OpClass; 15] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::Append,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::List,
+    OpClass::Rename,
+    OpClass::PutTagging,
+    OpClass::GetTagging,
+    OpClass::DeleteTagging,
+    OpClass::MakeBucket,
+    OpClass::HeadBucket,
+    OpClass::DeleteBucket,
+    OpClass::ListBuckets,
+];
+
+/// What can be done with file ids.
+const MASTER: [OpClass; 5] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::Head,
+    OpClass::Delete,
+];
+
+/// The native SeaweedFS driver: the filer's HTTP API, or that of master and volume servers.
+#[derive(Clone)]
+pub struct SeaweedDriver {
+    inner: Arc<Inner>,
+}
+
+/// What all sessions share.
+pub(crate) struct Inner {
+    pub(crate) config: SeaweedConfig,
+    pub(crate) hub: Hub,
+    /// For each endpoint, the rest of the request line and the fields that are always the same.
+    pub(crate) fields: Vec<Vec<u8>>,
+    /// With a master: the file ids of the objects.
+    pub(crate) table: Option<Table>,
+    /// With a master: which volume is where.
+    pub(crate) directory: Directory,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SeaweedDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeaweedDriver")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SeaweedDriver {
+    /// A driver for the target that `config` describes. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the configuration names a certificate file that cannot be used.
+    pub fn new(config: SeaweedConfig) -> Result<Self, ConfigError> {
+        let ids = IdFields {
+            request: "x-amz-request-id",
+            extended: "",
+        };
+        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let fields = config.endpoints.iter().map(fixed_fields).collect();
+        let table = (config.mode == Mode::Master).then(|| Table::new(config.objects));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                hub,
+                fields,
+                table,
+                directory: Directory::default(),
+            }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &SeaweedConfig {
+        &self.inner.config
+    }
+}
+
+/// What follows the path of every request to `endpoint`.
+pub(crate) fn fixed_fields(endpoint: &Endpoint) -> Vec<u8> {
+    let agent = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
+    format!(
+        " HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\n",
+        endpoint.authority
+    )
+    .into_bytes()
+}
+
+impl Driver for SeaweedDriver {
+    type Session = SeaweedSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: match self.inner.config.mode {
+                Mode::Filer => FILER.to_vec(),
+                Mode::Master => MASTER.to_vec(),
+            },
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = &self.inner.config;
+        let encrypted = config.endpoints.iter().any(|e| e.tls);
+        let tls = match (encrypted, config.tls.insecure) {
+            (false, _) => "off",
+            (true, true) => "certificates unchecked",
+            (true, false) => "verified",
+        };
+        let mut settings = vec![
+            ("interface".to_owned(), config.mode.to_string()),
+            ("tls".to_owned(), tls.to_owned()),
+        ];
+        if config.mode == Mode::Master {
+            settings.push(("most objects".to_owned(), config.objects.to_string()));
+        }
+        DriverFacts {
+            driver: "seaweedfs".to_owned(),
+            engine: "native".to_owned(),
+            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
+            settings,
+        }
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SeaweedSession, OpError> {
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let mut session = SeaweedSession::new(Arc::clone(&self.inner), endpoint, source);
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}

@@ -1,0 +1,326 @@
+//! Operations with file ids (SeaweedFS, "Master Server API" and "Volume Server API").
+//!
+//! ```text
+//! put of a new object   GET master/dir/assign  ─► file id and server;  PUT server/FID
+//! put over an object    PUT server/FID
+//! get, head, delete     (GET master/dir/lookup, once per volume)  GET, HEAD, DELETE server/FID
+//! ```
+//!
+//! A put is timed as a whole, from the request for a file id to the volume server's answer. File ids are
+//! kept in the driver's [`super::table::Table`].
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::error_map;
+use super::fid::Fid;
+use super::session::{
+    DONE, SeaweedSession, content_of, end, end_with_length, push_parameter, push_range,
+    size_of_reply, unreadable,
+};
+use super::table::{Full, Table, folder_of, hash};
+use crate::http::ConfigError;
+use crate::http::encode;
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::reading::Reading;
+use crate::http::sink::Ignore;
+use crate::http::span::Span;
+use crate::json::{self, Value};
+
+/// Most bytes of a master's answer to an assignment or lookup.
+const MAX_ANSWER: usize = 1 << 20;
+
+#[cold]
+fn full(why: Full) -> OpError {
+    let text = match why {
+        Full::Objects(limit) => format!(
+            "{limit} objects have been written, as many as the client has room to know; raise --seaweedfs-objects"
+        ),
+        Full::Folders => "the keys have more than 65,536 folders; use the filer".to_owned(),
+    };
+    OpError::new(ErrorKind::Rejected, text)
+}
+
+#[cold]
+fn unknown(key: &str) -> OpError {
+    let text = format!(
+        "this client has written no object `{key}`: file ids are known to their writer only"
+    );
+    OpError::new(ErrorKind::NotFound, text)
+}
+
+#[cold]
+fn bad_address(error: ConfigError) -> OpError {
+    OpError::new(ErrorKind::Protocol, error.to_string())
+}
+
+/// What a master's answer about a place says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spot<'a> {
+    fid: Option<Fid>,
+    /// `publicUrl`, else `url`.
+    address: &'a str,
+    refused: bool,
+}
+
+/// Reads an answer to `/dir/assign` or `/dir/lookup`. Addresses are shown as they stand: host and port
+/// need no escapes.
+pub(crate) fn read_spot(body: &[u8]) -> Result<Spot<'_>, json::Malformed> {
+    let (mut spot, mut inner) = (Spot::default(), "");
+    json::values(body, |path, value| {
+        let Value::Text(text) = value else { return };
+        match path {
+            ["fid"] => spot.fid = text.plain().and_then(Fid::parse),
+            // The first of several copies.
+            ["publicUrl"] | ["locations", "[]", "publicUrl"] if spot.address.is_empty() => {
+                spot.address = text.plain().unwrap_or_default();
+            }
+            ["url"] | ["locations", "[]", "url"] if inner.is_empty() => {
+                inner = text.plain().unwrap_or_default();
+            }
+            ["error"] => spot.refused |= !text.is_empty(),
+            _ => {}
+        }
+    })?;
+    if spot.address.is_empty() {
+        spot.address = inner;
+    }
+    Ok(spot)
+}
+
+impl SeaweedSession {
+    /// A request to the volume server number `server` about `fid`.
+    pub(crate) fn begin_at(&mut self, method: &str, server: usize, fid: Fid) -> Buffer {
+        let mut head = Buffer::take();
+        head.extend_from_slice(method.as_bytes());
+        head.extend_from_slice(b" /");
+        fid.push_to(&mut head);
+        let directory = &self.shared.directory;
+        let (seat, _) = self.seats.seat(directory, server, self.source);
+        head.extend_from_slice(&seat.fields);
+        head
+    }
+
+    fn table(&self) -> Result<&Table, OpError> {
+        let table = self.shared.table.as_ref();
+        table.ok_or_else(|| OpError::new(ErrorKind::Unsupported, "there is no table of file ids"))
+    }
+
+    /// The file id of an object.
+    fn known(&self, request: &Request<'_>) -> Result<(u64, Fid), OpError> {
+        let name = hash(request.bucket, request.key);
+        let fid = self.table()?.get(name);
+        fid.map(|fid| (name, fid))
+            .ok_or_else(|| unknown(request.key))
+    }
+
+    /// The index of the folder of `key`; kept for the next object.
+    fn folder_index(&mut self, key: &str) -> Result<u64, OpError> {
+        let folder = folder_of(key);
+        if self.folder.1 == u64::MAX || self.folder.0 != folder {
+            let index = self.table()?.folder(folder).map_err(full)?;
+            self.folder = (folder.to_owned(), index);
+        }
+        Ok(self.folder.1)
+    }
+
+    /// Asks the master for a new file id in the collection `bucket`.
+    pub(crate) async fn assign(
+        &mut self,
+        bucket: &str,
+        probe: &mut Probe,
+    ) -> Result<(Fid, usize), OpError> {
+        let mut head = self.begin("GET");
+        head.extend_from_slice(b"/dir/assign?");
+        push_parameter(&mut head, "collection", bucket);
+        self.fields(&mut head);
+        end(&mut head);
+        let mut body = Buffer::take();
+        let reply = self.document(head, &mut body, MAX_ANSWER, probe).await?;
+        let spot = read_spot(&body).map_err(|e| unreadable("assignment", e))?;
+        let (Some(fid), false) = (spot.fid, spot.refused) else {
+            // Some masters refuse with status 200.
+            let mut error = error_map::to_error(500, &body);
+            error.status = reply.status;
+            return Err(error);
+        };
+        let tls = self.tls();
+        let directory = &self.shared.directory;
+        let server = self.seats.note(directory, fid.volume, spot.address, tls);
+        Ok((fid, server.map_err(bad_address)?))
+    }
+
+    /// The server of a volume; asks the master the first time.
+    pub(crate) async fn locate(
+        &mut self,
+        volume: u32,
+        probe: &mut Probe,
+    ) -> Result<usize, OpError> {
+        if let Some(server) = self.seats.server_of(&self.shared.directory, volume) {
+            return Ok(server);
+        }
+        let mut head = self.begin("GET");
+        head.extend_from_slice(b"/dir/lookup?volumeId=");
+        encode::push_decimal(&mut head, u64::from(volume));
+        self.fields(&mut head);
+        end(&mut head);
+        let mut body = Buffer::take();
+        self.document(head, &mut body, MAX_ANSWER, probe).await?;
+        let spot = read_spot(&body).map_err(|e| unreadable("lookup", e))?;
+        let tls = self.tls();
+        let directory = &self.shared.directory;
+        self.seats
+            .note(directory, volume, spot.address, tls)
+            .map_err(bad_address)
+    }
+
+    /// A volume may have moved: after a failure that may come from that, the next request looks it up
+    /// again.
+    fn relearn<T>(&mut self, volume: u32, result: Result<T, OpError>) -> Result<T, OpError> {
+        if let Err(error) = &result
+            && matches!(error.kind, ErrorKind::Connect | ErrorKind::NotFound)
+        {
+            self.seats.forget(&self.shared.directory, volume);
+        }
+        result
+    }
+
+    pub(crate) async fn put_id(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let span = Span::whole(content_of(request)?);
+        let body = Body::Content(span);
+        self.store(request.bucket, request.key, body, span.len, probe)
+            .await?;
+        Ok(Completion {
+            bytes: span.len,
+            ..DONE
+        })
+    }
+
+    /// Writes an object of `len` bytes under its file id, or a new one. Nothing is written that could
+    /// not be remembered.
+    pub(crate) async fn store(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: Body<'_>,
+        len: u64,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let name = hash(bucket, key);
+        let folder = self.folder_index(key)?;
+        self.table()?.reserve(name).map_err(full)?;
+        let (fid, server) = match self.table()?.get(name) {
+            Some(fid) => (fid, self.locate(fid.volume, probe).await?),
+            None => self.assign(bucket, probe).await?,
+        };
+        let mut head = self.begin_at("PUT", server, fid);
+        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
+        end_with_length(&mut head, len);
+        let put = self
+            .perform_at(server, head, body, &mut Ignore, probe)
+            .await;
+        self.relearn(fid.volume, put)?;
+        let leaf = &key[folder_of(key).len()..];
+        self.table()?.set(name, fid, folder, leaf).map_err(full)
+    }
+
+    pub(crate) async fn get_id(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut reading = Reading::of(request);
+        let (_, fid) = self.known(request)?;
+        let server = self.locate(fid.volume, probe).await?;
+        let mut head = self.begin_at("GET", server, fid);
+        push_range(&mut head, &reading);
+        end(&mut head);
+        let got = self
+            .perform_at(server, head, Body::Bytes(b""), &mut reading, probe)
+            .await;
+        let reply = self.relearn(fid.volume, got)?;
+        reading.finish(&reply)
+    }
+
+    pub(crate) async fn head_id(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let (_, fid) = self.known(request)?;
+        let server = self.locate(fid.volume, probe).await?;
+        let mut head = self.begin_at("HEAD", server, fid);
+        end(&mut head);
+        let got = self
+            .perform_at(server, head, Body::Bytes(b""), &mut Ignore, probe)
+            .await;
+        size_of_reply(&self.relearn(fid.volume, got)?)
+    }
+
+    pub(crate) async fn delete_id(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let (name, fid) = self.known(request)?;
+        self.delete_fid(name, fid, probe).await?;
+        Ok(DONE)
+    }
+
+    /// Deletes a file and forgets it.
+    pub(crate) async fn delete_fid(
+        &mut self,
+        name: u64,
+        fid: Fid,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let server = self.locate(fid.volume, probe).await?;
+        let mut head = self.begin_at("DELETE", server, fid);
+        end(&mut head);
+        let gone = self
+            .perform_at(server, head, Body::Bytes(b""), &mut Ignore, probe)
+            .await;
+        let gone = self.relearn(fid.volume, gone);
+        if gone.as_ref().map_or_else(|e| e.status == 404, |_| true) {
+            self.table()?.remove(name);
+        }
+        gone.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Fid, Spot, read_spot};
+
+    #[test]
+    fn answers_of_the_master_are_read() {
+        let assigned = br#"{"count":1,"fid":"3,01637037d6","url":"10.0.0.1:8080","publicUrl":"localhost:8080"}"#;
+        let expected = Spot {
+            fid: Fid::parse("3,01637037d6"),
+            address: "localhost:8080",
+            refused: false,
+        };
+        assert_eq!(read_spot(assigned), Ok(expected));
+        let found = br#"{"volumeId":"3","locations":[{"url":"a:1"},{"publicUrl":"","url":"b:2"}]}"#;
+        assert_eq!(read_spot(found).unwrap().address, "a:1");
+        let refused = read_spot(br#"{"error":"no free volumes left"}"#).unwrap();
+        assert!(refused.refused && refused.fid.is_none());
+        assert!(read_spot(b"").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_spot(&bytes);
+        }
+    }
+}

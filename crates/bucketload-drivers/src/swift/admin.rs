@@ -1,0 +1,278 @@
+//! Untimed calls of the control plane: preflight, ownership marks, clean-up.
+//!
+//! Segments of large objects are part of the clean-up: those of deleted objects go with them, and
+//! what `abort_uploads` means here is to delete the segments that no manifest refers to.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bucketload_core::driver::{Admin, KeyPage};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
+
+use super::bulk::{MAX_DELETE, push_line};
+use super::head::{Call, push_parameter};
+use super::large::{OWN_FIELD, OneField, SEGMENTS_FIELD, segment_of, segments_container};
+use super::list::{MAX_PAGE, entries, has_next, page_query, too_long};
+use super::session::SwiftSession;
+use crate::http::outgoing::Body;
+use crate::http::sink::{Collect, Ignore};
+
+/// Most bytes of a small object.
+const MAX_SMALL: usize = 16 << 20;
+/// Keys of a page.
+const PAGE: u64 = 1000;
+/// How often a container is tried to be deleted whose listing may still show what is gone.
+const ATTEMPTS: u32 = 10;
+
+/// A probe for calls that nobody times.
+fn untimed() -> Probe {
+    Probe::new(|| 0)
+}
+
+impl SwiftSession {
+    /// Performs a call without a body and returns the body of the answer.
+    async fn fetch(&mut self, call: &Call<'_>, limit: usize) -> Result<Vec<u8>, OpError> {
+        let mut body = Vec::new();
+        let mut sink = Collect::new(&mut body, limit);
+        let mut plain = self.prepare(call, Body::Bytes(b""));
+        self.perform(&mut plain, &mut sink, &mut untimed()).await?;
+        match sink.overflow {
+            true => Err(too_long()),
+            false => Ok(body),
+        }
+    }
+
+    /// The value of a field of the answer to HEAD; empty when there is none.
+    async fn field_of(
+        &mut self,
+        container: &str,
+        object: &str,
+        name: &'static str,
+    ) -> Result<Vec<u8>, OpError> {
+        let mut value = Vec::new();
+        let call = Call::new("HEAD", container, object);
+        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let mut sink = OneField {
+            name,
+            value: &mut value,
+        };
+        self.perform(&mut plain, &mut sink, &mut untimed()).await?;
+        Ok(value)
+    }
+
+    /// One page of names after `marker` and, unless it is empty, before `end`.
+    async fn page(
+        &mut self,
+        container: &str,
+        prefix: &str,
+        marker: &str,
+        end: &str,
+    ) -> Result<KeyPage, OpError> {
+        let mut query = Vec::new();
+        page_query(&mut query, prefix, "", PAGE, marker);
+        if !end.is_empty() {
+            push_parameter(&mut query, "end_marker", end);
+        }
+        let call = Call::new("GET", container, "").query(&query);
+        let body = self.fetch(&call, MAX_PAGE).await?;
+        let mut keys = Vec::new();
+        let got = entries(&body, |entry| keys.extend(entry.name().map(str::to_owned)))?;
+        let next = keys.last().filter(|_| has_next(got, PAGE)).cloned();
+        Ok(KeyPage { keys, next })
+    }
+
+    /// Deletes objects, together where the server can.
+    async fn delete_names(&mut self, container: &str, names: &[String]) -> Result<(), OpError> {
+        for names in names.chunks(MAX_DELETE) {
+            let mut document = Vec::new();
+            names
+                .iter()
+                .for_each(|name| push_line(&mut document, container, name));
+            match self.bulk_delete(&document, &mut untimed()).await {
+                Err(error) if error.kind == ErrorKind::Unsupported => {}
+                other => {
+                    other?;
+                    continue;
+                }
+            }
+            for name in names {
+                let call = Call::new("DELETE", container, name);
+                let mut plain = self.prepare(&call, Body::Bytes(b""));
+                match self.perform(&mut plain, &mut Ignore, &mut untimed()).await {
+                    Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the segments of the named objects of `bucket`.
+    async fn delete_segments_of(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+        let container = segments_container(bucket);
+        let wanted: HashSet<&str> = keys.iter().map(String::as_str).collect();
+        let (Some(first), Some(last)) = (keys.iter().min(), keys.iter().max()) else {
+            return Ok(());
+        };
+        // Behind every segment of the last key: `0` follows `/`.
+        let end = format!("{last}0");
+        let mut marker = first.clone();
+        loop {
+            let page = match self.page(&container, "", &marker, &end).await {
+                Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+                other => other?,
+            };
+            let mut own = page.keys;
+            own.retain(|name| segment_of(name).is_some_and(|(key, _)| wanted.contains(key)));
+            self.delete_names(&container, &own).await?;
+            match page.next {
+                Some(next) => marker = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether the manifest of `key` stands for `upload`.
+    async fn refers_to(&mut self, bucket: &str, key: &str, upload: &str) -> Result<bool, OpError> {
+        match self.field_of(bucket, key, SEGMENTS_FIELD).await {
+            Ok(value) => Ok(value == upload.as_bytes()),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the segments container of `bucket` if Bucketload made it and nothing is left in it.
+    async fn drop_segments_container(&mut self, bucket: &str) -> Result<(), OpError> {
+        let container = segments_container(bucket);
+        match self.field_of(&container, "", OWN_FIELD).await {
+            Ok(mark) if mark.is_empty() => return Ok(()),
+            Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+            other => drop(other?),
+        }
+        if !self.page(&container, "", "", "").await?.keys.is_empty() {
+            return Ok(());
+        }
+        let epoch = &self.shared.driver.segments_epoch;
+        epoch.fetch_add(1, Ordering::Relaxed);
+        self.delete_settling(&container).await
+    }
+
+    /// Deletes a container that was emptied a moment ago; one that is not empty stays.
+    async fn delete_settling(&mut self, container: &str) -> Result<(), OpError> {
+        for attempt in 1.. {
+            let deleted = self.delete_container(container, &mut untimed()).await;
+            match deleted {
+                Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
+                Err(error) if error.kind == ErrorKind::Conflict => {
+                    let left = self.page(container, "", "", "").await?;
+                    if !left.keys.is_empty() || attempt >= ATTEMPTS {
+                        return Ok(());
+                    }
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                other => return other.map(drop),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Admin for SwiftSession {
+    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+        match self.head_bucket(bucket).await {
+            Ok(()) => Ok(false),
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                self.put_container(bucket, &[], &mut untimed()).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        match self.head_container(bucket, &mut untimed()).await {
+            Ok(_) => Ok(()),
+            Err(mut error) if error.kind == ErrorKind::NotFound => {
+                error.detail = format!("there is no container `{bucket}`").into_boxed_str();
+                Err(error)
+            }
+            // Answers to HEAD have no body: a GET makes the server explain itself.
+            Err(error) if error.status != 0 => {
+                let call = Call::new("GET", bucket, "").query(b"limit=1");
+                match self.fetch(&call, MAX_PAGE).await {
+                    Err(better) if better.status == error.status => Err(better),
+                    _ => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+        self.delete_container(bucket, &mut untimed()).await?;
+        self.drop_segments_container(bucket).await
+    }
+
+    async fn list_keys(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<KeyPage, OpError> {
+        self.page(bucket, prefix, after.unwrap_or_default(), "")
+            .await
+    }
+
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+        self.delete_names(bucket, keys).await?;
+        self.delete_segments_of(bucket, keys).await
+    }
+
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+        let container = segments_container(bucket);
+        let mut marker = String::new();
+        // The upload that is looked at, and whether its object refers to it.
+        let mut current = (String::new(), String::new(), false);
+        let mut aborted = 0;
+        loop {
+            let page = match self.page(&container, prefix, &marker, "").await {
+                Err(error) if error.kind == ErrorKind::NotFound => return Ok(aborted),
+                other => other?,
+            };
+            let mut orphans = Vec::new();
+            for name in page.keys {
+                let Some((key, upload)) = segment_of(&name) else {
+                    continue;
+                };
+                if (key, upload) != (&*current.0, &*current.1) {
+                    let alive = self.refers_to(bucket, key, upload).await?;
+                    aborted += u64::from(!alive);
+                    current = (key.to_owned(), upload.to_owned(), alive);
+                }
+                if !current.2 {
+                    orphans.push(name);
+                }
+            }
+            self.delete_names(&container, &orphans).await?;
+            match page.next {
+                Some(next) => marker = next,
+                None => break,
+            }
+        }
+        self.drop_segments_container(bucket).await?;
+        Ok(aborted)
+    }
+
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+        let call = Call::new("PUT", bucket, key).length(body.len() as u64);
+        let mut plain = self.prepare(&call, Body::Bytes(body));
+        self.perform(&mut plain, &mut Ignore, &mut untimed())
+            .await
+            .map(drop)
+    }
+
+    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+        self.fetch(&Call::new("GET", bucket, key), MAX_SMALL).await
+    }
+}

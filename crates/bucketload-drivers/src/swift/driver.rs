@@ -1,0 +1,247 @@
+//! The driver: what all threads share, and what the sessions of one thread share.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::SystemTime;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::Probe;
+
+use super::config::{Identity, LargeObject, SwiftAuth, SwiftConfig};
+use super::head::HeadWriter;
+use super::session::SwiftSession;
+use super::tokens::{self, IDS, Tokens};
+use crate::http::config::push_sources;
+use crate::http::hub::Hub;
+use crate::http::per_thread;
+use crate::http::{ConfigError, Endpoint};
+
+/// Why a driver cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignInError {
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The authentication service cannot be reached or refuses.
+    #[error(transparent)]
+    Refused(#[from] OpError),
+}
+
+/// The native Swift driver, signed in: one connection per session.
+#[derive(Clone)]
+pub struct SwiftDriver {
+    inner: Arc<Inner>,
+}
+
+/// What all sessions share.
+pub(crate) struct Inner {
+    pub(crate) config: SwiftConfig,
+    pub(crate) hub: Hub,
+    pub(crate) tokens: Arc<Tokens>,
+    /// First part of the names of this driver's uploads.
+    pub(crate) nonce: u64,
+    /// Uploads begun so far.
+    pub(crate) uploads: AtomicU64,
+    /// Raised when a segments container was deleted: sessions then look again.
+    pub(crate) segments_epoch: AtomicU64,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.tokens.end();
+    }
+}
+
+impl fmt::Debug for SwiftDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwiftDriver")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SwiftDriver {
+    /// Signs in as `config` says; blocks until that is done.
+    ///
+    /// # Errors
+    /// When the configuration cannot work, or signing in fails.
+    pub fn sign_in(config: SwiftConfig) -> Result<Self, SignInError> {
+        config.check()?;
+        let (tokens, told) = tokens::sign_in(&config)??;
+        let storage = match (&config.storage_url, told) {
+            (Some(url), _) => url.clone(),
+            (None, Some(url)) => Endpoint::parse(&url, "storage URL told at sign-in")?,
+            (None, None) => {
+                return Err(SignInError::Config(ConfigError::new(
+                    "storage URL",
+                    "signing in did not tell it: the token has no catalogue",
+                    "set OS_STORAGE_URL, or a project with OS_PROJECT_NAME",
+                )));
+            }
+        };
+        let mut endpoints = config.hosts.clone();
+        for endpoint in &mut endpoints {
+            endpoint.base_path.clone_from(&storage.base_path);
+        }
+        if endpoints.is_empty() {
+            endpoints.push(storage);
+        }
+        let hub = Hub::new(endpoints, &config.tls, IDS)?;
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let nonce = since.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                hub,
+                tokens,
+                nonce: nonce ^ u64::from(std::process::id()).rotate_left(40),
+                uploads: AtomicU64::new(0),
+                segments_epoch: AtomicU64::new(1),
+            }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &SwiftConfig {
+        &self.inner.config
+    }
+
+    /// The account's URL at each host that requests go to.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<String> {
+        self.inner
+            .hub
+            .endpoints()
+            .iter()
+            .map(Endpoint::url)
+            .collect()
+    }
+}
+
+impl Driver for SwiftDriver {
+    type Session = SwiftSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: vec![
+                OpClass::Get,
+                OpClass::RangeGet,
+                OpClass::Put,
+                OpClass::PutIfAbsent,
+                OpClass::MultipartPut,
+                OpClass::Head,
+                OpClass::Delete,
+                OpClass::DeleteMany,
+                OpClass::List,
+                OpClass::ListV1,
+                OpClass::Copy,
+                OpClass::MakeBucket,
+                OpClass::HeadBucket,
+                OpClass::DeleteBucket,
+                OpClass::ListBuckets,
+            ],
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = &self.inner.config;
+        let mut settings = vec![
+            ("auth".to_owned(), auth(config)),
+            ("large objects".to_owned(), config.large_object.to_string()),
+            (
+                "checksum".to_owned(),
+                if config.etag { "md5" } else { "none" }.to_owned(),
+            ),
+            (
+                "tls".to_owned(),
+                config.tls.describe(self.inner.hub.endpoints()),
+            ),
+            (
+                "consistency".to_owned(),
+                match config.large_object {
+                    LargeObject::Slo => "listings may lag behind".to_owned(),
+                    LargeObject::Dlo => {
+                        "listings, and with them dynamic large objects, may lag behind".to_owned()
+                    }
+                },
+            ),
+        ];
+        push_sources(&mut settings, &config.source_addresses);
+        DriverFacts {
+            driver: "swift".to_owned(),
+            engine: "native".to_owned(),
+            endpoints: self.endpoints(),
+            settings,
+        }
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
+        let sources = &self.inner.config.source_addresses;
+        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let shared = Shared::of_this_thread(&self.inner, endpoint);
+        let mut session = SwiftSession::new(shared, source);
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}
+
+fn auth(config: &SwiftConfig) -> String {
+    match &config.auth {
+        SwiftAuth::V1 { user, .. } => format!("v1 as {user}"),
+        SwiftAuth::Keystone(keystone) => match (&keystone.identity, &keystone.scope) {
+            (Identity::Password { user, .. }, Some(project)) => {
+                format!("Keystone v3 as {} in {}", user.shown(), project.shown())
+            }
+            (Identity::Password { user, .. }, None) => format!("Keystone v3 as {}", user.shown()),
+            (Identity::Application { id, .. }, _) => {
+                format!("Keystone v3 with application credential {id}")
+            }
+        },
+        SwiftAuth::Token(_) => "a given token".to_owned(),
+        SwiftAuth::Anonymous => "anonymous".to_owned(),
+    }
+}
+
+/// What the sessions of one thread to one endpoint share: the rendered head.
+pub(crate) struct Shared {
+    pub(crate) driver: Arc<Inner>,
+    endpoint: usize,
+    pub(crate) writer: RefCell<HeadWriter>,
+    /// Container whose segments container is known to exist, and in which epoch.
+    pub(crate) segments_of: RefCell<(String, u64)>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("endpoint", &self.endpoint().authority)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
+        per_thread::shared(driver.hub.number(), endpoint, || Self {
+            driver: Arc::clone(driver),
+            endpoint,
+            writer: RefCell::new(HeadWriter::new(&driver.hub.endpoints()[endpoint])),
+            segments_of: RefCell::new((String::new(), 0)),
+        })
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.driver.hub.endpoints()[self.endpoint]
+    }
+
+    pub(crate) const fn endpoint_index(&self) -> usize {
+        self.endpoint
+    }
+}

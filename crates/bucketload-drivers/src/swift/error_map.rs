@@ -1,0 +1,133 @@
+//! From a refusal to an [`OpError`]: the status gives the kind, the body what the operator reads.
+//!
+//! Swift answers with a line of HTML, radosgw with text or JSON; both are told as one line.
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+/// Longest message taken over from a server, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// What a status means (OpenStack Object Storage API; 498 is "Rate Limited" of Swift's ratelimit
+/// filter). `text` is what the server said about it.
+pub(crate) fn kind_of(status: u16, text: &str) -> ErrorKind {
+    let says = |words: &[&str]| {
+        let text = text.to_ascii_lowercase();
+        words.iter().any(|word| text.contains(word))
+    };
+    match status {
+        404 => ErrorKind::NotFound,
+        409 | 412 => ErrorKind::Conflict,
+        // "Upload exceeds quota." of the quota filters; otherwise the body is larger than allowed.
+        413 if says(&["quota"]) => ErrorKind::Full,
+        403 if says(&["quotaexceeded"]) => ErrorKind::Full,
+        401 | 403 => ErrorKind::Auth,
+        405 | 501 => ErrorKind::Unsupported,
+        429 | 498 => ErrorKind::Throttled,
+        503 if says(&["slowdown", "slow down"]) => ErrorKind::Throttled,
+        507 => ErrorKind::Full,
+        500..=599 if says(&["no space left"]) => ErrorKind::Full,
+        500..=599 => ErrorKind::Server,
+        _ => ErrorKind::Rejected,
+    }
+}
+
+/// The error that a refusal with `status` and `body` means. `location` is where it points to; `secret`
+/// is kept out of the message.
+pub(crate) fn to_error(status: u16, body: &[u8], location: &str, secret: &str) -> OpError {
+    let mut text = message(body);
+    if !secret.is_empty() {
+        text = text.replace(secret, "***");
+    }
+    let kind = kind_of(status, &text);
+    let mut detail = match text.is_empty() {
+        true => "no reason was given".to_owned(),
+        false => text,
+    };
+    match status {
+        300..=399 if !location.is_empty() => {
+            detail += &format!("; it points to `{}`", one_line(location));
+        }
+        401 => detail += "; the token was refused",
+        422 => detail += "; the bytes that arrived have another MD5",
+        _ => {}
+    }
+    OpError::with_status(kind, status, detail)
+}
+
+/// What a body says, without markup, in one line.
+pub(crate) fn message(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let mut plain = String::new();
+    let mut inside = false;
+    for c in text.chars() {
+        match c {
+            '<' => {
+                inside = true;
+                plain.push(' ');
+            }
+            '>' => inside = false,
+            c if !inside => plain.push(c),
+            _ => {}
+        }
+    }
+    one_line(&plain)
+}
+
+/// One line without control characters, of bounded length.
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MAX_MESSAGE) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::error::ErrorKind;
+
+    use super::{message, to_error};
+
+    #[test]
+    fn statuses_have_meanings() {
+        for (status, body, kind) in [
+            (404, "", ErrorKind::NotFound),
+            (409, "", ErrorKind::Conflict),
+            (412, "", ErrorKind::Conflict),
+            (401, "", ErrorKind::Auth),
+            (403, "<html><h1>Forbidden</h1></html>", ErrorKind::Auth),
+            (403, "QuotaExceeded", ErrorKind::Full),
+            (413, "Upload exceeds quota.", ErrorKind::Full),
+            (413, "Your request is too large.", ErrorKind::Rejected),
+            (416, "", ErrorKind::Rejected),
+            (422, "", ErrorKind::Rejected),
+            (429, "", ErrorKind::Throttled),
+            (498, "Slow down", ErrorKind::Throttled),
+            (500, "", ErrorKind::Server),
+            (501, "", ErrorKind::Unsupported),
+            (503, "", ErrorKind::Server),
+            (503, "SlowDown", ErrorKind::Throttled),
+            (507, "", ErrorKind::Full),
+        ] {
+            let error = to_error(status, body.as_bytes(), "", "");
+            assert_eq!(
+                (error.kind, error.status),
+                (kind, status),
+                "{status} {body}"
+            );
+        }
+    }
+
+    #[test]
+    fn markup_and_secrets_do_not_reach_the_message() {
+        let body = b"<html><h1>Not Found</h1><p>The resource\n could not be found.</p></html>";
+        assert_eq!(message(body), "Not Found The resource could not be found.");
+        let error = to_error(401, b"bad token AUTH_tk1", "", "AUTH_tk1");
+        assert_eq!(&*error.detail, "bad token ***; the token was refused");
+        let error = to_error(302, b"", "http://other/", "");
+        assert!(error.detail.contains("http://other/"), "{error}");
+        assert_eq!(message(&[b'x'; 5000]).chars().count(), 301);
+    }
+}

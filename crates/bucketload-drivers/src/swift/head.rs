@@ -1,0 +1,233 @@
+//! Request heads. What all requests of a thread to one endpoint share (host, agent, token) is rendered
+//! once per token; a request adds method, path and its own fields.
+
+use bucketload_core::op::ByteRange;
+
+use crate::http::encode;
+use crate::http::{Endpoint, Secret};
+
+const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
+
+/// A request's head. Make it, render it and let it go before anything is awaited.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    method: &'static str,
+    /// Empty for the account.
+    container: &'a str,
+    /// Empty for the container.
+    object: &'a str,
+    /// Without the question mark, encoded.
+    query: &'a [u8],
+    fields: &'a [(&'static str, &'a [u8])],
+    range: Option<ByteRange>,
+    length: Option<u64>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) const fn new(method: &'static str, container: &'a str, object: &'a str) -> Self {
+        Self {
+            method,
+            container,
+            object,
+            query: b"",
+            fields: &[],
+            range: None,
+            length: None,
+        }
+    }
+
+    pub(crate) const fn query(mut self, query: &'a [u8]) -> Self {
+        self.query = query;
+        self
+    }
+
+    pub(crate) const fn fields(mut self, fields: &'a [(&'static str, &'a [u8])]) -> Self {
+        self.fields = fields;
+        self
+    }
+
+    pub(crate) const fn range(mut self, range: Option<ByteRange>) -> Self {
+        self.range = range;
+        self
+    }
+
+    /// States the length of the body.
+    pub(crate) const fn length(mut self, length: u64) -> Self {
+        self.length = Some(length);
+        self
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+}
+
+/// Renders the heads of requests to one endpoint, on one thread.
+pub(crate) struct HeadWriter {
+    base_path: String,
+    host: String,
+    /// From the end of the target to the first own field.
+    middle: Vec<u8>,
+    /// Which token `middle` holds.
+    pub(crate) generation: u64,
+}
+
+impl HeadWriter {
+    /// A writer without a token.
+    pub(crate) fn new(endpoint: &Endpoint) -> Self {
+        let mut writer = Self {
+            base_path: endpoint.base_path.clone(),
+            host: endpoint.authority.clone(),
+            middle: Vec::with_capacity(512),
+            generation: 0,
+        };
+        writer.set_token(None, 0);
+        writer
+    }
+
+    /// Uses another token from now on.
+    #[cold]
+    pub(crate) fn set_token(&mut self, token: Option<&Secret>, generation: u64) {
+        self.generation = generation;
+        let out = &mut self.middle;
+        out.clear();
+        for part in [
+            " HTTP/1.1\r\nHost: ",
+            &self.host,
+            "\r\nUser-Agent: ",
+            USER_AGENT,
+            "\r\n",
+        ] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        if let Some(token) = token {
+            push_field(out, "X-Auth-Token", token.expose().as_bytes());
+        }
+    }
+
+    /// Appends the head of a request to `out`.
+    #[inline]
+    pub(crate) fn render(&self, out: &mut Vec<u8>, call: &Call<'_>) {
+        out.extend_from_slice(call.method.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(self.base_path.as_bytes());
+        if call.container.is_empty() {
+            if self.base_path.is_empty() {
+                out.push(b'/');
+            }
+        } else {
+            push_path(out, call.container, call.object);
+        }
+        if !call.query.is_empty() {
+            out.push(b'?');
+            out.extend_from_slice(call.query);
+        }
+        out.extend_from_slice(&self.middle);
+        for (name, value) in call.fields {
+            push_field(out, name, value);
+        }
+        if let Some(range) = call.range {
+            out.extend_from_slice(b"Range: bytes=");
+            encode::push_decimal(out, range.offset);
+            out.push(b'-');
+            encode::push_decimal(out, range.offset + range.len.max(1) - 1);
+            out.extend_from_slice(b"\r\n");
+        }
+        if let Some(length) = call.length {
+            out.extend_from_slice(b"Content-Length: ");
+            encode::push_decimal(out, length);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Appends `/container/object`, percent-encoded; the object may be empty.
+pub(crate) fn push_path(out: &mut Vec<u8>, container: &str, object: &str) {
+    out.push(b'/');
+    encode::push_query(out, container);
+    if !object.is_empty() {
+        out.push(b'/');
+        encode::push_key(out, object);
+    }
+}
+
+#[inline]
+fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `name=value`, encoded, to a query.
+pub(crate) fn push_parameter(query: &mut Vec<u8>, name: &str, value: &str) {
+    if !query.is_empty() {
+        query.push(b'&');
+    }
+    query.extend_from_slice(name.as_bytes());
+    query.push(b'=');
+    encode::push_query(query, value);
+}
+
+/// As [`push_parameter`] for a number.
+pub(crate) fn push_number(query: &mut Vec<u8>, name: &str, value: u64) {
+    push_parameter(query, name, "");
+    encode::push_decimal(query, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::op::ByteRange;
+
+    use super::{Call, HeadWriter, push_number, push_parameter};
+    use crate::http::{Endpoint, Secret};
+
+    fn writer(url: &str) -> HeadWriter {
+        let mut writer = HeadWriter::new(&Endpoint::parse(url, "test").unwrap());
+        writer.set_token(Some(&Secret::new("tk")), 1);
+        writer
+    }
+
+    fn render(writer: &HeadWriter, call: &Call<'_>) -> String {
+        let mut out = Vec::new();
+        writer.render(&mut out, call);
+        String::from_utf8(out)
+            .unwrap()
+            .replace(super::USER_AGENT, "agent")
+    }
+
+    #[test]
+    fn heads_name_account_container_and_object() {
+        let writer = writer("http://h:8085/v1/AUTH_test");
+        let range = Some(ByteRange { offset: 5, len: 10 });
+        assert_eq!(
+            render(&writer, &Call::new("GET", "c d", "a/b ?").range(range)),
+            "GET /v1/AUTH_test/c%20d/a/b%20%3F HTTP/1.1\r\nHost: h:8085\r\nUser-Agent: agent\r\n\
+             X-Auth-Token: tk\r\nRange: bytes=5-14\r\n\r\n"
+        );
+        let mut query = Vec::new();
+        push_parameter(&mut query, "prefix", "a/b&");
+        push_number(&mut query, "limit", 5);
+        let call = Call::new("PUT", "", "").query(&query).length(0);
+        assert_eq!(
+            render(&writer, &call.fields(&[("If-None-Match", b"*")])),
+            "PUT /v1/AUTH_test?prefix=a%2Fb%26&limit=5 HTTP/1.1\r\nHost: h:8085\r\n\
+             User-Agent: agent\r\nX-Auth-Token: tk\r\nIf-None-Match: *\r\nContent-Length: 0\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_new_token_replaces_the_old_one() {
+        let mut writer = writer("http://h");
+        writer.set_token(Some(&Secret::new("other")), 2);
+        let head = render(&writer, &Call::new("GET", "", ""));
+        assert!(head.starts_with("GET / HTTP/1.1\r\n"), "{head}");
+        assert!(
+            head.contains("X-Auth-Token: other\r\n") && !head.contains("tk\r\n"),
+            "{head}"
+        );
+        writer.set_token(None, 3);
+        assert!(!render(&writer, &Call::new("GET", "", "")).contains("Token"));
+    }
+}

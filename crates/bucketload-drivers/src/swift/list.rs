@@ -1,0 +1,231 @@
+//! Listings of containers and accounts: JSON, in pages by marker.
+//!
+//! A page is received whole and read after its last byte, outside the service time. Listings count
+//! entries: names and common prefixes (`subdir`). No page says whether it is the last one: a page with
+//! fewer entries than were asked for is, except that radosgw cuts pages at 1000 entries whatever was
+//! asked for.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+use serde::Deserialize;
+use serde::de::{Deserializer as _, SeqAccess, Visitor};
+
+use super::head::{Call, push_number, push_parameter};
+use super::session::{DONE, SwiftSession};
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::sink::Collect;
+
+/// Most bytes of a page: 10 000 names of 1024 bytes, escaped, with their metadata.
+pub(crate) const MAX_PAGE: usize = 64 << 20;
+/// Most entries of a page by default (`container_listing_limit`); what a listing asks for that does
+/// not say how many it wants.
+pub(crate) const MOST_ENTRIES: u64 = 10_000;
+/// Where radosgw cuts pages (`rgw_max_listing_results`).
+const CUT_AT: u64 = 1000;
+
+/// An entry of a listing: an object or a container, or a common prefix.
+#[derive(Deserialize)]
+pub(crate) struct Entry<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    subdir: Cow<'a, str>,
+}
+
+impl Entry<'_> {
+    /// The name of an object or container; `None` for a common prefix.
+    pub(crate) fn name(&self) -> Option<&str> {
+        (!self.name.is_empty()).then_some(&*self.name)
+    }
+
+    /// Where a listing continues after this entry.
+    pub(crate) fn marker(&self) -> &str {
+        self.name().unwrap_or(&self.subdir)
+    }
+}
+
+struct Entries<F>(F);
+
+impl<'de, F: FnMut(&Entry<'de>)> Visitor<'de> for Entries<F> {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of entries")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<u64, A::Error> {
+        let mut count = 0;
+        while let Some(entry) = list.next_element()? {
+            count += 1;
+            (self.0)(&entry);
+        }
+        Ok(count)
+    }
+}
+
+/// Shows every entry of a page and returns how many there are. An empty page may have no body.
+pub(crate) fn entries<'a>(body: &'a [u8], each: impl FnMut(&Entry<'a>)) -> Result<u64, OpError> {
+    if body.is_empty() {
+        return Ok(0);
+    }
+    let mut json = serde_json::Deserializer::from_slice(body);
+    json.deserialize_seq(Entries(each)).map_err(|e| {
+        let detail = format!("the listing cannot be read: {e}");
+        OpError::new(ErrorKind::Protocol, detail)
+    })
+}
+
+/// Whether a page of `got` entries, of `asked`, may have another one after it.
+pub(crate) const fn has_next(got: u64, asked: u64) -> bool {
+    got > 0 && (got >= asked || got == CUT_AT)
+}
+
+/// The query of one page.
+pub(crate) fn page_query(
+    query: &mut Vec<u8>,
+    prefix: &str,
+    delimiter: &str,
+    limit: u64,
+    marker: &str,
+) {
+    query.clear();
+    query.extend_from_slice(b"format=json");
+    push_number(query, "limit", limit);
+    if !prefix.is_empty() {
+        push_parameter(query, "prefix", prefix);
+    }
+    if !delimiter.is_empty() {
+        push_parameter(query, "delimiter", delimiter);
+    }
+    if !marker.is_empty() {
+        push_parameter(query, "marker", marker);
+    }
+}
+
+/// Text in a buffer that was filled from text.
+pub(crate) fn as_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+pub(crate) fn too_long() -> OpError {
+    OpError::new(ErrorKind::Protocol, "the answer is longer than it can be")
+}
+
+impl SwiftSession {
+    /// Lists under `request.key`.
+    pub(crate) async fn list(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        let asked = match op.count {
+            0 => MOST_ENTRIES,
+            count => count.min(MOST_ENTRIES),
+        };
+        let mut query = Buffer::take();
+        let mut body = Buffer::take();
+        // Where to continue; empty on the first page.
+        let mut marker = Buffer::take();
+        let mut items = 0;
+        let mut pages = 0;
+        loop {
+            let from = as_text(&marker);
+            page_query(&mut query, request.key, request.delimiter, asked, from);
+            let call = Call::new("GET", request.bucket, "").query(&query);
+            let mut plain = self.prepare(&call, Body::Bytes(b""));
+            let mut sink = Collect::new(&mut body, MAX_PAGE);
+            self.perform(&mut plain, &mut sink, probe).await?;
+            if sink.overflow {
+                return Err(too_long());
+            }
+            let mut last = Cow::Borrowed("");
+            let got = entries(&body, |entry| {
+                if let (Some(watch), Some(name)) = (request.watch, entry.name()) {
+                    watch.listed(name);
+                }
+                last = match entry.name() {
+                    Some(_) => entry.name.clone(),
+                    None => entry.subdir.clone(),
+                };
+            })?;
+            items += got;
+            pages += 1;
+            let more = has_next(got, asked);
+            if !more || (op.pages > 0 && pages >= op.pages) {
+                if let Some(watch) = request.watch.filter(|_| more) {
+                    watch.cut_short();
+                }
+                return Ok(Completion { items, ..DONE });
+            }
+            if last.as_bytes() <= marker.as_slice() {
+                return Err(OpError::new(
+                    ErrorKind::Protocol,
+                    "the listing does not get on: a page ends before it begins",
+                ));
+            }
+            marker.clear();
+            marker.extend_from_slice(last.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{entries, has_next, page_query};
+
+    #[test]
+    fn names_and_prefixes_are_entries() {
+        let page = r#"[
+            {"hash": "x", "last_modified": "2026-01-01T00:00:00.0", "bytes": 3, "name": "a/\u00e4 \"b\"",
+             "content_type": "application/octet-stream"},
+            {"subdir": "b/"}, {"name": "c", "extra": {"deep": [1, null]}}
+        ]"#;
+        let mut seen = Vec::new();
+        let count = entries(page.as_bytes(), |entry| {
+            seen.push((entry.name().map(str::to_owned), entry.marker().to_owned()));
+        });
+        assert_eq!(count, Ok(3));
+        let name = |name: &str| (Some(name.to_owned()), name.to_owned());
+        assert_eq!(
+            seen,
+            [name("a/\u{e4} \"b\""), (None, "b/".to_owned()), name("c")]
+        );
+        assert_eq!(entries(b"", |_| {}), Ok(0));
+        assert_eq!(entries(b"[]", |_| {}), Ok(0));
+        assert!(entries(b"<html>", |_| {}).is_err());
+        assert!(entries(br#"[{"name": "cut"#, |_| {}).is_err());
+    }
+
+    #[test]
+    fn short_pages_are_last() {
+        for (got, asked, more) in [
+            (0, 10, false),
+            (9, 10, false),
+            (10, 10, true),
+            (1000, 10_000, true),
+            (999, 10_000, false),
+            (10_000, 10_000, true),
+        ] {
+            assert_eq!(has_next(got, asked), more, "{got} of {asked}");
+        }
+    }
+
+    #[test]
+    fn queries_are_encoded() {
+        let mut query = Vec::new();
+        page_query(&mut query, "a/&", "/", 5, "a/\u{e4}");
+        assert_eq!(
+            query,
+            b"format=json&limit=5&prefix=a%2F%26&delimiter=%2F&marker=a%2F%C3%A4"
+        );
+        page_query(&mut query, "", "", 5, "");
+        assert_eq!(query, b"format=json&limit=5");
+    }
+}

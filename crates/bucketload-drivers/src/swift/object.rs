@@ -1,0 +1,179 @@
+//! Operations on one object: get, range-get, put, put-if-absent, head, delete, copy.
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::payload::Content;
+use bucketload_core::record::Probe;
+use md5::{Digest as _, Md5};
+
+use super::head::{Call, push_path};
+use super::session::{DONE, SwiftSession};
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::reading::Reading;
+use crate::http::sink::Ignore;
+use crate::http::span::Span;
+
+/// An MD5 in lowercase hexadecimal.
+pub(crate) type Md5Hex = [u8; 32];
+
+/// The MD5 of `span`, as Swift writes it in `ETag`.
+pub(crate) fn md5_of(span: Span<'_>) -> Md5Hex {
+    let mut hash = Md5::new();
+    span.each(|bytes| hash.update(bytes));
+    let mut out = [0; 32];
+    for (i, byte) in hash.finalize().into_iter().enumerate() {
+        let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
+        out[2 * i] = digit(byte >> 4);
+        out[2 * i + 1] = digit(byte & 15);
+    }
+    out
+}
+
+/// The content to write.
+pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
+    request.content.ok_or_else(|| {
+        OpError::new(
+            ErrorKind::Unsupported,
+            format!("{} was asked for without content", request.op.class),
+        )
+    })
+}
+
+impl SwiftSession {
+    pub(crate) async fn get(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut reading = Reading::of(request);
+        let call = Call::new("GET", request.bucket, request.key).range(reading.range());
+        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let reply = self.perform(&mut plain, &mut reading, probe).await?;
+        reading.finish(&reply)
+    }
+
+    /// PUT on condition that there is no object. A refusal of the condition is a success without
+    /// items.
+    pub(crate) async fn put_if_absent(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match self.put(request, probe).await {
+            Ok(done) => Ok(Completion { items: 1, ..done }),
+            Err(error) if error.status == 412 => Ok(DONE),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn put(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let span = Span::whole(content_of(request)?);
+        let mut plain = {
+            let md5 = self.shared.driver.config.etag.then(|| md5_of(span));
+            let fields: [(&str, &[u8]); 2] = [
+                ("ETag", md5.as_ref().map_or(b"", |md5| md5.as_slice())),
+                ("If-None-Match", b"*"),
+            ];
+            let from = usize::from(md5.is_none());
+            let to = if request.op.class == OpClass::PutIfAbsent {
+                2
+            } else {
+                1
+            };
+            let call = Call::new("PUT", request.bucket, request.key)
+                .fields(&fields[from..to])
+                .length(span.len);
+            self.prepare(&call, Body::Content(span))
+        };
+        self.perform(&mut plain, &mut Ignore, probe).await?;
+        Ok(Completion {
+            bytes: span.len,
+            ..DONE
+        })
+    }
+
+    pub(crate) async fn head(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let call = Call::new("HEAD", request.bucket, request.key);
+        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
+        let Some(size) = reply.content_length else {
+            return Err(OpError::with_status(
+                ErrorKind::Protocol,
+                reply.status,
+                "the answer has no Content-Length",
+            ));
+        };
+        Ok(Completion {
+            object_size: size,
+            ..DONE
+        })
+    }
+
+    /// Deletes an object; of a large object the manifest alone. The segments go with the clean-up.
+    pub(crate) async fn delete(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let call = Call::new("DELETE", request.bucket, request.key);
+        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        self.perform(&mut plain, &mut Ignore, probe).await?;
+        Ok(DONE)
+    }
+
+    pub(crate) async fn copy(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut source = Buffer::take();
+        push_path(&mut source, request.bucket, request.source);
+        let fields = [("X-Copy-From", source.as_slice())];
+        let call = Call::new("PUT", request.bucket, request.key)
+            .fields(&fields)
+            .length(0);
+        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        self.perform(&mut plain, &mut Ignore, probe).await?;
+        Ok(DONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::payload::{Arena, PayloadKind};
+    use md5::{Digest as _, Md5};
+
+    use super::md5_of;
+    use crate::http::span::Span;
+
+    #[test]
+    fn the_etag_is_the_md5_of_the_bytes_sent() {
+        let arena = Arena::new(PayloadKind::Random, 3);
+        let content = arena.content(0, 1, 0, 300_001);
+        let span = Span {
+            content,
+            offset: 100,
+            len: 290_000,
+        };
+        let mut bytes = Vec::new();
+        span.each(|part| bytes.extend_from_slice(part));
+        assert_eq!(bytes.len(), 290_000);
+        let wanted: String = Md5::digest(&bytes)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        assert_eq!(md5_of(span), wanted.as_bytes());
+        let nothing = Span::whole(arena.content(0, 1, 0, 0));
+        assert_eq!(&md5_of(nothing), b"d41d8cd98f00b204e9800998ecf8427e");
+    }
+}

@@ -1,0 +1,134 @@
+//! One worker's session: which operation is which call, and what a refusal means.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+
+use super::driver::Shared;
+use super::error_map;
+use super::head::Call;
+use crate::http::exchange::{Refusal, Reply};
+use crate::http::link::Link;
+use crate::http::outgoing::{Body, Plain};
+use crate::http::parked::park;
+use crate::http::pool::Buffer;
+use crate::http::sink::Sink;
+
+/// A session of the native Swift driver.
+#[derive(Debug)]
+pub struct SwiftSession {
+    pub(crate) shared: Rc<Shared>,
+    link: Link,
+    /// The token that the last request was rendered with.
+    generation: u64,
+}
+
+/// A success without bytes or items.
+pub(crate) const DONE: Completion = Completion {
+    bytes: 0,
+    items: 0,
+    object_size: 0,
+};
+
+impl SwiftSession {
+    pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
+        Self {
+            link: Link::new(shared.endpoint_index(), source),
+            shared,
+            generation: 0,
+        }
+    }
+
+    pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+        let (hub, endpoint) = (&self.shared.driver.hub, self.shared.endpoint());
+        self.link.connect(hub, endpoint, probe).await
+    }
+
+    /// Renders a request; sends nothing.
+    #[inline]
+    pub(crate) fn prepare<'a>(&mut self, call: &Call<'_>, body: Body<'a>) -> Plain<'a> {
+        let writer = &mut *self.shared.writer.borrow_mut();
+        self.shared.driver.tokens.refresh(writer);
+        self.generation = writer.generation;
+        let mut head = Buffer::take();
+        writer.render(&mut head, call);
+        Plain::new(head, body, call.is_head())
+    }
+
+    /// Performs one request. The answer is a success (status below 300).
+    pub(crate) async fn perform(
+        &mut self,
+        plain: &mut Plain<'_>,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let (hub, endpoint) = (&self.shared.driver.hub, self.shared.endpoint());
+        let reply = self.link.perform(hub, endpoint, plain, sink, probe).await?;
+        match &reply.refusal {
+            None => Ok(reply),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
+        let tokens = &self.shared.driver.tokens;
+        if status == 401 {
+            tokens.refused(self.generation);
+        }
+        let location = refusal.field("location");
+        tokens.with_token(|token| error_map::to_error(status, &refusal.body, &location, token))
+    }
+}
+
+#[cold]
+fn unsupported(class: OpClass) -> OpError {
+    let why = match class {
+        OpClass::MultipartAbort | OpClass::ListUploads => {
+            "Swift knows segments and manifests, but no unfinished uploads"
+        }
+        OpClass::MultipartCopy => {
+            "a Swift manifest refers to a range of an object, it does not copy it"
+        }
+        OpClass::PutTagging | OpClass::GetTagging | OpClass::DeleteTagging => {
+            "Swift has object metadata, but no tags"
+        }
+        _ => "the Swift API has no such operation",
+    };
+    OpError::new(ErrorKind::Unsupported, format!("{class}: {why}"))
+}
+
+impl Session for SwiftSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
+            OpClass::Put => self.put(request, probe).await,
+            OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
+            OpClass::Head => self.head(request, probe).await,
+            OpClass::Delete => self.delete(request, probe).await,
+            // The others are several requests, or one with a document to be built or read.
+            OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
+            OpClass::Copy => park(self.copy(request, probe)).await,
+            // There is one kind of listing; it pages by marker.
+            OpClass::List | OpClass::ListV1 => park(self.list(request, probe)).await,
+            OpClass::MultipartPut => park(self.large_put(request, probe)).await,
+            OpClass::MakeBucket => park(self.make_container(request.bucket, probe)).await,
+            OpClass::HeadBucket => park(self.head_container(request.bucket, probe)).await,
+            OpClass::DeleteBucket => park(self.delete_container(request.bucket, probe)).await,
+            OpClass::ListBuckets => park(self.list_containers(probe)).await,
+            class => Err(unsupported(class)),
+        }
+    }
+
+    fn place(&self) -> Place {
+        self.link.place()
+    }
+}

@@ -1,0 +1,106 @@
+//! The driver: what all sessions share.
+
+use std::sync::Arc;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::record::Probe;
+
+use super::config::WebHdfsConfig;
+use super::request::{self, Heads};
+use super::session::WebHdfsSession;
+use crate::hadoop::semantics::CLASSES;
+use crate::http::config::ConfigError;
+use crate::http::endpoint::Endpoint;
+use crate::http::hub::{Hub, IdFields};
+
+/// The WebHDFS driver: one connection to the name node per session, and one to each data node that
+/// keeps it.
+#[derive(Clone, Debug)]
+pub struct WebHdfsDriver {
+    inner: Arc<Inner>,
+}
+
+/// What all sessions share.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) config: WebHdfsConfig,
+    pub(super) hub: Hub,
+    /// For each name node.
+    pub(super) heads: Vec<Heads>,
+    /// Parameters of CREATE that say how the file is laid out.
+    pub(super) layout: Vec<u8>,
+}
+
+impl WebHdfsDriver {
+    /// A driver for the cluster that `config` describes. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When a name node's address or a certificate file cannot be used.
+    pub fn new(config: WebHdfsConfig) -> Result<Self, ConfigError> {
+        // Neither name nodes nor data nodes identify requests.
+        let ids = IdFields {
+            request: "",
+            extended: "",
+        };
+        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let heads = (0..config.endpoints.len()).map(|i| Heads::new(&config, i));
+        let mut layout = Vec::new();
+        if let Some(copies) = config.files.replication {
+            request::push_number(&mut layout, "replication", u64::from(copies));
+        }
+        if let Some(size) = config.files.block_size {
+            request::push_number(&mut layout, "blocksize", size);
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                heads: heads.collect(),
+                hub,
+                layout,
+                config,
+            }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &WebHdfsConfig {
+        &self.inner.config
+    }
+}
+
+impl Driver for WebHdfsDriver {
+    type Session = WebHdfsSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: CLASSES.to_vec(),
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = self.config();
+        let mut settings = config.files.facts();
+        let authentication = match &config.token {
+            Some(_) => "delegation token",
+            None => "user name",
+        };
+        settings.push(("authentication".to_owned(), authentication.to_owned()));
+        DriverFacts {
+            driver: "webhdfs".to_owned(),
+            engine: "native".to_owned(),
+            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
+            settings,
+        }
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<WebHdfsSession, OpError> {
+        let sources = &self.inner.config.source_addresses;
+        let source = (!sources.is_empty()).then(|| sources[worker.worker as usize % sources.len()]);
+        let mut session = WebHdfsSession::new(Arc::clone(&self.inner), source);
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}

@@ -1,0 +1,256 @@
+//! Operations on one file.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::documents;
+use super::request::{Call, push_number, push_text};
+use super::session::{WebHdfsSession, untimed};
+use crate::hadoop::path;
+use crate::hadoop::semantics::{DONE, confirm, content_of, exists, lacks_parent, late};
+use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
+use crate::http::reading::Reading;
+use crate::http::span::Span;
+
+/// First step of a write that replaces what is there.
+const CREATE: &str = "CREATE&noredirect=true&overwrite=true";
+/// First step of a write that fails when there is a file.
+const CREATE_NEW: &str = "CREATE&noredirect=true&overwrite=false";
+
+impl WebHdfsSession {
+    pub(super) async fn get(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let mut reading = Reading::of(request);
+        let location = {
+            let mut query = Buffer::take();
+            if let Some(range) = reading.range() {
+                push_number(&mut query, "offset", range.offset);
+                push_number(&mut query, "length", range.len);
+            }
+            let call = Call::new("GET", "OPEN&noredirect=true", request.bucket, request.key);
+            self.locate(&call.query(&query), probe).await?
+        };
+        let reply = self.take(&location, &mut reading, probe).await?;
+        reading
+            .judge(reply.status, reply.received, None)
+            .map_err(|error| late(error, reply.received))
+    }
+
+    pub(super) async fn put(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        self.create(CREATE, request, probe).await
+    }
+
+    /// CREATE without overwriting. That there is a file, or that somebody is writing one, is a success
+    /// without items.
+    pub(super) async fn put_if_absent(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match self.create(CREATE_NEW, request, probe).await {
+            Ok(done) => Ok(Completion { items: 1, ..done }),
+            Err(error) if exists(&error) => Ok(DONE),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the content of `request` by the first step `op`.
+    async fn create(
+        &mut self,
+        op: &'static str,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let content = content_of(request)?;
+        let location = {
+            let mut query = Buffer::take();
+            query.extend_from_slice(&self.inner.layout);
+            let call = Call::new("PUT", op, request.bucket, request.key);
+            self.locate(&call.query(&query), probe).await?
+        };
+        let size = content.size();
+        let body = Body::Content(Span::whole(content));
+        self.give("PUT", &location, body, size, op == CREATE_NEW, probe)
+            .await?;
+        if self.inner.config.files.check_writes {
+            Box::pin(self.confirm(request.bucket, request.key, size)).await?;
+        }
+        Ok(Completion {
+            bytes: size,
+            ..DONE
+        })
+    }
+
+    /// Asks whether the file that was just written has `size` bytes. Not timed: the operation's last byte
+    /// has arrived.
+    async fn confirm(&mut self, bucket: &str, key: &str, size: u64) -> Result<(), OpError> {
+        let length = |status: &documents::FileStatus<'_>| Ok(status.length);
+        match self.status(bucket, key, &mut untimed(), length).await {
+            Ok(length) => confirm(Some(length), size),
+            Err(error) if error.kind == ErrorKind::NotFound => confirm(None, size),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn append(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        let content = content_of(request)?;
+        let size = content.size();
+        let call = Call::new(
+            "POST",
+            "APPEND&noredirect=true",
+            request.bucket,
+            request.key,
+        );
+        let location = match self.locate(&call, probe).await {
+            Ok(location) => location,
+            // Where there is no file, it begins with these bytes.
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                return self.create(CREATE_NEW, request, probe).await;
+            }
+            Err(error) => return Err(error),
+        };
+        let body = Body::Content(Span::whole(content));
+        self.give("POST", &location, body, size, false, probe)
+            .await?;
+        Ok(Completion {
+            bytes: size,
+            ..DONE
+        })
+    }
+
+    pub(super) async fn touch(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let (bucket, key) = (request.bucket, request.key);
+        path::check(bucket, key)?;
+        let mut query = Buffer::take();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let millis = now.map_or(0, |now| now.as_millis());
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        push_number(&mut query, "modificationtime", millis);
+        let call = Call::new("PUT", "SETTIMES&accesstime=-1", bucket, key);
+        match self.ask(&call.query(&query), probe).await {
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            result => return result.map(|()| DONE),
+        }
+        let location = self
+            .locate(&Call::new("PUT", CREATE_NEW, bucket, key), probe)
+            .await?;
+        let body = Body::Bytes(b"");
+        match self.give("PUT", &location, body, 0, false, probe).await {
+            // Somebody else made it meanwhile.
+            Err(error) if exists(&error) => Ok(DONE),
+            result => result.map(|()| DONE),
+        }
+    }
+
+    /// Renames over whatever file is there. A directory that is missing is made, in two further requests.
+    pub(super) async fn rename(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let (bucket, key) = (request.bucket, request.key);
+        path::check(bucket, key)?;
+        path::check(bucket, request.source)?;
+        let mut query = Buffer::take();
+        let mut destination = String::new();
+        path::push(&mut destination, &self.inner.config.files.root, bucket, key);
+        push_text(&mut query, "destination", &destination);
+        let op = "RENAME&renameoptions=OVERWRITE";
+        let call = Call::new("PUT", op, bucket, request.source).query(&query);
+        match self.ask(&call, probe).await {
+            Err(error) if lacks_parent(&error) => {}
+            result => return result.map(|()| DONE),
+        }
+        let parent = path::parent(key).unwrap_or_default();
+        self.ask(&Call::new("PUT", "MKDIRS", bucket, parent), probe)
+            .await?;
+        self.ask(&call, probe).await.map(|()| DONE)
+    }
+
+    pub(super) async fn head(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        self.status(request.bucket, request.key, probe, |status| {
+            if status.is_dir() {
+                return Err(OpError::new(ErrorKind::NotFound, "the path is a directory"));
+            }
+            Ok(Completion {
+                object_size: status.length,
+                ..DONE
+            })
+        })
+        .await
+    }
+
+    pub(super) async fn delete(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        path::check(request.bucket, request.key)?;
+        self.unlink(request.bucket, request.key, probe)
+            .await
+            .map(|()| DONE)
+    }
+
+    /// Deletes a file or an empty directory.
+    ///
+    /// # Errors
+    /// `NotFound` when there is neither, `Conflict` when the directory is not empty.
+    pub(super) async fn unlink(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let call = Call::new("DELETE", "DELETE&recursive=false", bucket, key);
+        let body = self.fetch(&call, probe).await?;
+        match documents::boolean(&body)? {
+            true => Ok(()),
+            false => Err(OpError::new(ErrorKind::NotFound, "there is no such file")),
+        }
+    }
+
+    /// Writes a small file, untimed.
+    pub(super) async fn put_bytes(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: &[u8],
+    ) -> Result<(), OpError> {
+        path::check(bucket, key)?;
+        let layout = self.inner.layout.clone();
+        let call = Call::new("PUT", CREATE, bucket, key).query(&layout);
+        let probe = &mut untimed();
+        let location = self.locate(&call, probe).await?;
+        let length = body.len() as u64;
+        self.give("PUT", &location, Body::Bytes(body), length, false, probe)
+            .await
+    }
+}

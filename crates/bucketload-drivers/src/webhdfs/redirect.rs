@@ -1,0 +1,100 @@
+//! Where second steps go: the data nodes that a session has been sent to, each with its connection.
+//!
+//! Stock data nodes close the connection after each operation, gateways keep it. Either way the parsed
+//! address is kept, for the [`MOST`] nodes that were seen last.
+
+use std::net::IpAddr;
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
+
+use super::request;
+use crate::http::endpoint::Endpoint;
+use crate::http::exchange::Reply;
+use crate::http::hub::Hub;
+use crate::http::link::Link;
+use crate::http::outgoing::Outgoing;
+use crate::http::sink::Sink;
+
+/// Data nodes that a session remembers.
+const MOST: usize = 32;
+
+/// A data node.
+#[derive(Debug)]
+struct Node {
+    /// `SCHEME://HOST:PORT`.
+    origin: Box<str>,
+    endpoint: Endpoint,
+    link: Link,
+}
+
+/// The data nodes of a session.
+#[derive(Debug)]
+pub(super) struct DataNodes {
+    nodes: Vec<Node>,
+    source: Option<IpAddr>,
+}
+
+impl DataNodes {
+    /// None yet; connections will come from the local address `source`.
+    pub(super) const fn new(source: Option<IpAddr>) -> Self {
+        Self {
+            nodes: Vec::new(),
+            source,
+        }
+    }
+
+    /// The node that `location` names.
+    fn node(&mut self, hub: &Hub, location: &str) -> Result<&mut Node, OpError> {
+        let origin = request::origin(location).map_or("", |(origin, _)| origin);
+        if let Some(at) = self.nodes.iter().position(|node| *node.origin == *origin) {
+            return Ok(&mut self.nodes[at]);
+        }
+        let endpoint = Endpoint::parse(origin, "the name node's redirect")
+            .map_err(|error| OpError::new(ErrorKind::Protocol, error.to_string()))?;
+        if endpoint.tls && hub.tls_for(&endpoint).is_none() {
+            let detail = format!(
+                "the name node is asked by http and sends to {}; name it with --endpoint-url https://…",
+                endpoint.url()
+            );
+            return Err(OpError::new(ErrorKind::Protocol, detail));
+        }
+        if self.nodes.len() >= MOST {
+            self.nodes.remove(0);
+        }
+        self.nodes.push(Node {
+            origin: origin.into(),
+            endpoint,
+            link: Link::new(0, self.source),
+        });
+        let last = self.nodes.len() - 1;
+        Ok(&mut self.nodes[last])
+    }
+
+    /// Performs the second step at `location`. Connecting lies inside the operation, so the probe does
+    /// not hear of it: it counts as all that follows the first answer.
+    ///
+    /// # Errors
+    /// As [`Link::perform`].
+    pub(super) async fn perform<O: Outgoing>(
+        &mut self,
+        hub: &Hub,
+        location: &str,
+        outgoing: &mut O,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let node = self.node(hub, location)?;
+        let mut untimed = Probe::new(|| 0);
+        let connected = node.link.connect(hub, &node.endpoint, &mut untimed).await;
+        if let Err(mut error) = connected {
+            error.detail =
+                format!("data node {}: {}", node.endpoint.authority, error.detail).into();
+            return Err(error);
+        }
+        let performed = node
+            .link
+            .perform(hub, &node.endpoint, outgoing, sink, probe);
+        performed.await
+    }
+}

@@ -1,0 +1,307 @@
+//! Heads of requests: those for the name node are put together from parts rendered once, those for
+//! data nodes from the address that the name node gave.
+
+use bucketload_core::error::{ErrorKind, OpError};
+
+use super::config::WebHdfsConfig;
+use crate::http::encode;
+use crate::http::pool::Buffer;
+
+/// A request to the name node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    /// HTTP method.
+    pub(super) method: &'static str,
+    /// Operation, and parameters that never change: `OPEN&noredirect=true`.
+    pub(super) op: &'static str,
+    /// Bucket; empty for the root.
+    pub(super) bucket: &'a str,
+    /// Key; empty for the bucket.
+    pub(super) key: &'a str,
+    /// Further parameters, encoded, each with its `&`.
+    pub(super) query: &'a [u8],
+}
+
+impl<'a> Call<'a> {
+    pub(super) const fn new(
+        method: &'static str,
+        op: &'static str,
+        bucket: &'a str,
+        key: &'a str,
+    ) -> Self {
+        Self {
+            method,
+            op,
+            bucket,
+            key,
+            query: b"",
+        }
+    }
+
+    pub(super) const fn query(mut self, query: &'a [u8]) -> Self {
+        self.query = query;
+        self
+    }
+}
+
+/// The parts that all requests to one name node have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Heads {
+    /// Path of the interface and the root directory, encoded.
+    front: Vec<u8>,
+    /// Whether buckets lie right below the interface.
+    bare: bool,
+    /// Who asks.
+    identity: Vec<u8>,
+    /// From behind the query to the end of the fields that never change.
+    tail: Vec<u8>,
+}
+
+/// Fields of every request.
+const FIELDS: &str = "Accept: */*\r\nUser-Agent: bucketload\r\n";
+
+impl Heads {
+    /// The parts for name node `index` of `config`.
+    pub(super) fn new(config: &WebHdfsConfig, index: usize) -> Self {
+        let endpoint = &config.endpoints[index];
+        let mut front = endpoint.base_path.clone().into_bytes();
+        encode::push_key(&mut front, &config.files.root);
+        let mut identity = Vec::new();
+        let (name, value) = match (&config.token, &config.files.user) {
+            (Some(token), _) => ("&delegation=", token.expose()),
+            (None, Some(user)) => ("&user.name=", user.as_str()),
+            (None, None) => ("", ""),
+        };
+        identity.extend_from_slice(name.as_bytes());
+        encode::push_query(&mut identity, value);
+        let tail = format!(" HTTP/1.1\r\nHost: {}\r\n{FIELDS}", endpoint.authority);
+        Self {
+            bare: config.files.root.is_empty(),
+            front,
+            identity,
+            tail: tail.into_bytes(),
+        }
+    }
+
+    /// Renders the head of `call`, which has no body.
+    pub(super) fn render(&self, call: &Call<'_>) -> Buffer {
+        let mut head = Buffer::take();
+        head.extend_from_slice(call.method.as_bytes());
+        head.push(b' ');
+        head.extend_from_slice(&self.front);
+        for part in [call.bucket, call.key] {
+            if !part.is_empty() {
+                head.push(b'/');
+                encode::push_key(&mut head, part.trim_end_matches('/'));
+            }
+        }
+        if call.bucket.is_empty() && self.bare {
+            head.push(b'/');
+        }
+        head.extend_from_slice(b"?op=");
+        head.extend_from_slice(call.op.as_bytes());
+        head.extend_from_slice(call.query);
+        head.extend_from_slice(&self.identity);
+        head.extend_from_slice(&self.tail);
+        if matches!(call.method, "PUT" | "POST") {
+            head.extend_from_slice(b"Content-Length: 0\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
+}
+
+/// Appends `&name=value` for a number.
+pub(super) fn push_number(query: &mut Vec<u8>, name: &str, value: u64) {
+    query.push(b'&');
+    query.extend_from_slice(name.as_bytes());
+    query.push(b'=');
+    encode::push_decimal(query, value);
+}
+
+/// Appends `&name=value` for text.
+pub(super) fn push_text(query: &mut Vec<u8>, name: &str, value: &str) {
+    query.push(b'&');
+    query.extend_from_slice(name.as_bytes());
+    query.push(b'=');
+    encode::push_query(query, value);
+}
+
+/// The body of a request to a data node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sends {
+    /// None: it reads.
+    Nothing,
+    /// So many bytes.
+    Bytes {
+        /// Their number.
+        length: u64,
+        /// Whether the data node is asked before they leave.
+        expects: bool,
+    },
+}
+
+/// Renders the head of the second step to `location`, an absolute URL.
+///
+/// # Errors
+/// `Protocol` when the URL holds what cannot stand in a request line.
+pub(super) fn second_step(
+    method: &'static str,
+    location: &str,
+    sends: Sends,
+) -> Result<Buffer, OpError> {
+    let Some((origin, authority)) = origin(location) else {
+        return Err(unusable());
+    };
+    let target = &location[origin.len()..];
+    if !target.starts_with('/') || !target.bytes().all(|b| b.is_ascii_graphic() || b >= 0x80) {
+        return Err(unusable());
+    }
+    let mut head = Buffer::take();
+    head.extend_from_slice(method.as_bytes());
+    head.push(b' ');
+    // Name nodes write what is beyond ASCII as it is.
+    if target.is_ascii() {
+        head.extend_from_slice(target.as_bytes());
+    } else {
+        for byte in target.bytes() {
+            match byte {
+                0x80.. => encode::push_byte(&mut head, byte),
+                byte => head.push(byte),
+            }
+        }
+    }
+    head.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+    head.extend_from_slice(authority.as_bytes());
+    head.extend_from_slice(b"\r\n");
+    head.extend_from_slice(FIELDS.as_bytes());
+    if let Sends::Bytes { length, expects } = sends {
+        head.extend_from_slice(b"Content-Type: application/octet-stream\r\nContent-Length: ");
+        encode::push_decimal(&mut head, length);
+        head.extend_from_slice(b"\r\n");
+        if expects {
+            head.extend_from_slice(b"Expect: 100-continue\r\n");
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    Ok(head)
+}
+
+/// `SCHEME://HOST:PORT` and `HOST:PORT` of a URL.
+pub(super) fn origin(url: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let length = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = &rest[..length];
+    (!authority.is_empty()).then_some((&url[..scheme.len() + 3 + length], authority))
+}
+
+/// The address itself is not shown: its query may hold a token.
+#[cold]
+fn unusable() -> OpError {
+    OpError::new(
+        ErrorKind::Protocol,
+        "the name node's redirect names no address that a request can go to",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Call, Heads, Sends, origin, second_step};
+    use crate::http::secret::Secret;
+    use crate::webhdfs::WebHdfsConfig;
+
+    fn config() -> WebHdfsConfig {
+        let mut config = WebHdfsConfig::new("http://nn:9870/webhdfs/v1/base").unwrap();
+        config.files.user = Some("a&b".to_owned());
+        config
+    }
+
+    fn render(config: &WebHdfsConfig, call: &Call<'_>) -> String {
+        let head = Heads::new(config, 0).render(call);
+        String::from_utf8(head.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn names_are_encoded() {
+        let call = Call::new("GET", "OPEN&noredirect=true", "b", "k 1/\u{e4}?#%+;");
+        let head = render(&config(), &call.query(b"&offset=5"));
+        assert!(
+            head.starts_with(
+                "GET /webhdfs/v1/base/b/k%201/%C3%A4%3F%23%25%2B%3B?op=OPEN&noredirect=true&offset=5\
+                 &user.name=a%26b HTTP/1.1\r\nHost: nn:9870\r\n"
+            ),
+            "{head}"
+        );
+        assert!(head.ends_with("\r\n\r\n") && !head.contains("Content-Length"));
+        let put = render(&config(), &Call::new("PUT", "MKDIRS", "b", "d/"));
+        assert!(
+            put.starts_with("PUT /webhdfs/v1/base/b/d?op=MKDIRS"),
+            "{put}"
+        );
+        assert!(put.contains("Content-Length: 0\r\n\r\n"));
+    }
+
+    #[test]
+    fn tokens_take_the_place_of_names() {
+        let mut config = WebHdfsConfig::new("http://nn:9870").unwrap();
+        let root = Call::new("GET", "LISTSTATUS", "", "");
+        let head = render(&config, &root);
+        assert!(
+            head.starts_with("GET /webhdfs/v1/?op=LISTSTATUS HTTP/1.1\r\n"),
+            "{head}"
+        );
+        config.files.user = Some("u".to_owned());
+        config.token = Some(Secret::new("T+/="));
+        let head = render(&config, &root);
+        assert!(
+            head.contains("?op=LISTSTATUS&delegation=T%2B%2F%3D HTTP"),
+            "{head}"
+        );
+    }
+
+    #[test]
+    fn second_steps_go_where_the_name_node_says() {
+        let url = "http://dn1:9864/webhdfs/v1/b/k?op=CREATE&namenoderpcaddress=nn:8020";
+        assert_eq!(origin(url), Some(("http://dn1:9864", "dn1:9864")));
+        let sends = Sends::Bytes {
+            length: 70,
+            expects: true,
+        };
+        let head = second_step("PUT", url, sends).unwrap();
+        let head = String::from_utf8(head.to_vec()).unwrap();
+        assert!(
+            head.starts_with(
+                "PUT /webhdfs/v1/b/k?op=CREATE&namenoderpcaddress=nn:8020 HTTP/1.1\r\n\
+                 Host: dn1:9864\r\n"
+            ),
+            "{head}"
+        );
+        assert!(head.contains("Content-Length: 70\r\nExpect: 100-continue\r\n\r\n"));
+        let beyond = second_step("GET", "http://h:1/\u{e4}%20b?x", Sends::Nothing).unwrap();
+        assert!(beyond.starts_with(b"GET /%C3%A4%20b?x HTTP/1.1\r\n"));
+        let read = second_step("GET", url, Sends::Nothing).unwrap();
+        assert!(
+            !String::from_utf8(read.to_vec())
+                .unwrap()
+                .contains("Content-")
+        );
+    }
+
+    #[test]
+    fn redirects_cannot_smuggle_requests() {
+        for bad in [
+            "",
+            "nowhere",
+            "http://",
+            "http://h",
+            "http://h?x",
+            "http://h/a b",
+            "http://h/a\r\nX: y",
+        ] {
+            let error = second_step("GET", bad, Sends::Nothing)
+                .map(drop)
+                .unwrap_err();
+            assert!(!error.detail.contains("X: y"), "{bad}");
+        }
+    }
+}

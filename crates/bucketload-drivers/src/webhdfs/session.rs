@@ -1,0 +1,312 @@
+//! One worker's session: its connection to the name node, and those to data nodes.
+//!
+//! Of several name nodes one is active. A session asks the one it knows; when that one cannot be reached
+//! or says that it is not the active one, the operation fails (it is not repeated here) and the session
+//! turns to the next.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+
+use super::documents::{self, FileStatus};
+use super::driver::Inner;
+use super::redirect::DataNodes;
+use super::request::{self, Call, Sends};
+use super::upload::Upload;
+use crate::hadoop::exception::{RemoteException, to_error};
+use crate::hadoop::semantics::absent;
+use crate::hadoop::walk::Walk;
+use crate::http::exchange::{Refusal, Reply};
+use crate::http::link::Link;
+use crate::http::outgoing::{Body, Plain};
+use crate::http::parked::park;
+use crate::http::pool::Buffer;
+use crate::http::sink::{Collect, Ignore, Sink};
+
+/// Most bytes of an answer of the name node: a page of 1000 entries with long names.
+const MAX_ANSWER: usize = 16 << 20;
+
+/// A session of the WebHDFS driver.
+pub struct WebHdfsSession {
+    pub(super) inner: Arc<Inner>,
+    /// Index of the name node in use.
+    active: usize,
+    link: Link,
+    nodes: DataNodes,
+    source: Option<IpAddr>,
+    /// The control plane's listing under way.
+    pub(super) walk: Option<Box<Walk<Option<String>>>>,
+    /// Bucket and prefix that the control plane listed last.
+    pub(super) listed: Option<(String, String)>,
+}
+
+/// A probe for requests that nobody times.
+pub(super) fn untimed() -> Probe {
+    Probe::new(|| 0)
+}
+
+impl WebHdfsSession {
+    pub(super) fn new(inner: Arc<Inner>, source: Option<IpAddr>) -> Self {
+        Self {
+            inner,
+            active: 0,
+            link: Link::new(0, source),
+            nodes: DataNodes::new(source),
+            source,
+            walk: None,
+            listed: None,
+        }
+    }
+
+    /// Connects to the name node; of several, to the active one.
+    pub(super) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+        let count = self.inner.heads.len();
+        for _ in 1..count {
+            match self.reach(probe).await {
+                Ok(()) => return Ok(()),
+                Err(_) => self.turn(),
+            }
+        }
+        self.reach(probe).await
+    }
+
+    async fn reach(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+        let hub = &self.inner.hub;
+        let endpoint = &hub.endpoints()[self.active];
+        self.link.connect(hub, endpoint, probe).await?;
+        if self.inner.heads.len() == 1 {
+            return Ok(());
+        }
+        let before = self.active;
+        let root = Call::new("GET", "GETFILESTATUS", "", "");
+        let asked = Box::pin(self.ask(&root, &mut untimed())).await;
+        match asked {
+            // The answer of a standby has turned the session.
+            Err(error) if self.active != before || error.kind == ErrorKind::Connect => {
+                self.active = before;
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes over to the next name node, if there is one.
+    fn turn(&mut self) {
+        let count = self.inner.heads.len();
+        if count > 1 {
+            self.active = (self.active + 1) % count;
+            self.link = Link::new(self.active, self.source);
+        }
+    }
+
+    /// Sends `call` to the name node. The answer is a success or a redirect.
+    async fn name_node(
+        &mut self,
+        call: &Call<'_>,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let hub = &self.inner.hub;
+        let endpoint = &hub.endpoints()[self.active];
+        let head = self.inner.heads[self.active].render(call);
+        let mut plain = Plain::new(head, Body::Bytes(b""), false);
+        let performed = self.link.perform(hub, endpoint, &mut plain, sink, probe);
+        match performed.await {
+            Ok(reply) => match &reply.refusal {
+                Some(refusal) if !matches!(reply.status, 301..=303 | 307 | 308) => {
+                    Err(self.refused(reply.status, refusal))
+                }
+                _ => Ok(reply),
+            },
+            Err(error) => {
+                if error.kind == ErrorKind::Connect {
+                    self.turn();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What a refusal means.
+    #[cold]
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
+        let Some(remote) = RemoteException::parse(&refusal.body) else {
+            let mut error = to_error("", "", status);
+            let negotiate = refusal.field("www-authenticate");
+            if status == 401 && negotiate.to_ascii_lowercase().starts_with("negotiate") {
+                error.detail = "the cluster demands Kerberos (SPNEGO), which this driver does not \
+                                speak; give a delegation token in WEBHDFS_DELEGATION_TOKEN"
+                    .into();
+            } else if (300..400).contains(&status) {
+                error.kind = ErrorKind::Protocol;
+                error.detail = "a data node redirects again".into();
+            } else if status == 404 {
+                error.detail =
+                    "not found, and not by a name node; is this a WebHDFS address?".into();
+            }
+            return error;
+        };
+        if remote.exception == "StandbyException" {
+            self.turn();
+        }
+        let mut error = to_error(remote.class(), &remote.message, status);
+        if let Some(token) = &self.inner.config.token {
+            error.detail = error.detail.replace(token.expose(), "***").into();
+        }
+        error
+    }
+
+    /// Performs a call whose answer says nothing beyond its success, or nothing that matters.
+    pub(super) async fn ask(&mut self, call: &Call<'_>, probe: &mut Probe) -> Result<(), OpError> {
+        self.name_node(call, &mut Ignore, probe)
+            .await
+            .and_then(not_redirected)
+    }
+
+    /// Performs a call and returns the document that the name node answers with.
+    pub(super) async fn fetch(
+        &mut self,
+        call: &Call<'_>,
+        probe: &mut Probe,
+    ) -> Result<Buffer, OpError> {
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_ANSWER);
+        let reply = self.name_node(call, &mut sink, probe).await?;
+        if sink.overflow {
+            return Err(OpError::new(
+                ErrorKind::Protocol,
+                "the name node's answer is longer than it can be",
+            ));
+        }
+        not_redirected(reply)?;
+        Ok(body)
+    }
+
+    /// The status of a file or directory, given to `f`.
+    pub(super) async fn status<T>(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        probe: &mut Probe,
+        f: impl FnOnce(&FileStatus<'_>) -> Result<T, OpError>,
+    ) -> Result<T, OpError> {
+        let call = Call::new("GET", "GETFILESTATUS", bucket, key);
+        let body = self.fetch(&call, probe).await?;
+        f(&documents::status(&body)?)
+    }
+
+    /// The first step: where the data node is. The address stays in the buffer as text.
+    pub(super) async fn locate(
+        &mut self,
+        call: &Call<'_>,
+        probe: &mut Probe,
+    ) -> Result<Buffer, OpError> {
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_ANSWER);
+        let reply = self.name_node(call, &mut sink, probe).await?;
+        let mut location = Buffer::take();
+        match &reply.refusal {
+            Some(redirect) => location.extend_from_slice(redirect.field("location").as_bytes()),
+            None => location.extend_from_slice(documents::location(&body)?.as_bytes()),
+        }
+        Ok(location)
+    }
+
+    /// The second step of a read.
+    pub(super) async fn take(
+        &mut self,
+        location: &Buffer,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let location = as_text(location);
+        let head = request::second_step("GET", location, Sends::Nothing)?;
+        let mut plain = Plain::new(head, Body::Bytes(b""), false);
+        let hub = &self.inner.hub;
+        let performed = self.nodes.perform(hub, location, &mut plain, sink, probe);
+        let reply = performed.await?;
+        match &reply.refusal {
+            None => Ok(reply),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
+        }
+    }
+
+    /// The second step of a write of `length` bytes; `expects` makes even a small body wait for the data
+    /// node's consent.
+    pub(super) async fn give(
+        &mut self,
+        method: &'static str,
+        location: &Buffer,
+        body: Body<'_>,
+        length: u64,
+        expects: bool,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let expects = length > 0 && (expects || length > super::upload::SMALL);
+        let location = as_text(location);
+        let head = request::second_step(method, location, Sends::Bytes { length, expects })?;
+        let mut upload = Upload::new(head, body, expects);
+        let hub = &self.inner.hub;
+        let mut ignore = Ignore;
+        let performed = self
+            .nodes
+            .perform(hub, location, &mut upload, &mut ignore, probe);
+        let reply = performed.await?;
+        match &reply.refusal {
+            None => Ok(()),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
+        }
+    }
+}
+
+/// Text from an answer, which was text when it was read.
+fn as_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+fn not_redirected(reply: Reply) -> Result<(), OpError> {
+    match &reply.refusal {
+        None => Ok(()),
+        Some(refusal) => Err(OpError::with_status(
+            ErrorKind::Protocol,
+            reply.status,
+            format!(
+                "the address is not a name node's: it points elsewhere ({})",
+                request::origin(&refusal.field("location")).map_or("", |(origin, _)| origin)
+            ),
+        )),
+    }
+}
+
+impl Session for WebHdfsSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
+            OpClass::Put => self.put(request, probe).await,
+            OpClass::Head => self.head(request, probe).await,
+            OpClass::Delete => self.delete(request, probe).await,
+            OpClass::PutIfAbsent => park(self.put_if_absent(request, probe)).await,
+            OpClass::Append => park(self.append(request, probe)).await,
+            OpClass::Touch => park(self.touch(request, probe)).await,
+            OpClass::Rename => park(self.rename(request, probe)).await,
+            OpClass::List => park(self.list(request, probe)).await,
+            OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
+            OpClass::HeadBucket => park(self.find_bucket(request.bucket, probe)).await,
+            OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
+            OpClass::ListBuckets => park(self.list_buckets(probe)).await,
+            class => Err(absent(class)),
+        }
+    }
+
+    fn place(&self) -> Place {
+        self.link.place()
+    }
+}

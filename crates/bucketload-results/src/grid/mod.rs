@@ -1,0 +1,306 @@
+//! The grid of the CS597 study (cs597-grid.md): files × sizes × processes, written, read and touched.
+//!
+//! ```text
+//!  Header (rows, processes, scale) ─┐
+//!  Record per trial (T_i of every step, floor or measured) ─┴─► GridResult: cells ─► text, csv, page
+//! ```
+//!
+//! Everything is computed from what was asked for ([`Header`]) and the trials ([`Record`]), so an
+//! interrupted grid is reported by the same code. [`cell`] holds the study's formulas, [`rows`] its rows,
+//! [`published`] its corrected results, [`record`] reads a trial's run directory.
+
+pub mod cell;
+pub mod csv;
+pub mod page;
+pub mod published;
+pub mod record;
+pub mod rows;
+pub mod text;
+
+use bucketload_core::verdict::Word;
+use serde::{Deserialize, Serialize};
+
+use crate::study::{Study, StudyFiles};
+use cell::Figures;
+pub use record::{Record, StepRecord};
+pub use rows::Row;
+
+/// Version of the JSON form.
+pub const SCHEMA: u32 = 1;
+
+/// Cells that take less than so many times their floor show the client more than the store
+/// (cs597-grid.md section 4).
+pub const CLIENT_BOUND_BELOW: f64 = 2.0;
+/// Cells whose slowest process takes more than so many times the mean say different things by A_mean and
+/// A_slow.
+pub const SLOW_ABOVE: f64 = 1.2;
+
+/// Studies of this kind.
+#[derive(Debug)]
+pub struct GridStudy;
+
+impl Study for GridStudy {
+    const HEADER: &'static str = "grid.json";
+    type Header = Header;
+    type Record = Record;
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of this form, [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the tool.
+    pub version: String,
+    /// The target, in words.
+    pub target: String,
+    /// How the driver talks to it, as name and value.
+    pub settings: Vec<(String, String)>,
+    /// Wall-clock start, RFC 3339 in UTC.
+    pub started: String,
+    /// The rows, in the order of the study, with the files that one process writes.
+    pub rows: Vec<Row>,
+    /// Rows that were left out, each with the reason.
+    pub dropped: Vec<String>,
+    /// Numbers of processes.
+    pub processes: Vec<u32>,
+    /// Requests that each process has in flight.
+    pub streams: u32,
+    /// Factor applied to the number of files.
+    pub scale: f64,
+    /// Trials of each cell.
+    pub repetitions: u32,
+    /// The command line.
+    pub command_line: Vec<String>,
+}
+
+/// One step (write, read, touch, delete) of one cell over its trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepCell {
+    /// `write`, `read`, `touch` or `delete`.
+    pub step: String,
+    /// Trials.
+    pub runs: u64,
+    /// The study's figures, each the mean of the trials.
+    pub figures: Figures,
+    /// Largest difference of a trial's A_mean (without bytes: R_mean) from the mean of the trials, as
+    /// a share of it.
+    pub spread: f64,
+    /// Elapsed times of all processes in all trials, seconds.
+    pub t_s: Vec<f64>,
+    /// Latest minus earliest first start of a process, seconds: the largest of the trials.
+    pub start_skew_s: f64,
+    /// Latencies of single files (p50, p90, p99, max), seconds: the means of the trials.
+    pub latency_s: [f64; 4],
+    /// Operations that failed, in all trials.
+    pub failed: u64,
+    /// Mean T against the null target, seconds; `None` when no floor was measured.
+    pub floor_s: Option<f64>,
+    /// Mean T over that of the floor.
+    pub floor_ratio: Option<f64>,
+    /// Whether the client was the limit: less than twice the floor, or by the verdict of a trial.
+    pub client_bound: bool,
+    /// Whether one process was much slower than the mean.
+    pub uneven: bool,
+}
+
+/// One cell: a row with a number of processes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Name of the row.
+    pub row: String,
+    /// Files that each process writes.
+    pub files: u64,
+    /// Size of each, bytes.
+    pub size_bytes: u64,
+    /// Processes.
+    pub processes: u32,
+    /// Its steps.
+    pub steps: Vec<StepCell>,
+}
+
+impl Cell {
+    /// The step called `name`.
+    #[must_use]
+    pub fn step(&self, name: &str) -> Option<&StepCell> {
+        self.steps.iter().find(|step| step.step == name)
+    }
+}
+
+/// The result of a grid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GridResult {
+    /// What was asked for.
+    pub header: Header,
+    /// The cells that have trials, by row and number of processes.
+    pub cells: Vec<Cell>,
+    /// What the reader must know about cells.
+    pub warnings: Vec<String>,
+    /// The trials, in order.
+    pub trials: Vec<Record>,
+    /// Lines of the file of trials that cannot be read.
+    pub damaged: u64,
+}
+
+impl GridResult {
+    /// Computes everything from what was asked for and the trials.
+    #[must_use]
+    pub fn new(files: StudyFiles<GridStudy>) -> Self {
+        let StudyFiles {
+            header,
+            trials,
+            damaged,
+        } = files;
+        let mut cells = Vec::new();
+        for row in &header.rows {
+            for &processes in &header.processes {
+                let of_cell =
+                    |trial: &&Record| trial.row == row.name && trial.processes == processes;
+                let trials: Vec<&Record> = trials.iter().filter(of_cell).collect();
+                let cell = cell(row, processes, &trials);
+                cells.extend(cell);
+            }
+        }
+        let warnings = warnings(&cells);
+        Self {
+            header,
+            cells,
+            warnings,
+            trials,
+            damaged,
+        }
+    }
+
+    /// The cell of a row with a number of processes.
+    #[must_use]
+    pub fn cell(&self, row: &str, processes: u32) -> Option<&Cell> {
+        self.cells
+            .iter()
+            .find(|cell| cell.row == row && cell.processes == processes)
+    }
+
+    /// Trials that were asked for, floors not counted.
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        self.header.rows.len() * self.header.processes.len() * self.header.repetitions as usize
+    }
+
+    /// Trials that took place, floors not counted.
+    #[must_use]
+    pub fn measured(&self) -> usize {
+        self.trials.iter().filter(|trial| !trial.floor).count()
+    }
+}
+
+fn cell(row: &Row, processes: u32, trials: &[&Record]) -> Option<Cell> {
+    let measured: Vec<&&Record> = trials.iter().filter(|trial| !trial.floor).collect();
+    let names = &measured.first()?.steps;
+    let steps = names
+        .iter()
+        .filter_map(|first| {
+            let of = |trial: &Record| trial.steps.iter().find(|s| s.step == first.step).cloned();
+            let runs: Vec<StepRecord> = measured.iter().filter_map(|trial| of(trial)).collect();
+            let floors: Vec<StepRecord> = trials
+                .iter()
+                .filter(|trial| trial.floor)
+                .filter_map(|trial| of(trial))
+                .collect();
+            step(row, processes, &runs, &floors)
+        })
+        .collect();
+    Some(Cell {
+        row: row.name.clone(),
+        files: row.files,
+        size_bytes: row.size_bytes,
+        processes,
+        steps,
+    })
+}
+
+fn step(row: &Row, processes: u32, runs: &[StepRecord], floors: &[StepRecord]) -> Option<StepCell> {
+    let bytes = match runs.first()?.step.as_str() {
+        "write" | "read" => row.size_bytes,
+        _ => 0,
+    };
+    // What failed was not moved: it counts for the time only.
+    let of = |run: &StepRecord| {
+        let files = run.ok as f64 / f64::from(processes);
+        Figures::of(files, bytes, &run.t_s(), run.wall_s())
+    };
+    // A run of which a process did nothing has no figures.
+    let complete = |run: &&StepRecord| run.t_ns.len() == processes as usize;
+    let each: Vec<Figures> = runs.iter().filter(complete).map(of).collect();
+    let figures = Figures::mean(&each)?;
+    let rate = |f: &Figures| if bytes > 0 { f.a_mean } else { f.r_mean };
+    let spread = each
+        .iter()
+        .map(|f| (rate(f) / rate(&figures) - 1.0).abs())
+        .fold(0.0, f64::max);
+    let floor: Vec<f64> = floors.iter().flat_map(StepRecord::t_s).collect();
+    let floor_s = (!floor.is_empty()).then(|| floor.iter().sum::<f64>() / floor.len() as f64);
+    let floor_ratio = floor_s
+        .filter(|floor| *floor > 0.0)
+        .map(|floor| figures.mean_s / floor);
+    let mean = |i: usize| {
+        let all = runs.iter().map(|run| run.latency_ns[i] as f64 / 1e9);
+        all.sum::<f64>() / runs.len() as f64
+    };
+    Some(StepCell {
+        step: runs[0].step.clone(),
+        runs: each.len() as u64,
+        spread,
+        t_s: runs.iter().flat_map(StepRecord::t_s).collect(),
+        start_skew_s: runs
+            .iter()
+            .map(|run| run.start_skew_ns as f64 / 1e9)
+            .fold(0.0, f64::max),
+        latency_s: [mean(0), mean(1), mean(2), mean(3)],
+        failed: runs.iter().map(|run| run.failed).sum(),
+        floor_s,
+        floor_ratio,
+        client_bound: floor_ratio.is_some_and(|ratio| ratio < CLIENT_BOUND_BELOW)
+            || runs.iter().any(|run| run.verdict == Word::ClientBound),
+        uneven: figures.max_over_mean > SLOW_ABOVE,
+        figures,
+    })
+}
+
+fn warnings(cells: &[Cell]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for cell in cells {
+        let place = |step: &StepCell| {
+            format!(
+                "{} {} with {} {}",
+                cell.row,
+                step.step,
+                cell.processes,
+                if cell.processes == 1 {
+                    "process"
+                } else {
+                    "processes"
+                }
+            )
+        };
+        for step in &cell.steps {
+            if step.failed > 0 {
+                warnings.push(format!(
+                    "{}: {} operations failed; rates count the files that were moved, times all",
+                    place(step),
+                    step.failed
+                ));
+            }
+            if step.uneven {
+                warnings.push(format!(
+                    "{}: the slowest process took {:.2} times the mean, so A_mean is {:.2} times A_slow",
+                    place(step),
+                    step.figures.max_over_mean,
+                    step.figures.mean_over_slow()
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

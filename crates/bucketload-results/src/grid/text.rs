@@ -1,0 +1,209 @@
+//! A grid for the terminal: tables as in the study, then every cell in full.
+
+use super::rows::Row;
+use super::{Cell, GridResult, Record, StepCell};
+use crate::units;
+
+/// Marks behind a figure, and what they mean.
+const MARKS: &str = "c: the client was the limit (less than twice its floor, or by the verdict of a run); \
+                     !: one process took more than 1.2 times the mean; x: operations failed";
+
+/// A line about one trial, as it is printed when it has ended.
+#[must_use]
+pub fn trial_line(record: &Record, row: &Row) -> String {
+    let steps: Vec<String> = record
+        .steps
+        .iter()
+        .map(|step| {
+            let mean = step.t_s().iter().sum::<f64>() / step.t_ns.len().max(1) as f64;
+            let failed = match step.failed {
+                0 => String::new(),
+                n => format!(" ({n} failed)"),
+            };
+            format!("{} {}{failed}", step.step, time(mean))
+        })
+        .collect();
+    format!(
+        "{:<6} {:>6} x {:<11} {:>4} {}  run {:<2} {}",
+        record.row,
+        row.files,
+        row.size_bytes,
+        record.processes,
+        if record.floor { "floor" } else { "proc." },
+        record.repetition + 1,
+        steps.join("  ")
+    )
+}
+
+/// The whole result.
+#[must_use]
+pub fn text(result: &GridResult) -> String {
+    let header = &result.header;
+    let mut out = format!(
+        "Grid on {}\n  {} {}, {} in flight per process, {} runs per cell, scale {}\n",
+        header.target,
+        if header.processes.len() == 1 {
+            "processes"
+        } else {
+            "numbers of processes"
+        },
+        header
+            .processes
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+        header.streams,
+        header.repetitions,
+        header.scale
+    );
+    for row in &header.dropped {
+        out += &format!("  left out: {row}\n");
+    }
+    for (title, step) in [
+        ("Write, MiB/s (A_mean)", "write"),
+        ("Read, MiB/s (A_mean)", "read"),
+    ] {
+        let with_bytes = |row: &&Row| row.size_bytes > 0;
+        out += &wide(result, title, step, with_bytes, |s| s.figures.a_mean);
+    }
+    for (title, step) in [
+        ("Write empty files, files/s (R_mean)", "write"),
+        ("Read empty files, files/s (R_mean)", "read"),
+        ("Touch, files/s (R_mean)", "touch"),
+    ] {
+        // What was touched is read as well, which says nothing new.
+        let empty = |row: &&Row| row.size_bytes == 0 && row.touch == (step == "touch");
+        out += &wide(result, title, step, empty, |s| s.figures.r_mean);
+    }
+    out += &format!("\n{MARKS}\n");
+    out += &cells(result);
+    for warning in &result.warnings {
+        out += &format!("caution: {warning}\n");
+    }
+    if result.measured() < result.wanted() {
+        out += &format!(
+            "interrupted: {} of {} runs\n",
+            result.measured(),
+            result.wanted()
+        );
+    }
+    if result.damaged > 0 {
+        out += &format!(
+            "caution: {} lines of trials.jsonl cannot be read\n",
+            result.damaged
+        );
+    }
+    out
+}
+
+/// Rows of files and sizes, columns of processes, as the study prints its results.
+fn wide<'a>(
+    result: &'a GridResult,
+    title: &str,
+    step: &str,
+    wanted: impl Fn(&&'a Row) -> bool,
+    figure: impl Fn(&StepCell) -> f64,
+) -> String {
+    let header = &result.header;
+    let mut lines = Vec::new();
+    for row in header.rows.iter().filter(wanted) {
+        let cells: Vec<String> = header
+            .processes
+            .iter()
+            .map(|&n| {
+                let cell = result.cell(&row.name, n).and_then(|cell| cell.step(step));
+                cell.map_or_else(
+                    || "-".to_owned(),
+                    |cell| format!("{}{}", rate(figure(cell)), marks(cell)),
+                )
+            })
+            .collect();
+        if cells.iter().any(|cell| cell != "-") {
+            lines.push((format!("{} x {}", row.files, row.size_bytes), cells));
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("\n{title}\n  {:<22}", "files x bytes");
+    for n in &header.processes {
+        out += &format!(" {:>12}", format!("P={n}"));
+    }
+    out.push('\n');
+    for (name, cells) in lines {
+        out += &format!("  {name:<22}");
+        for cell in cells {
+            out += &format!(" {cell:>12}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Every step of every cell.
+fn cells(result: &GridResult) -> String {
+    let mut out = String::from(
+        "\n  row    step     P     A_mean     A_slow     A_wall      A_sum     R_mean    mean T  max/mean  \
+         CV %      p50      p99  floor x\n",
+    );
+    let steps = |cell: &Cell| -> Vec<StepCell> { cell.steps.clone() };
+    for cell in &result.cells {
+        for step in steps(cell) {
+            let f = step.figures;
+            out += &format!(
+                "  {:<6} {:<6} {:>3} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9.2} {:>5.1} {:>8} {:>8} {:>8}{}\n",
+                cell.row,
+                step.step,
+                cell.processes,
+                rate(f.a_mean),
+                rate(f.a_slow),
+                rate(f.a_wall),
+                rate(f.a_sum),
+                rate(f.r_mean),
+                time(f.mean_s),
+                f.max_over_mean,
+                f.cv * 100.0,
+                time(step.latency_s[0]),
+                time(step.latency_s[2]),
+                step.floor_ratio
+                    .map_or_else(|| "-".to_owned(), |r| format!("{r:.1}")),
+                match marks(&step).as_str() {
+                    "" => String::new(),
+                    marks => format!(" {marks}"),
+                }
+            );
+        }
+    }
+    out
+}
+
+/// `c`, `!` and `x` where they apply.
+pub(super) fn marks(step: &StepCell) -> String {
+    let marks = [
+        ('c', step.client_bound),
+        ('!', step.uneven),
+        ('x', step.failed > 0),
+    ];
+    marks
+        .iter()
+        .filter(|(_, applies)| *applies)
+        .map(|(mark, _)| *mark)
+        .collect()
+}
+
+/// A rate with four significant digits, as the study prints them.
+pub(super) fn rate(value: f64) -> String {
+    match value {
+        0.0 => "-".to_owned(),
+        v if v < 1.0 => format!("{v:.4}"),
+        v if v < 10.0 => format!("{v:.3}"),
+        v if v < 100.0 => format!("{v:.2}"),
+        v if v < 1000.0 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+pub(super) fn time(seconds: f64) -> String {
+    units::ns(seconds * 1e9)
+}

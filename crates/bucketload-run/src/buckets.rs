@@ -1,0 +1,209 @@
+//! The buckets that a workload makes itself: their names, and what this run has done to each.
+//!
+//! ```text
+//!  claim: no such bucket exists ─► names in the run's marker ─► make-bucket ─► Made ─► delete-bucket ─► Gone
+//!                                                                  │
+//!            operations on what lies in a bucket are sent only while it is Made
+//! ```
+//!
+//! So an operation never touches a bucket of the same name that somebody else has made, and clean-up
+//! knows which buckets are left ([`crate::cleanup`]). The states are shared by all load threads and
+//! read once per operation on a key set with buckets; other key sets cost a comparison.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{Op, OpClass};
+use bucketload_core::plan::{BucketService, BucketsPlan, Plan};
+
+use crate::error::RunError;
+use crate::options::RunOptions;
+
+/// What a run has done to a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// Nothing that is certain.
+    Unknown = 0,
+    /// It has made it.
+    Made = 1,
+    /// It has deleted it.
+    Gone = 2,
+}
+
+/// The buckets of one key set.
+pub(crate) struct BucketSet {
+    pub(crate) plan: BucketsPlan,
+    /// What their names begin with.
+    stem: String,
+    states: Box<[AtomicU8]>,
+    /// Whether states stay what they are.
+    frozen: bool,
+}
+
+impl BucketSet {
+    fn new(plan: &BucketsPlan, run_id: &str) -> Self {
+        Self {
+            stem: plan.stem(run_id),
+            states: (0..plan.count).map(|_| AtomicU8::new(0)).collect(),
+            plan: plan.clone(),
+            frozen: false,
+        }
+    }
+
+    /// Writes the name of bucket `number` into `out`.
+    pub(crate) fn render(&self, number: u64, out: &mut String) {
+        self.plan.render(&self.stem, number, out);
+    }
+
+    pub(crate) fn name(&self, number: u64) -> String {
+        let mut out = String::new();
+        self.render(number, &mut out);
+        out
+    }
+
+    pub(crate) fn state(&self, number: u64) -> State {
+        match self.states[number as usize].load(Ordering::Acquire) {
+            1 => State::Made,
+            2 => State::Gone,
+            _ => State::Unknown,
+        }
+    }
+
+    fn set(&self, number: u64, state: State) {
+        self.states[number as usize].store(state as u8, Ordering::Release);
+    }
+
+    /// Notes that `class` succeeded on bucket `number`.
+    pub(crate) fn done(&self, class: OpClass, number: u64) {
+        match class {
+            _ if self.frozen => {}
+            OpClass::MakeBucket => self.set(number, State::Made),
+            OpClass::DeleteBucket => self.set(number, State::Gone),
+            _ => {}
+        }
+    }
+
+    /// Whether `class` may be sent to bucket `number`.
+    pub(crate) fn admits(&self, class: OpClass, number: u64) -> bool {
+        matches!(class, OpClass::MakeBucket | OpClass::HeadBucket)
+            || self.state(number) == State::Made
+    }
+}
+
+/// The buckets of all key sets of a run.
+pub(crate) struct OwnBuckets {
+    sets: Vec<Option<BucketSet>>,
+}
+
+impl OwnBuckets {
+    /// Those of `plan`; `None` when it has none.
+    pub(crate) fn of(plan: &Plan, run_id: &str) -> Option<Self> {
+        let sets: Vec<Option<BucketSet>> = plan
+            .keysets
+            .iter()
+            .map(|set| Some(BucketSet::new(set.buckets.as_ref()?, run_id)))
+            .collect();
+        sets.iter().any(Option::is_some).then_some(Self { sets })
+    }
+
+    /// The bucket in which `op` acts, if it is one of these.
+    #[inline]
+    pub(crate) fn find(&self, op: &Op) -> Option<(&BucketSet, u64)> {
+        let set = self.sets.get(usize::from(op.keyset))?.as_ref()?;
+        (op.class != OpClass::ListBuckets).then(|| (set, set.plan.number_of(op.key)))
+    }
+
+    pub(crate) fn sets(&self) -> impl Iterator<Item = &BucketSet> {
+        self.sets.iter().flatten()
+    }
+
+    /// Takes every bucket as made, and as staying so whatever is done: the null driver has all of
+    /// them.
+    pub(crate) fn assume_made(&mut self) {
+        for set in self.sets.iter_mut().flatten() {
+            (0..set.plan.count).for_each(|number| set.set(number, State::Made));
+            set.frozen = true;
+        }
+    }
+}
+
+/// Why an operation was not sent.
+#[cold]
+pub(crate) fn not_made(bucket: &str) -> OpError {
+    let detail = format!("this run has not made bucket `{bucket}`; nothing was sent");
+    OpError::new(ErrorKind::Conflict, detail)
+}
+
+/// Refuses names that the service behind `driver` does not accept, and what only one agent can do.
+pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(), RunError> {
+    let Some(own) = OwnBuckets::of(plan, &options.run_id) else {
+        return Ok(());
+    };
+    if options.share.of > 1 {
+        let text = "works that make buckets are performed by one agent alone: the others would not \
+                    know which buckets exist";
+        return Err(RunError::Options(text.to_owned()));
+    }
+    for set in own.sets() {
+        for number in [0, set.plan.count - 1] {
+            let name = set.name(number);
+            for service in [set.plan.service, BucketService::of_driver(driver)] {
+                // What is stated is more specific than what follows from the driver.
+                if service == BucketService::Any && set.plan.service != service {
+                    continue;
+                }
+                service.check(&name).map_err(|rule| {
+                    RunError::Options(format!(
+                        "no bucket can be called `{name}`: the name {rule}; change \
+                         keysets.NAME.buckets.name or .service"
+                    ))
+                })?;
+            }
+        }
+        if set.name(0) == options.bucket {
+            return Err(RunError::Options(format!(
+                "`{}` is the bucket of the target, where the run keeps its mark; the workload makes \
+                 buckets of its own: name another one",
+                options.bucket
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::op::OpClass;
+    use bucketload_core::plan::{BucketService, BucketsPlan};
+
+    use super::{BucketSet, State};
+
+    #[test]
+    fn only_buckets_that_were_made_are_worked_in() {
+        let plan = BucketsPlan {
+            count: 2,
+            name: "b".into(),
+            exact: false,
+            service: BucketService::Any,
+        };
+        let set = BucketSet::new(&plan, "17-ab");
+        assert_eq!(set.name(1), "b-17-ab-1");
+        for class in [
+            OpClass::Put,
+            OpClass::Get,
+            OpClass::List,
+            OpClass::DeleteBucket,
+        ] {
+            assert!(!set.admits(class, 1), "{class}");
+        }
+        assert!(set.admits(OpClass::MakeBucket, 1) && set.admits(OpClass::HeadBucket, 1));
+        set.done(OpClass::MakeBucket, 1);
+        assert!(set.admits(OpClass::Put, 1) && !set.admits(OpClass::Put, 0));
+        set.done(OpClass::Put, 1);
+        assert_eq!(set.state(1), State::Made);
+        set.done(OpClass::DeleteBucket, 1);
+        assert!(!set.admits(OpClass::Delete, 1));
+        assert_eq!(set.state(1), State::Gone);
+    }
+}

@@ -1,0 +1,138 @@
+//! Flags of `bucketload placement`: one subcommand per kind of store.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+/// Look up which data nodes hold the objects of a run
+///
+/// Writes the file that `report --placement` takes: lines KEY,NODE, one per copy. The keys are those of
+/// the run's operation log (run --op-log); the nodes are read from the running store.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example:\n  bucketload run hotspot --target s3://bucket/p --op-log --out out\n  \
+                  bucketload placement ceph out --out placement.csv\n  \
+                  bucketload report out --placement placement.csv"
+)]
+pub(crate) struct PlacementArgs {
+    /// Kind of store
+    #[command(subcommand)]
+    pub(crate) store: PlacementStore,
+}
+
+/// Kinds of stores.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum PlacementStore {
+    /// Ceph's radosgw: the OSD that serves reads of each object
+    Ceph(CephPlacement),
+    /// SeaweedFS: the volume servers that hold the chunks of each file
+    Seaweedfs(SeaweedPlacement),
+    /// OpenStack Swift: the devices of the object ring
+    Swift(SwiftPlacement),
+    /// HDFS: the data nodes that hold the blocks of each file
+    Hdfs(HdfsPlacement),
+}
+
+/// What every kind needs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlacementKeys {
+    /// Run directory with an operation log
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+
+    /// File to write; unless given, standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Bucket or container of the objects; unless given, that of the run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bucket: Option<String>,
+}
+
+/// Flags of Ceph. The tools `ceph` and `radosgw-admin` are called.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CephPlacement {
+    #[command(flatten)]
+    pub(crate) keys: PlacementKeys,
+
+    /// Configuration of the cluster; unless given, CEPH_CONF or the tools' default
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ceph_conf: Option<PathBuf>,
+
+    /// Pool of the objects' data
+    #[arg(long, value_name = "NAME", default_value = "default.rgw.buckets.data")]
+    pub(crate) pool: String,
+
+    /// What radosgw puts before the names of the bucket's objects; unless given, radosgw-admin is asked
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) marker: Option<String>,
+
+    /// Which copies to write
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Copies::Primary)]
+    pub(crate) copies: Copies,
+}
+
+/// Which copies of an object are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Copies {
+    /// The one that serves reads
+    Primary,
+    /// All of them
+    All,
+}
+
+/// Flags of Swift.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SwiftPlacement {
+    #[command(flatten)]
+    pub(crate) keys: PlacementKeys,
+
+    /// Object ring of the storage policy
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/swift/object.ring.gz",
+        value_hint = ValueHint::FilePath
+    )]
+    pub(crate) ring: PathBuf,
+
+    /// Configuration with the cluster's hash prefix and suffix
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/swift/swift.conf",
+        value_hint = ValueHint::FilePath
+    )]
+    pub(crate) swift_conf: PathBuf,
+
+    /// Account; unless given, that of the run's storage URL
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+}
+
+/// Flags of HDFS. The name node is asked by WebHDFS.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HdfsPlacement {
+    #[command(flatten)]
+    pub(crate) keys: PlacementKeys,
+
+    /// URL of the name node, such as http://host:9870; unless given, that of the run (webhdfs://) or of
+    /// Hadoop's configuration files
+    #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
+    pub(crate) endpoint_url: Vec<String>,
+}
+
+/// Flags of SeaweedFS. The objects must still be there: run with --keep and --op-log.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SeaweedPlacement {
+    #[command(flatten)]
+    pub(crate) keys: PlacementKeys,
+
+    /// URL of a filer; unless given that of the run, or SEAWEEDFS_FILER_URL
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) filer: Option<String>,
+
+    /// URL of the master; unless given SEAWEEDFS_MASTER_URL or http://localhost:9333
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) master: Option<String>,
+}

@@ -1,0 +1,55 @@
+//! `bucketload convert`: a COSBench workload, checked and expanded.
+
+use bucketload_cosbench::{Availability, Workload, parse, workload_config};
+
+use super::docs::print;
+use crate::cli::GlobalArgs;
+use crate::cli::convert::ConvertArgs;
+use crate::exit::{Exit, Failure};
+
+/// Reads, warns, and writes the expanded form.
+pub(crate) fn execute(args: &ConvertArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let file = args.file.display();
+    let text =
+        std::fs::read_to_string(&args.file).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
+    let parsed = parse(&text).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
+    if !global.quiet {
+        for warning in &parsed.warnings {
+            eprintln!("bucketload: {file}: {warning}");
+        }
+        for note in unavailable(&parsed.workload) {
+            eprintln!("bucketload: {file}: {note}");
+        }
+    }
+    let xml = workload_config(&parsed.workload, !args.show_secrets);
+    match &args.out {
+        None => print(xml.as_bytes()),
+        Some(path) => {
+            std::fs::write(path, xml)
+                .map_err(|e| Failure::usage(format!("--out {}: {e}", path.display())))?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+/// Adapters that are understood and cannot be driven, each once.
+fn unavailable(workload: &Workload) -> Vec<String> {
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    let mut notes: Vec<String> = works
+        .flat_map(|work| {
+            [
+                ("storage", work.storage.adapter),
+                ("auth", work.auth.adapter),
+            ]
+        })
+        .filter_map(|(kind, adapter)| match adapter.availability {
+            Availability::Available => None,
+            Availability::Unavailable(why) => {
+                Some(format!("{kind} `{}` cannot be driven: {why}", adapter.name))
+            }
+        })
+        .collect();
+    notes.sort();
+    notes.dedup();
+    notes
+}

@@ -1,0 +1,51 @@
+//! From flags to the configuration of the Azure Blob driver.
+
+use std::sync::Arc;
+
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
+
+use super::{Service, flags, limit};
+use crate::cli::target::TargetArgs;
+use crate::connection::AnyDriver;
+use crate::exit::Failure;
+
+/// Configuration of a storage account: flags, then environment, then defaults.
+pub(crate) fn config(args: &TargetArgs) -> Result<AzureConfig, Failure> {
+    flags::refuse_but(&[flags::HTTP, &["--no-sign-request"]], args, "az://")?;
+    if args.payload_signing.is_some() {
+        return Err(Failure::usage(
+            "--payload-signing means nothing for az:// targets: signatures of Azure Blob Storage \
+             never cover bodies; leave it out",
+        ));
+    }
+    let checksum = args.checksum.map(|c| c.name().parse()).transpose();
+    let urls = &args.endpoint_url;
+    let overrides = AzureOverrides {
+        endpoint_url: (!urls.is_empty()).then(|| urls.join(",")),
+        no_sign_request: args.no_sign_request,
+        no_verify_ssl: args.no_verify_ssl,
+        ca_bundle: args.ca_bundle.clone(),
+        client_cert: args.client_cert.clone().zip(args.client_key.clone()),
+        checksum: checksum.map_err(|e| Failure::usage(format!("--checksum: {e}")))?,
+        source_addresses: args.source_address.clone(),
+    };
+    AzureConfig::discover(&overrides, &|name| std::env::var(name).ok())
+        .map_err(|e| Failure::usage(e.to_string()))
+}
+
+/// The driver for the first `wanted` endpoints (`None`: all).
+pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
+    let mut config = config(args)?;
+    limit(&mut config.endpoints, wanted)?;
+    service(config)
+}
+
+/// The driver of `config`.
+fn service(config: AzureConfig) -> Result<Service, Failure> {
+    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let driver = AzureDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
+    Ok(Service {
+        driver: AnyDriver::Azblob(Arc::new(driver)),
+        endpoints,
+    })
+}

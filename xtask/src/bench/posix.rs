@@ -1,0 +1,282 @@
+//! The driver of file systems beside fio: the same pattern on the same file system, in turn.
+//!
+//! Both work on one file of their own with one thread on one core: objects at fixed places of a
+//! shared file on our side. The measure is throughput, so a ratio above the goal is good; a
+//! repetition measures both sides once, in alternating order.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::candidate::{CLIENT_CORE, pinned};
+use super::{median, option, write_table};
+use crate::own::{bucketload, call};
+use crate::sh::{Result, need_programs, show};
+
+/// Least ratio of the throughputs, ours over fio's.
+const GOAL: f64 = 0.97;
+/// Bytes of the file that is read or written.
+const FILE: u64 = 512 << 20;
+
+/// A pattern.
+struct Row {
+    name: &'static str,
+    /// fio's name of it.
+    rw: &'static str,
+    block: u64,
+    direct: bool,
+    /// Requests in flight; 1 is a plain system call at a time, more is io_uring.
+    depth: u32,
+}
+
+const ROWS: [Row; 6] = [
+    Row {
+        name: "4 KiB random read, O_DIRECT",
+        rw: "randread",
+        block: 4096,
+        direct: true,
+        depth: 16,
+    },
+    Row {
+        name: "4 KiB random read, page cache",
+        rw: "randread",
+        block: 4096,
+        direct: false,
+        depth: 1,
+    },
+    Row {
+        name: "1 MiB sequential read, O_DIRECT",
+        rw: "read",
+        block: 1 << 20,
+        direct: true,
+        depth: 4,
+    },
+    Row {
+        name: "1 MiB sequential read, page cache",
+        rw: "read",
+        block: 1 << 20,
+        direct: false,
+        depth: 1,
+    },
+    Row {
+        name: "1 MiB sequential write, O_DIRECT",
+        rw: "write",
+        block: 1 << 20,
+        direct: true,
+        depth: 4,
+    },
+    Row {
+        name: "1 MiB sequential write, page cache",
+        rw: "write",
+        block: 1 << 20,
+        direct: false,
+        depth: 1,
+    },
+];
+
+/// Measures all rows, or those whose name contains one of the arguments. `--directory DIR` (default:
+/// the build directory), `--repetitions N` (default 7), `--seconds N` (default 3), `--write`.
+pub(super) fn main(args: &[String]) -> Result {
+    need_programs(&[("fio", "fio")])?;
+    let repetitions = option(args, "--repetitions", 7)?;
+    let seconds = option(args, "--seconds", 3)?;
+    let directory = args
+        .iter()
+        .position(|arg| arg == "--directory")
+        .map(|at| args.get(at + 1).ok_or("--directory needs a path"))
+        .transpose()?;
+    let base = match directory {
+        Some(path) => Path::new(path).to_path_buf(),
+        None => crate::sh::root().join("target"),
+    };
+    let at = |e: std::io::Error| format!("{}: {e}", base.display());
+    let base = base.canonicalize().map_err(at)?;
+    let place = base.join(format!("bench-posix-{}", std::process::id()));
+    std::fs::create_dir(&place).map_err(at)?;
+    let words: Vec<&String> = args
+        .iter()
+        .filter(|arg| {
+            !arg.starts_with("--") && arg.parse::<u32>().is_err() && Some(*arg) != directory
+        })
+        .collect();
+    let outcome = rows(&place, &words, repetitions, seconds);
+    std::fs::remove_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+    let (table, missed) = outcome?;
+    println!("{table}");
+    if args.iter().any(|arg| arg == "--write") {
+        write_table("posix", &table)?;
+    }
+    match missed.is_empty() {
+        true => Ok(()),
+        false => Err(missed.join("\n")),
+    }
+}
+
+/// The table and the goals that were missed.
+fn rows(
+    place: &Path,
+    words: &[&String],
+    repetitions: u32,
+    seconds: u32,
+) -> Result<(String, Vec<String>)> {
+    let mut table = String::from(
+        "| pattern | in flight | goal | ours over fio's: median (range, n) | ours | fio |\n\
+         |---|--:|--:|--:|--:|--:|\n",
+    );
+    let mut missed = Vec::new();
+    let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(*word));
+    for row in ROWS.iter().filter(wanted) {
+        // Lays the file out and fills the page cache: no repetition begins cold.
+        fio(row, place, 1)?;
+        let (mut ratios, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+        for repetition in 0..repetitions {
+            let (a, b) = if repetition % 2 == 0 {
+                let a = own(row, place, seconds)?;
+                (a, fio(row, place, seconds)?)
+            } else {
+                let b = fio(row, place, seconds)?;
+                (own(row, place, seconds)?, b)
+            };
+            ratios.push(a / b);
+            ours.push(a);
+            theirs.push(b);
+        }
+        let (lo, hi) = ratios
+            .iter()
+            .fold((f64::MAX, f64::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        let shown = |values: &[f64]| match row.block {
+            4096 => format!("{:.1} k/s", median(values) / 1e3),
+            block => format!(
+                "{:.0} MiB/s",
+                median(values) * block as f64 / f64::from(1 << 20)
+            ),
+        };
+        let ratio = median(&ratios);
+        let line = format!(
+            "| {} | {} | ≥ {GOAL} | {ratio:.3} ({lo:.3}-{hi:.3}, n={repetitions}) | {} | {} |",
+            row.name,
+            row.depth,
+            shown(&ours),
+            shown(&theirs)
+        );
+        eprintln!("{line}");
+        table += &line;
+        table.push('\n');
+        if ratio < GOAL {
+            missed.push(format!("{}: {ratio:.3} is below the goal {GOAL}", row.name));
+        }
+    }
+    Ok((table, missed))
+}
+
+/// Blocks per second that fio moves.
+fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
+    let mut command = pinned("fio", CLIENT_CORE);
+    let engine = if row.depth == 1 { "psync" } else { "io_uring" };
+    command.args([
+        "--name=bench",
+        "--time_based",
+        "--norandommap",
+        "--invalidate=0",
+        "--thread",
+        "--output-format=json",
+    ]);
+    command.args([
+        format!("--filename={}", place.join("fio.dat").display()),
+        format!("--size={FILE}"),
+        format!("--rw={}", row.rw),
+        format!("--bs={}", row.block),
+        format!("--direct={}", u8::from(row.direct)),
+        format!("--ioengine={engine}"),
+        format!("--iodepth={}", row.depth),
+        format!("--runtime={seconds}"),
+    ]);
+    let shown = show(&command);
+    let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    // Notes about the system may stand before the document.
+    let text = text.find('{').map_or("", |at| &text[at..]);
+    let result: Value = serde_json::from_str(text).map_err(|e| {
+        let said = String::from_utf8_lossy(&out.stderr);
+        format!("{shown}: {e}: {text}{said}")
+    })?;
+    let side = if row.rw == "write" { "write" } else { "read" };
+    result["jobs"][0][side]["iops"]
+        .as_f64()
+        .filter(|rate| *rate > 0.0)
+        .ok_or_else(|| format!("{shown}: no rate in {text}"))
+}
+
+/// Blocks per second that our driver moves.
+fn own(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
+    // Random reads take ranges of one object, the others whole objects in turn.
+    let (count, size, mix) = match row.rw {
+        "randread" => (
+            1,
+            FILE,
+            "range-get = { keys = \"sequential\", range = \"4KiB\", range-align = \"4KiB\" }",
+        ),
+        "read" => (
+            FILE / row.block,
+            row.block,
+            "get = { keys = \"sequential\" }",
+        ),
+        _ => (
+            FILE / row.block,
+            row.block,
+            "put = { keys = \"sequential\" }",
+        ),
+    };
+    let text = format!(
+        "name = \"bench-posix\"\n[keysets.data]\ncount = {count}\nsize = {size}\n\
+         [phases.run]\nduration = \"{seconds}s\"\nworkers = {}\nmix = {{ {mix} }}\n",
+        row.depth
+    );
+    let file = place.join("workload.toml");
+    std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+    let (workload, out) = (
+        file.display().to_string(),
+        place.join("run").display().to_string(),
+    );
+    let (target, slot, core) = (
+        format!("file://{}", place.display()),
+        size.to_string(),
+        CLIENT_CORE.to_string(),
+    );
+    let mut args = vec![
+        "run",
+        &workload,
+        "--target",
+        &target,
+        "--posix-layout",
+        "shared-file",
+        "--posix-slot",
+        &slot,
+        "--posix-io",
+        if row.depth == 1 { "sync" } else { "uring" },
+        "--threads",
+        "1",
+        "--cores",
+        &core,
+        "--no-calibration",
+        "--out",
+        &out,
+        "--output",
+        "json",
+    ];
+    if row.direct {
+        args.push("--posix-direct");
+    }
+    let outcome = call(&mut bucketload(&args)?)?;
+    outcome.expect_code(0)?;
+    let result = outcome.json()?;
+    std::fs::remove_dir_all(&out).map_err(|e| format!("{out}: {e}"))?;
+    result["phases"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|phase| phase["kind"] == "run")
+        .and_then(|phase| phase["rates"]["ops_per_s"]["mean"].as_f64())
+        .filter(|rate| *rate > 0.0)
+        .ok_or_else(|| format!("{}: no rate", outcome.shown))
+}

@@ -1,0 +1,144 @@
+//! Both drivers of HDFS against Hadoop: the suite, a scenario among foreign files, and the load of the
+//! data nodes as we work it out against what they counted.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::servers::{Case, meet};
+use crate::own::{TempDir, bucketload, call};
+use crate::server::Server;
+use crate::sh::{Result, cmd, output, step};
+
+/// Largest difference between worked-out and counted reads of a data node, as a share.
+const TOLERANCE: f64 = 0.02;
+/// Data nodes that the server is started with.
+const NODES: u16 = 3;
+
+/// Starts Hadoop once for everything.
+pub(crate) fn all() -> Result {
+    let server = Server::start("hdfs")?;
+    for api in ["webhdfs", "hdfs"] {
+        let case = Case {
+            server: "hdfs",
+            api,
+            known_as: "hdfs",
+        };
+        // Foreign files are planted by our own driver: no client in Python is needed.
+        meet(&server, &case, "")?;
+    }
+    for api in ["webhdfs", "hdfs"] {
+        let what = format!("load of the data nodes by {api} against their own counters");
+        step(&what, || balance(&server, api))?;
+    }
+    Ok(())
+}
+
+/// Files with one copy each, so that it is known who serves a read: configuration for the clients.
+fn one_copy(server: &Server, dir: &Path) -> Result {
+    let property = |name: &str, value: &str| {
+        format!("<property><name>{name}</name><value>{value}</value></property>")
+    };
+    let address = server.get("ENDPOINT")?.replace("http://", "");
+    let text = format!(
+        "<configuration>{}{}{}</configuration>",
+        property("fs.defaultFS", server.get("HDFS_URI")?),
+        property("dfs.namenode.http-address", &address),
+        property("dfs.replication", "1"),
+    );
+    std::fs::write(dir.join("hdfs-site.xml"), text).map_err(|e| e.to_string())
+}
+
+/// Blocks read from each data node since its start, by the address that block locations name.
+fn blocks_read(server: &Server) -> Result<BTreeMap<String, u64>> {
+    let first = server.get("HDFS_DATANODE_HTTP")?;
+    let port: u16 = first
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok())
+        .ok_or("HDFS_DATANODE_HTTP has no port")?;
+    let mut counts = BTreeMap::new();
+    for node in 0..NODES {
+        let port = port + 10 * node;
+        let url = format!(
+            "http://127.0.0.1:{port}/jmx?qry=Hadoop:service=DataNode,name=DataNodeActivity*"
+        );
+        let text = output(&mut cmd("curl", ["-sSf", &url]))?;
+        let beans: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+        let count = beans["beans"][0]["BlocksRead"]
+            .as_u64()
+            .ok_or_else(|| format!("{url} tells no BlocksRead"))?;
+        counts.insert(format!("127.0.0.1:{}", port + 2), count);
+    }
+    Ok(counts)
+}
+
+/// Runs `hotspot`, looks the placement up, and compares the reads per data node.
+fn balance(server: &Server, api: &str) -> Result {
+    let dir = TempDir::new("balance")?;
+    let conf = dir.file("conf");
+    std::fs::create_dir_all(&conf).map_err(|e| e.to_string())?;
+    one_copy(server, Path::new(&conf))?;
+    let mut env = server.env.clone();
+    env.insert("HADOOP_CONF_DIR".to_owned(), conf);
+    let out = dir.file("run");
+    let target = format!("{api}://balance/bench");
+    let run = |args: &[&str]| call(bucketload(args)?.envs(&env));
+    let before = blocks_read(server)?;
+    run(&[
+        "run",
+        "hotspot",
+        "--target",
+        &target,
+        "--objects",
+        "300",
+        "--size",
+        "4KiB",
+        "--rate",
+        "60/s",
+        "--duration",
+        "60s",
+        "--op-log",
+        "--keep",
+        "--out",
+        &out,
+    ])?
+    .expect_code(0)?;
+    let after = blocks_read(server)?;
+    let placement = dir.file("placement.csv");
+    run(&["placement", "hdfs", &out, "--out", &placement])?.expect_code(0)?;
+    let report = run(&[
+        "report",
+        &out,
+        "--placement",
+        &placement,
+        "--output",
+        "json",
+    ])?;
+    report.expect_code(0)?;
+    let nodes = report.json()?["nodes"]["nodes"].clone();
+    let mut worst: f64 = 0.0;
+    for (name, count) in &after {
+        let counted = (count - before.get(name).copied().unwrap_or(0)) as f64;
+        let worked_out = nodes
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|node| node["name"] == name.as_str())
+            .and_then(|node| node["expected"].as_f64())
+            .ok_or_else(|| format!("the report names no data node {name}: {nodes}"))?;
+        let off = (worked_out - counted).abs() / counted.max(1.0);
+        eprintln!(
+            "{api}: {name} served {counted} reads, worked out {worked_out}: {:.2} % off",
+            100.0 * off
+        );
+        worst = worst.max(off);
+    }
+    if worst > TOLERANCE {
+        return Err(format!(
+            "{:.1} % off, more than {:.0} %",
+            100.0 * worst,
+            100.0 * TOLERANCE
+        ));
+    }
+    Ok(())
+}
