@@ -14,9 +14,9 @@ use super::posix::PosixArgs;
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// A service (s3://BUCKET/PREFIX, swift://CONTAINER/PREFIX, az://CONTAINER/PREFIX,
-    /// gs://BUCKET/PREFIX, seaweedfs://BUCKET/PREFIX), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over
-    /// a directory), or null: (nothing at all)
+    /// A service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs:// or seaweedfs://), a
+    /// file system (file:///DIR), the embedded server (mem:, or serve:///DIR over a directory), or null:
+    /// (nothing at all)
     ///
     /// Unless given, the target of the workload, or the embedded server over memory.
     #[arg(long, short, value_name = "URL")]
