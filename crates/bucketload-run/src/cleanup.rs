@@ -40,7 +40,7 @@ macro_rules! retry {
         let mut attempt = 1;
         loop {
             match timed($timeout_ns, $call).await {
-                Err(error) if error.kind.is_retryable() && attempt < ATTEMPTS => {
+                Err(error) if worth_another_try(error.kind) && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(50 << attempt)).await;
                     attempt += 1;
                 }
@@ -48,6 +48,12 @@ macro_rules! retry {
             }
         }
     }};
+}
+
+/// Whether a call of the clean-up is repeated after a failure of this kind. Credentials have worked before:
+/// when they are refused now, a token has just run out or its keeper was too busy, and is being renewed.
+fn worth_another_try(kind: ErrorKind) -> bool {
+    kind.is_retryable() || kind == ErrorKind::Auth
 }
 
 /// What a clean-up did.
