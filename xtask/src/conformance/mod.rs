@@ -27,9 +27,19 @@ use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
 
-/// Parts that take minutes each: they run when they are named or with `--all`, before a release, not on
-/// each change.
-const LONG: [&str; 5] = ["traces", "compare", "capacity", "engines", "hdfs"];
+/// Parts that take minutes each, or a cluster, or another hundred thousand lines to compile: they run when
+/// they are named or with `--all`, before a release, not on each change.
+const LONG: &[&str] = &[
+    "traces",
+    "compare",
+    "capacity",
+    "scenarios",
+    "programs",
+    "engines",
+    "files",
+    "swift",
+    "hdfs",
+];
 
 const PARTS: &[Part] = &[
     ("truth", truth::stall),

@@ -140,7 +140,7 @@ fn scenario(server: &Server, api: &str, python: &str) -> Result {
         "--rate",
         "20/s",
         "--duration",
-        "20s",
+        "10s",
         "--objects",
         "200",
         "--size",
