@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A session renders a head into a pooled buffer, wraps it with its body into an
-//! [`outgoing::Outgoing`] and gives both to its [`link::Link`], which keeps the connection. The
-//! answer's body goes to a [`sink::Sink`]; a refusal comes back as a reply and the driver says what
+//! `outgoing::Outgoing` and gives both to its `link::Link`, which keeps the connection. The
+//! answer's body goes to a `sink::Sink`; a refusal comes back as a reply and the driver says what
 //! it means.
 
 pub(crate) mod config;
