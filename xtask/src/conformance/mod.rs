@@ -37,8 +37,11 @@ const LONG: &[&str] = &[
     "programs",
     "engines",
     "files",
+    "gcs",
+    "azure",
     "swift",
     "hdfs",
+    "seaweedfs",
 ];
 
 const PARTS: &[Part] = &[

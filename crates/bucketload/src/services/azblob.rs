@@ -11,13 +11,11 @@ use crate::exit::Failure;
 
 /// Configuration of a storage account: flags, then environment, then defaults.
 pub(crate) fn config(args: &TargetArgs) -> Result<AzureConfig, Failure> {
-    flags::refuse_but(&[flags::HTTP, &["--no-sign-request"]], args, "az://")?;
-    if args.payload_signing.is_some() {
-        return Err(Failure::usage(
-            "--payload-signing means nothing for az:// targets: signatures of Azure Blob Storage \
-             never cover bodies; leave it out",
-        ));
-    }
+    flags::refuse_but(
+        &[flags::HTTP, &["--no-sign-request", "--checksum"]],
+        args,
+        "az://",
+    )?;
     let checksum = args.checksum.map(|c| c.name().parse()).transpose();
     let urls = &args.endpoint_url;
     let overrides = AzureOverrides {

@@ -13,7 +13,14 @@ pub(crate) const HTTP: &[&str] = &[
 ];
 
 /// Flags of S3 alone.
-pub(crate) const S3: &[&str] = &["--profile", "--region", "--no-sign-request", "--addressing"];
+pub(crate) const S3: &[&str] = &[
+    "--profile",
+    "--region",
+    "--no-sign-request",
+    "--addressing",
+    "--payload-signing",
+    "--checksum",
+];
 
 /// Flags of Google Cloud Storage alone, and the one that it shares with S3.
 pub(crate) const GCS: &[&str] = &["--token-file", "--gcs-large-object", "--no-sign-request"];
@@ -37,6 +44,7 @@ pub(crate) const SWIFT: &[&str] = &[
     "--region",
     "--no-sign-request",
     "--swift-large-object",
+    "--checksum",
 ];
 
 /// Flags of SeaweedFS alone.
@@ -63,8 +71,16 @@ pub(crate) fn refuse_but(
     args: &TargetArgs,
     target: &str,
 ) -> Result<(), Failure> {
-    let mut foreign = given(args).filter(|flag| !known.iter().any(|list| list.contains(flag)));
-    match foreign.next() {
+    // How content is sent means something to an embedded server, too.
+    let content = [
+        ("--checksum", args.checksum.is_some()),
+        ("--payload-signing", args.payload_signing.is_some()),
+    ];
+    let content = content
+        .into_iter()
+        .filter_map(|(flag, given)| given.then_some(flag));
+    let mut all = given(args).chain(content);
+    match all.find(|flag| !known.iter().any(|list| list.contains(flag))) {
         None => Ok(()),
         Some(flag) => Err(Failure::usage(format!(
             "{flag} means nothing for {target} targets; leave it out"
@@ -94,4 +110,39 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
     .into_iter()
     .chain(args.posix.given())
     .filter_map(|(flag, given)| given.then_some(flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::{GCS, HTTP, S3, refuse_all, refuse_but};
+    use crate::cli::target::{Checksum, TargetArgs};
+
+    #[test]
+    fn flags_of_other_apis_are_refused() {
+        let args = TargetArgs {
+            checksum: Some(Checksum::value_variants()[0]),
+            ..TargetArgs::default()
+        };
+        assert!(refuse_but(&[HTTP, S3], &args, "s3://").is_ok());
+        let refused = refuse_but(&[HTTP, GCS], &args, "gs://").unwrap_err();
+        assert!(
+            refused
+                .message
+                .contains("--checksum means nothing for gs://")
+        );
+        // An embedded server takes checksums, too; it has no endpoint of its own.
+        assert!(refuse_all(&args, "mem:").is_ok());
+        let args = TargetArgs {
+            endpoint_url: vec!["http://h".to_owned()],
+            ..TargetArgs::default()
+        };
+        assert!(
+            refuse_all(&args, "mem:")
+                .unwrap_err()
+                .message
+                .contains("--endpoint-url")
+        );
+    }
 }

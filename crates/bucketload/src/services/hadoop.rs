@@ -20,15 +20,6 @@ const HDFS: &[&str] = &["--check-writes"];
 const RPC: &[&str] = &["--endpoint-url", "--check-writes"];
 
 fn overrides(server: Option<&str>, args: &TargetArgs) -> Result<HadoopOverrides, Failure> {
-    let s3_only = [
-        ("--payload-signing", args.payload_signing.is_some()),
-        ("--checksum", args.checksum.is_some()),
-    ];
-    if let Some((flag, _)) = s3_only.iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format!(
-            "{flag} means nothing for HDFS, which checks every block with CRC-32C by itself; leave it out"
-        )));
-    }
     let urls = &args.endpoint_url;
     if let (Some(server), Some(url)) = (server, urls.first()) {
         return Err(Failure::usage(format!(
