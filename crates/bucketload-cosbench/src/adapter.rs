@@ -75,7 +75,7 @@ const STORAGES: &[Adapter] = &[
             ("logging", Some("true")),
         ],
         mandatory: &[],
-        availability: Availability::Available,
+        availability: Availability::Unavailable("its delays and errors are not imitated"),
     },
     s3("s3"),
     s3("sio"),
@@ -124,18 +124,6 @@ const STORAGES: &[Adapter] = &[
             ("logging", Some("true")),
         ],
         mandatory: &["projectid", "jsonkeyfile"],
-        availability: Availability::Available,
-    },
-    Adapter {
-        name: "azure",
-        keys: &[
-            ("account", None),
-            ("accountkey", None),
-            ("endpoint", None),
-            ("timeout", Some("30000")),
-            ("logging", Some("true")),
-        ],
-        mandatory: &[],
         availability: Availability::Available,
     },
     Adapter {
@@ -280,7 +268,9 @@ const AUTHS: &[Adapter] = &[
             AUTH_COMMON[2],
         ],
         mandatory: &["username", "password"],
-        availability: Availability::Available,
+        availability: Availability::Unavailable(
+            "COSBench signs in by Keystone v2.0; only v3 is spoken, by a swift:// target",
+        ),
     },
     Adapter {
         name: "httpauth",

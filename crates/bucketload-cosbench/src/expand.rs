@@ -89,12 +89,12 @@ fn workload(node: Node<'_, '_>, warnings: &mut Vec<Warning>) -> Result<Workload,
     let Some(flow) = element.child("workflow") else {
         return Err(element.reject("", "there is no workflow", "put the stages into <workflow>"));
     };
-    let inherited = none.level(&element, &config)?;
+    let inherited = none.level(&config);
     let adapters = (element.child("auth"), element.child("storage"));
     let inherited = inherited.adapters(adapters, warnings)?;
     let element = Element::new(flow, &["config"], &["workstage"], warnings);
     let workflow_config = element.text("config").unwrap_or("").to_owned();
-    let inherited = inherited.level(&element, &workflow_config)?;
+    let inherited = inherited.level(&workflow_config);
     let nodes: Vec<_> = element.children("workstage").collect();
     if nodes.is_empty() {
         return Err(element.reject("", "there is no workstage", "add at least one"));
@@ -115,10 +115,10 @@ fn workload(node: Node<'_, '_>, warnings: &mut Vec<Warning>) -> Result<Workload,
 
 impl Inherited {
     /// With the config string of a further level.
-    fn level(&self, _element: &Element<'_, '_>, config: &str) -> Result<Self, Rejection> {
+    fn level(&self, config: &str) -> Self {
         let mut deeper = self.clone();
         deeper.configs.push(config.to_owned());
-        Ok(deeper)
+        deeper
     }
 
     /// With the adapters of a level, which replace inherited ones as a whole.
@@ -205,7 +205,7 @@ fn stage(
     let closure_delay_s = element.number("closuredelay", 0, 0, MOST)? as u32;
     let config = element.text("config").unwrap_or("").to_owned();
     let trigger = trigger(&element);
-    let inherited = inherited.level(&element, &config)?;
+    let inherited = inherited.level(&config);
     let nodes: Vec<_> = element.children("work").collect();
     if nodes.is_empty() {
         return Err(element.reject("", "there is no work", "add at least one"));
@@ -289,7 +289,7 @@ fn work(
         .text("driver")
         .filter(|d| !d.is_empty() && *d != "none");
     let config = element.text("config").unwrap_or("").to_owned();
-    let inherited = inherited.level(&element, &config)?;
+    let inherited = inherited.level(&config);
     let mut work = Work {
         name,
         kind,

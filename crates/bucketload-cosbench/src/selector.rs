@@ -136,22 +136,6 @@ impl Selector {
         }
         Ok((lo, hi))
     }
-
-    /// Smallest and largest number; `None` when there is none.
-    #[must_use]
-    pub fn bounds(&self) -> Option<(u32, u32)> {
-        match self {
-            Self::Constant(n) => Some((*n, *n)),
-            Self::Uniform { lo, hi } | Self::Range { lo, hi } | Self::Sequential { lo, hi } => {
-                Some((*lo, *hi))
-            }
-            Self::Histogram(buckets) => {
-                let lo = buckets.iter().map(|b| b.lo).min()?;
-                Some((lo, buckets.iter().map(|b| b.hi).max()?))
-            }
-            Self::Empty => None,
-        }
-    }
 }
 
 fn number(text: &str) -> Result<u32, SelectorError> {

@@ -12,7 +12,7 @@ const SECRETS: [&str; 6] = [
     "password",
     "token",
     "usertoken",
-    "accountkey",
+    "custom_headers",
 ];
 
 /// The workload as XML. With `redact`, keys and passwords are replaced by `***`; the file cannot be
@@ -28,7 +28,7 @@ pub fn workload_config(workload: &Workload, redact: bool) -> String {
             ("name", workload.name.clone()),
             ("description", workload.description.clone()),
             ("trigger", workload.trigger.clone().unwrap_or_default()),
-            ("config", workload.config.clone()),
+            ("config", shown(&workload.config, redact)),
         ],
         ">",
     );
@@ -36,7 +36,7 @@ pub fn workload_config(workload: &Workload, redact: bool) -> String {
         &mut out,
         1,
         "workflow",
-        &[("config", workload.workflow_config.clone())],
+        &[("config", shown(&workload.workflow_config, redact))],
         ">",
     );
     for stage in &workload.stages {
@@ -48,7 +48,7 @@ pub fn workload_config(workload: &Workload, redact: bool) -> String {
                 ("name", stage.name.clone()),
                 ("closuredelay", stage.closure_delay_s.to_string()),
                 ("trigger", stage.trigger.clone().unwrap_or_default()),
-                ("config", stage.config.clone()),
+                ("config", shown(&stage.config, redact)),
             ],
             ">",
         );
@@ -75,7 +75,7 @@ fn work(out: &mut String, work: &Work, redact: bool) {
         ("totalOps", work.total_ops.to_string()),
         ("totalBytes", work.total_bytes.to_string()),
         ("driver", work.driver.clone().unwrap_or_default()),
-        ("config", work.config.clone()),
+        ("config", shown(&work.config, redact)),
     ];
     open(out, 3, "work", &attributes, ">");
     let adapters = [
@@ -87,11 +87,7 @@ fn work(out: &mut String, work: &Work, redact: bool) {
         ),
     ];
     for (element, name, config) in adapters {
-        let config = if redact {
-            redacted(config)
-        } else {
-            config.to_owned()
-        };
+        let config = shown(config, redact);
         open(
             out,
             4,
@@ -105,7 +101,7 @@ fn work(out: &mut String, work: &Work, redact: bool) {
             ("type", op.kind.name().to_owned()),
             ("ratio", op.ratio.to_string()),
             ("division", op.division.name().to_owned()),
-            ("config", op.config.text().to_owned()),
+            ("config", shown(op.config.text(), redact)),
             ("id", op.id.clone()),
         ];
         open(out, 4, "operation", &attributes, "/>");
@@ -140,8 +136,11 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A config string without its secrets.
-fn redacted(config: &str) -> String {
+/// A config string; with `redact` without its secrets, which may stand at any level.
+fn shown(config: &str, redact: bool) -> String {
+    if !redact {
+        return config.to_owned();
+    }
     let entries = config.split(';').map(|entry| match entry.split_once('=') {
         Some((key, _)) if SECRETS.contains(&key.trim()) => format!("{key}=***"),
         _ => entry.to_owned(),

@@ -28,6 +28,7 @@ pub mod http;
 mod json;
 mod json_size;
 pub mod null;
+mod ops;
 pub mod placement;
 pub mod posix;
 pub mod s3;

@@ -2,15 +2,12 @@
 
 use bucketload_core::op::KeySource;
 
-/// Longest name of a bucket that services allow, bytes; Swift's containers may have more.
-const LONGEST_BUCKET: usize = 256;
-
 /// Key, source and further keys of one operation.
 #[derive(Default)]
 pub(crate) struct Names {
     pub(crate) key: String,
     pub(crate) source: String,
-    /// The bucket, where it is not that of the target.
+    /// The bucket, where it is not that of the target; without memory until there is one.
     pub(crate) bucket: String,
     /// The keys of a request about several objects whose names the plan cannot render.
     pub(crate) listed: Listed,
@@ -22,7 +19,7 @@ impl Names {
         Self {
             key: String::with_capacity(key_len),
             source: String::with_capacity(key_len),
-            bucket: String::with_capacity(LONGEST_BUCKET),
+            bucket: String::new(),
             listed: Listed::default(),
         }
     }

@@ -3,7 +3,6 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
-use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
 use crate::http::outgoing::Body;
@@ -18,6 +17,7 @@ use super::error_map::Explained;
 use super::head::Call;
 use super::session::{AzureSession, DONE};
 use super::sign::Field;
+pub(super) use crate::ops::content_of;
 
 /// A body without bytes.
 pub(super) const NO_BODY: Body<'static> = Body::Bytes(b"");
@@ -208,14 +208,4 @@ impl AzureSession {
             format!("the copy was answered as `{}`, not as done", sink.status),
         ))
     }
-}
-
-/// The content to write.
-pub(super) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        OpError::new(
-            ErrorKind::Unsupported,
-            format!("{} was asked for without content", request.op.class),
-        )
-    })
 }

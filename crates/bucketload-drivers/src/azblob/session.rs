@@ -23,12 +23,7 @@ use super::driver::Shared;
 use super::error_map::{self, Explained};
 use super::head::Call;
 
-/// A success without bytes or items.
-pub(super) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(super) use crate::ops::DONE;
 
 /// A session of the Azure Blob driver.
 #[derive(Debug)]

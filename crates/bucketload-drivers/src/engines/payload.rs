@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+pub(crate) use crate::ops::content_of;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::payload::{Content, Segment};
@@ -44,18 +45,6 @@ impl Payload {
         }
         pieces
     }
-}
-
-/// The content to write.
-///
-/// # Errors
-/// When the request has none.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        let class = request.op.class;
-        let detail = format!("{class} was asked for without content");
-        OpError::new(ErrorKind::Unsupported, detail)
-    })
 }
 
 /// The keys of a deletion of several.

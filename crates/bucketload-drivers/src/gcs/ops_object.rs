@@ -4,7 +4,6 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
-use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
 use super::session::{DONE, GcsSession, end, end_with_length, push_object, push_parameter};
@@ -17,6 +16,7 @@ use crate::http::sink::Ignore;
 use crate::http::span::Span;
 use crate::json;
 use crate::json_size::Size;
+pub(crate) use crate::ops::content_of;
 
 /// Most bytes of a control document in an answer.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
@@ -280,16 +280,6 @@ pub(crate) fn taken(reply: &Reply, size: &Size, len: u64) -> Result<(), OpError>
         )),
         _ => Ok(()),
     }
-}
-
-/// The content to write.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        OpError::new(
-            ErrorKind::Unsupported,
-            format!("{} was asked for without content", request.op.class),
-        )
-    })
 }
 
 /// A successful answer whose document cannot be read.

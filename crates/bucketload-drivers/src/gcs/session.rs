@@ -24,12 +24,7 @@ use crate::http::parked::park;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Sink};
 
-/// A success without bytes or items.
-pub(crate) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(crate) use crate::ops::DONE;
 
 /// A session of the native Google Cloud Storage driver.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! What operations mean on HDFS, whichever way it is spoken to.
 
-use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::payload::Content;
+use bucketload_core::op::OpClass;
 
 /// What HDFS can do.
 pub(crate) const CLASSES: [OpClass; 14] = [
@@ -23,12 +21,8 @@ pub(crate) const CLASSES: [OpClass; 14] = [
     OpClass::ListBuckets,
 ];
 
-/// A success without bytes or items.
-pub(crate) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(crate) use crate::ops::DONE;
+pub(crate) use crate::ops::content_of;
 
 /// The refusal of a class that is not among [`CLASSES`], with the reason.
 #[cold]
@@ -45,19 +39,6 @@ pub(crate) fn absent(class: OpClass) -> OpError {
         _ => "HDFS has nothing like it",
     };
     OpError::new(ErrorKind::Unsupported, format!("{class}: {why}"))
-}
-
-/// The content to write.
-///
-/// # Errors
-/// `Unsupported` when the request has none.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        OpError::new(
-            ErrorKind::Unsupported,
-            format!("{} was asked for without content", request.op.class),
-        )
-    })
 }
 
 /// Whether an error says that there is a file already, or that somebody is writing one.

@@ -19,12 +19,7 @@ use super::pool::Reply;
 use super::shared;
 use super::work::{File, Task, Work};
 
-/// A success without bytes or items.
-pub(super) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(super) use crate::ops::DONE;
 
 /// A session of the driver of file systems.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
-use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
 use super::canonical::Header;
@@ -25,12 +24,8 @@ const IF_ABSENT: [Header<'static>; 1] = [Header {
     value: b"*",
 }];
 
-/// A success without bytes or items.
-pub(crate) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(crate) use crate::ops::DONE;
+pub(crate) use crate::ops::content_of;
 
 impl S3Session {
     pub(crate) async fn get(
@@ -185,16 +180,6 @@ impl S3Session {
         self.perform(&mut prepared, &mut Ignore, probe).await?;
         Ok(DONE)
     }
-}
-
-/// The content to write.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        OpError::new(
-            ErrorKind::Unsupported,
-            format!("{} was asked for without content", request.op.class),
-        )
-    })
 }
 
 /// Appends the value of `x-amz-copy-source`: `/bucket/key`, encoded.

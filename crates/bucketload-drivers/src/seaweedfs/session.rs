@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
-use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
@@ -25,12 +24,8 @@ use crate::http::reading::Reading;
 use crate::http::sink::{Collect, Sink};
 use crate::json;
 
-/// A success without bytes or items.
-pub(crate) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(crate) use crate::ops::DONE;
+pub(crate) use crate::ops::content_of;
 
 /// A session of the native SeaweedFS driver.
 #[derive(Debug)]
@@ -198,16 +193,6 @@ pub(crate) fn size_of_reply(reply: &Reply) -> Result<Completion, OpError> {
     Ok(Completion {
         object_size: size,
         ..DONE
-    })
-}
-
-/// The content to write.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        OpError::new(
-            ErrorKind::Unsupported,
-            format!("{} was asked for without content", request.op.class),
-        )
     })
 }
 

@@ -3,7 +3,6 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
-use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 use md5::{Digest as _, Md5};
 
@@ -14,6 +13,7 @@ use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
+pub(crate) use crate::ops::content_of;
 
 /// An MD5 in lowercase hexadecimal.
 pub(crate) type Md5Hex = [u8; 32];
@@ -29,16 +29,6 @@ pub(crate) fn md5_of(span: Span<'_>) -> Md5Hex {
         out[2 * i + 1] = digit(byte & 15);
     }
     out
-}
-
-/// The content to write.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
-        OpError::new(
-            ErrorKind::Unsupported,
-            format!("{} was asked for without content", request.op.class),
-        )
-    })
 }
 
 impl SwiftSession {

@@ -27,12 +27,7 @@ pub struct SwiftSession {
     generation: u64,
 }
 
-/// A success without bytes or items.
-pub(crate) const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+pub(crate) use crate::ops::DONE;
 
 impl SwiftSession {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {

@@ -12,11 +12,7 @@ use crate::engines::reading::{check_range, copy_source, range_header};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
 
-const DONE: Completion = Completion {
-    bytes: 0,
-    items: 0,
-    object_size: 0,
-};
+use crate::ops::DONE;
 
 impl AwsSdkClient {
     pub(super) async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
