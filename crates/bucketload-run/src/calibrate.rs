@@ -263,6 +263,8 @@ fn drive<N: Driver>(
     }
     let options = RunOptions {
         interval: INTERVAL,
+        gate: None,
+        remote: None,
         converged: None,
         op_log: None,
         trace: None,

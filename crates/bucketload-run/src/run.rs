@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 use crate::affinity;
 use crate::buckets::{self, OwnBuckets};
 use crate::check::{
-    check_capabilities, check_existing, check_generators, check_plan, most_sessions,
+    check_capabilities, check_divisible, check_existing, check_generators, check_plan, most_sessions,
 };
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
@@ -80,7 +80,9 @@ pub fn run<D: Driver>(
         cleanup: None,
         cores: context.layout.clone(),
     };
-    if let Some(message) = files::allow(most_sessions(plan, options)) {
+    if options.remote.is_some() {
+        check_divisible(plan)?;
+    } else if let Some(message) = files::allow(most_sessions(plan, options)) {
         sink.event(&Event::Warning { message });
     }
     let chosen = || {
@@ -105,7 +107,10 @@ pub fn run<D: Driver>(
             continue;
         }
         let outcome = match phase.kind {
-            PhaseKind::Prepare | PhaseKind::Run => run_phase(&driver, &mut context, index, sink),
+            PhaseKind::Prepare | PhaseKind::Run => match &options.remote {
+                Some(remote) => remote.borrow_mut().run_phase(index, options, sink, stop),
+                None => run_phase(&driver, &mut context, index, sink),
+            },
             PhaseKind::Init => control.phase(index, sink, stop, async {
                 let claim = claim(&*driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;

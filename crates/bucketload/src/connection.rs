@@ -101,7 +101,7 @@ pub(crate) struct Connection {
     /// What the user named.
     pub(crate) target: Target,
     endpoints: Vec<String>,
-    _server: Option<EmbeddedServer>,
+    server: Option<EmbeddedServer>,
 }
 
 impl Connection {
@@ -165,8 +165,13 @@ impl Connection {
             driver,
             target,
             endpoints,
-            _server: server,
+            server,
         })
+    }
+
+    /// The server of our own behind the target, if there is one.
+    pub(crate) const fn embedded(&self) -> Option<&EmbeddedServer> {
+        self.server.as_ref()
     }
 
     /// Whether the target runs on this machine and needs cores of its own.

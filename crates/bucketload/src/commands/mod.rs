@@ -1,5 +1,6 @@
 //! The commands of the program, one module each.
 
+pub(crate) mod agent;
 pub(crate) mod capacity;
 pub(crate) mod cleanup;
 pub(crate) mod compare;
