@@ -110,8 +110,7 @@ impl Tls {
     /// When one cannot be read.
     pub fn read(files: &TlsFiles) -> Result<Self, AgentsError> {
         let read = |path: &Path| {
-            std::fs::read(path)
-                .map_err(|e| AgentsError::usage(format!("{}: {e}", path.display())))
+            std::fs::read(path).map_err(|e| AgentsError::usage(format!("{}: {e}", path.display())))
         };
         Ok(Self {
             certificate: read(&files.certificate)?,
@@ -255,19 +254,32 @@ mod tests {
         for wrong in [None, Some("0123456789abcdeX"), Some("0123456789abcdef0")] {
             // Whoever does not know the token does not learn the version either.
             let refused = admitted(&access("2.0", wrong), &side).unwrap_err();
-            assert!(refused.contains("token") && !refused.contains("1.0"), "{refused}");
+            assert!(
+                refused.contains("token") && !refused.contains("1.0"),
+                "{refused}"
+            );
         }
-        assert_eq!(admitted(&side, &access("1.0", None)), Ok(()), "none is asked for");
+        assert_eq!(
+            admitted(&side, &access("1.0", None)),
+            Ok(()),
+            "none is asked for"
+        );
     }
 
     #[test]
     fn another_version_is_refused_with_both_named() {
         let refused = admitted(&access("2.0", None), &access("1.0", None)).unwrap_err();
-        assert!(refused.contains("1.0") && refused.contains("2.0"), "{refused}");
+        assert!(
+            refused.contains("1.0") && refused.contains("2.0"),
+            "{refused}"
+        );
         let mut other = access("1.0", None);
         other.protocol += 1;
         let refused = admitted(&other, &access("1.0", None)).unwrap_err();
-        assert!(refused.contains(&format!("protocol {}", other.protocol)), "{refused}");
+        assert!(
+            refused.contains(&format!("protocol {}", other.protocol)),
+            "{refused}"
+        );
         let refused = access("1.0", None).admit(&HeaderMap::new()).unwrap_err();
         assert!(refused.message().contains("unknown"));
     }

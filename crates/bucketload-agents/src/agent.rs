@@ -368,7 +368,10 @@ impl Session {
 
     async fn hello(&mut self, greeting: &Greeting) -> Result<(), String> {
         let protocol = greeting.protocol.to_string();
-        let same = self.options.access.check_version(&greeting.version, &protocol);
+        let same = self
+            .options
+            .access
+            .check_version(&greeting.version, &protocol);
         if let Err(reason) = same {
             let bye = ToCoordinator::Bye {
                 reason: reason.clone(),

@@ -87,7 +87,7 @@ impl OffsetEstimate {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{OffsetEstimate, DRIFT_PPM};
+    use super::{DRIFT_PPM, OffsetEstimate};
 
     proptest! {
         /// Whatever the ways take, the true offset lies within the bound.

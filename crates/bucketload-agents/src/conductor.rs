@@ -113,7 +113,8 @@ impl Remote {
                 state.1 = Some((*phase, *at_ns));
             }
             ToAgent::Converged { phase } => {
-                self.converged.store(u32::from(*phase) + 1, Ordering::Release);
+                self.converged
+                    .store(u32::from(*phase) + 1, Ordering::Release);
             }
             ToAgent::Stop { level } => stop(&self.stop, *level),
             ToAgent::Hello(_) | ToAgent::Assign(_) | ToAgent::Ping { .. } | ToAgent::Bye => {}
@@ -238,7 +239,10 @@ impl Conductor {
         };
         let orders = AgentOrders {
             saying: self.saying.clone(),
-            orders: self.orders.take().expect("a conductor has one set of parts"),
+            orders: self
+                .orders
+                .take()
+                .expect("a conductor has one set of parts"),
             op_log: self.op_log.clone(),
         };
         (sink, orders)

@@ -48,9 +48,9 @@ impl CallError {
             Code::Unauthenticated | Code::FailedPrecondition | Code::PermissionDenied => {
                 Self::Refused(message)
             }
-            Code::Unimplemented => Self::Refused(
-                "the other side is no agent or coordinator of bucketload".to_owned(),
-            ),
+            Code::Unimplemented => {
+                Self::Refused("the other side is no agent or coordinator of bucketload".to_owned())
+            }
             Code::ResourceExhausted => Self::Busy(message),
             _ => Self::Unreachable(described(status)),
         }

@@ -73,7 +73,10 @@ pub async fn probe_async(
     let bytes = match asked {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) => {
-            return Err(AgentsError::aborted(format!("{address}: {}", error.message())));
+            return Err(AgentsError::aborted(format!(
+                "{address}: {}",
+                error.message()
+            )));
         }
         Err(_) => {
             let text = format!("{address}: no answer within {} s", timeout.as_secs_f64());

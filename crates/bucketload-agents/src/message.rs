@@ -100,14 +100,27 @@ pub(crate) struct Greeting {
 pub(crate) enum ToAgent {
     Hello(Greeting),
     Assign(Box<Assignment>),
-    Calibrate { phase: u16 },
-    Phase { phase: u16 },
+    Calibrate {
+        phase: u16,
+    },
+    Phase {
+        phase: u16,
+    },
     /// The instant is on the agent's clock.
-    Start { phase: u16, at_ns: u64 },
-    Converged { phase: u16 },
+    Start {
+        phase: u16,
+        at_ns: u64,
+    },
+    Converged {
+        phase: u16,
+    },
     /// 1: finish, 2: abort.
-    Stop { level: u8 },
-    Ping { t0: u64 },
+    Stop {
+        level: u8,
+    },
+    Ping {
+        t0: u64,
+    },
     Bye,
 }
 
@@ -132,12 +145,20 @@ pub struct Problem {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToCoordinator {
     Hello(Greeting),
-    Accepted { threads: u32, facts: DriverFacts },
+    Accepted {
+        threads: u32,
+        facts: DriverFacts,
+    },
     Refused(Problem),
     Calibrated(Result<Calibration, Problem>),
-    Ready { phase: u16 },
+    Ready {
+        phase: u16,
+    },
     /// The start came `late_ns` after the agreed instant.
-    Late { phase: u16, late_ns: u64 },
+    Late {
+        phase: u16,
+        late_ns: u64,
+    },
     Event(Event),
     Slow(Vec<SlowRequest>),
     PhaseDone {
@@ -152,7 +173,9 @@ pub(crate) enum ToCoordinator {
         t2: u64,
         wall_ns: i64,
     },
-    Bye { reason: String },
+    Bye {
+        reason: String,
+    },
 }
 
 /// A message as it travels: its kind, then its contents.

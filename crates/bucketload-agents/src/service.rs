@@ -289,7 +289,11 @@ where
 
 fn endpoint(address: &str, access: &Access) -> Result<Endpoint, CallError> {
     let refused = |text: String| CallError::Refused(format!("{address}: {text}"));
-    let scheme = if access.tls.is_some() { "https" } else { "http" };
+    let scheme = if access.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
         .map_err(|e| refused(transport(&e)))?
         .tcp_nodelay(true)

@@ -70,7 +70,12 @@ pub(crate) fn encode(interval: &Interval, out: &mut Vec<u8>) {
     }
     put(t.endpoints.len() as u64, out);
     for endpoint in &t.endpoints {
-        for number in [endpoint.ok, endpoint.failed, endpoint.bytes, endpoint.busy_ns] {
+        for number in [
+            endpoint.ok,
+            endpoint.failed,
+            endpoint.bytes,
+            endpoint.busy_ns,
+        ] {
             put(number, out);
         }
         histogram(endpoint.service.as_deref().unwrap_or(&EMPTY), out);
@@ -226,7 +231,8 @@ pub(crate) fn add(r: &mut Reader<'_>, into: &mut Tally) -> Option<AgentTotals> {
     }
     let endpoints = length(r)?;
     if into.endpoints.len() < endpoints {
-        into.endpoints.resize_with(endpoints, EndpointTally::default);
+        into.endpoints
+            .resize_with(endpoints, EndpointTally::default);
     }
     for endpoint in into.endpoints.iter_mut().take(endpoints) {
         bump(&mut endpoint.ok, r)?;

@@ -15,7 +15,8 @@ use tokio::task::LocalSet;
 use crate::affinity;
 use crate::buckets::{self, OwnBuckets};
 use crate::check::{
-    check_capabilities, check_divisible, check_existing, check_generators, check_plan, most_sessions,
+    check_capabilities, check_divisible, check_existing, check_generators, check_plan,
+    most_sessions,
 };
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;

@@ -175,7 +175,10 @@ impl Shard {
 
     /// Closes the phase when its byte limit is reached. Cheap when there is none.
     pub(crate) fn check_bytes(&self, now_ns: u64) {
-        let limit = self.shared.share.part(self.shared.phase_plan().limits.bytes);
+        let limit = self
+            .shared
+            .share
+            .part(self.shared.phase_plan().limits.bytes);
         if limit > 0
             && now_ns < self.cutoff_ns.get()
             && self.shared.bytes.load(Ordering::Relaxed) >= limit

@@ -56,6 +56,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => commands::run::execute(args, &cli.global, color),
         Command::Agent(args) => commands::agent::execute(args, &cli.global),
+        Command::K8s(args) => commands::render::kubernetes(args),
+        Command::Slurm(args) => commands::render::slurm(args),
         Command::Replay(args) => commands::replay::execute(args, &cli.global, color),
         Command::Model(args) => commands::model::execute(args, &cli.global),
         Command::Convert(args) => commands::convert::execute(args, &cli.global),

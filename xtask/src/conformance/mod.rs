@@ -2,6 +2,7 @@
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
 //! `servers/`; what cannot be had fails the run.
 
+mod agents;
 mod azure;
 mod browser;
 mod capacity;
@@ -42,6 +43,10 @@ const LONG: &[&str] = &[
     "swift",
     "hdfs",
     "seaweedfs",
+    "agents",
+    "slurm",
+    "mpi",
+    "k8s",
 ];
 
 const PARTS: &[Part] = &[
@@ -66,6 +71,10 @@ const PARTS: &[Part] = &[
     ("swift", swift::all),
     ("hdfs", hdfs::all),
     ("seaweedfs", seaweedfs::all),
+    ("agents", agents::all),
+    ("slurm", agents::slurm),
+    ("mpi", agents::mpi),
+    ("k8s", agents::kubernetes),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -147,14 +147,12 @@ impl<'a> Course<'a> {
 
     fn take(&mut self, message: Inbound, sink: &mut dyn RunSink) {
         match message {
-            Inbound::Interval(rank, bytes) => {
-                match self.remote.merger.add(rank as usize, &bytes) {
-                    Some((last, totals)) => {
-                        self.remote.fleet.roster.delivered(rank, last, &totals);
-                    }
-                    None => self.fail(rank, AgentState::Failed, "it sent a damaged interval"),
+            Inbound::Interval(rank, bytes) => match self.remote.merger.add(rank as usize, &bytes) {
+                Some((last, totals)) => {
+                    self.remote.fleet.roster.delivered(rank, last, &totals);
                 }
-            }
+                None => self.fail(rank, AgentState::Failed, "it sent a damaged interval"),
+            },
             Inbound::Lost(rank) => {
                 let lost = self.remote.fleet.lost(rank).message;
                 self.drop_out(rank, lost);
@@ -281,7 +279,12 @@ impl<'a> Course<'a> {
         let roster = &self.remote.fleet.roster;
         let agents = self.ready.len();
         let known: Vec<_> = (0..agents as u32).map(|rank| roster.offset(rank)).collect();
-        let widest = known.iter().flatten().map(|o| o.bound_ns).max().unwrap_or(0);
+        let widest = known
+            .iter()
+            .flatten()
+            .map(|o| o.bound_ns)
+            .max()
+            .unwrap_or(0);
         // A message takes at most twice the bound, which is half of a round trip.
         let lead = LEAD_NS.saturating_add(widest.saturating_mul(4));
         self.start_ns = now_ns() + lead.min(MAX_LEAD_NS);

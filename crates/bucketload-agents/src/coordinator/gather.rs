@@ -81,7 +81,13 @@ impl Fleet {
             return Err(AgentsError::usage("no agent is named"));
         }
         let greeted = net.wait(async {
-            let all = meet(gather.children, gather.dial, gather.listen, &gather.access, gather.deadline);
+            let all = meet(
+                gather.children,
+                gather.dial,
+                gather.listen,
+                &gather.access,
+                gather.deadline,
+            );
             match tokio::time::timeout(gather.deadline, all).await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(AgentsError::aborted(format!(
@@ -194,7 +200,11 @@ async fn start(
     access: &Access,
 ) -> Result<(Link, tokio::process::Child), AgentsError> {
     let mut command = Command::from(child.command);
-    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let program = command
+        .as_std()
+        .get_program()
+        .to_string_lossy()
+        .into_owned();
     let mut process = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -317,7 +327,10 @@ async fn await_calls(
     let until = tokio::time::Instant::now() + deadline;
     while all.len() < wanted as usize {
         let Ok(Some(link)) = tokio::time::timeout_at(until, calls.recv()).await else {
-            let refused = handler.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let refused = handler
+                .refused
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let why = match refused.as_str() {
                 "" => String::new(),
                 reason => format!("; the last caller was refused: {reason}"),
@@ -364,7 +377,9 @@ fn rank(greeted: Vec<Greeted>, wanted: usize) -> Result<Vec<Greeted>, AgentsErro
         }
     }
     for agent in others {
-        let free = (0..).find(|at| !ranked.contains_key(at)).unwrap_or(u32::MAX);
+        let free = (0..)
+            .find(|at| !ranked.contains_key(at))
+            .unwrap_or(u32::MAX);
         ranked.insert(free, agent);
     }
     Ok(ranked.into_values().collect())

@@ -97,7 +97,11 @@ impl Merger {
     }
 
     /// Takes an interval of `agent`; `None` when it is damaged or no part of the phase.
-    pub(crate) fn add(&mut self, agent: usize, bytes: &[u8]) -> Option<(LastInterval, AgentTotals)> {
+    pub(crate) fn add(
+        &mut self,
+        agent: usize,
+        bytes: &[u8],
+    ) -> Option<(LastInterval, AgentTotals)> {
         let mut reader = Reader(bytes);
         let head = tally::head(&mut reader)?;
         let source = self.sources.get_mut(agent)?;
@@ -234,9 +238,8 @@ fn read_gauges(pending: &mut Pending, source: &mut Source, head: &Head) {
         ..Gauges::default()
     };
     // Shares compared by cross multiplication; a machine without readings has none.
-    let share = |a: &Gauges, b: &Gauges| {
-        u128::from(a.machine_busy_ns) * u128::from(b.machine_total_ns)
-    };
+    let share =
+        |a: &Gauges, b: &Gauges| u128::from(a.machine_busy_ns) * u128::from(b.machine_total_ns);
     if pending.busiest.machine_total_ns == 0
         || share(&machine, &pending.busiest) > share(&pending.busiest, &machine)
     {
@@ -353,12 +356,17 @@ mod tests {
         m.add(0, &message(2, 0, 1, at(100, 1_000, 30, 9))).unwrap();
         m.add(1, &message(2, 0, 1, at(900, 1_000, 40, 8))).unwrap();
         let first = told(&mut m).remove(0).gauges;
-        assert_eq!((first.machine_busy_ns, first.machine_total_ns), (900, 1_000));
+        assert_eq!(
+            (first.machine_busy_ns, first.machine_total_ns),
+            (900, 1_000)
+        );
         assert_eq!((first.process_cpu_ns, first.busiest_thread_cpu_ns), (70, 9));
         assert_eq!(first.in_flight, 4);
         // Now the other one is busier: increments, not totals, are compared.
-        m.add(0, &message(2, 1, 1, at(1_000, 2_000, 60, 10))).unwrap();
-        m.add(1, &message(2, 1, 1, at(1_000, 2_000, 80, 19))).unwrap();
+        m.add(0, &message(2, 1, 1, at(1_000, 2_000, 60, 10)))
+            .unwrap();
+        m.add(1, &message(2, 1, 1, at(1_000, 2_000, 80, 19)))
+            .unwrap();
         let second = told(&mut m).remove(0).gauges;
         assert_eq!(second.machine_busy_ns - first.machine_busy_ns, 900);
         assert_eq!(second.process_cpu_ns, 140);

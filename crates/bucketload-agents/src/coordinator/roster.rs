@@ -53,7 +53,11 @@ impl Roster {
     }
 
     /// Changes the record of an agent.
-    pub(crate) fn change<T>(&self, rank: u32, body: impl FnOnce(&mut AgentRecord) -> T) -> Option<T> {
+    pub(crate) fn change<T>(
+        &self,
+        rank: u32,
+        body: impl FnOnce(&mut AgentRecord) -> T,
+    ) -> Option<T> {
         let mut agents = self.agents();
         agents.get_mut(rank as usize).map(|e| body(&mut e.record))
     }
@@ -72,7 +76,12 @@ impl Roster {
     }
 
     /// Takes an exchange of clock readings; returns how many there have been.
-    pub(crate) fn exchanged(&self, rank: u32, (t0, t1, t2): (u64, u64, u64), wall_ns: i64) -> usize {
+    pub(crate) fn exchanged(
+        &self,
+        rank: u32,
+        (t0, t1, t2): (u64, u64, u64),
+        wall_ns: i64,
+    ) -> usize {
         let t3 = now_ns();
         let mut agents = self.agents();
         let Some(entry) = agents.get_mut(rank as usize) else {
@@ -155,13 +164,19 @@ impl Roster {
 
     /// The run directory exists from now on.
     pub(crate) fn set_directory(&self, directory: &Path) {
-        let mut known = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         *known = Some(directory.to_owned());
     }
 
     /// Replaces `agents.json`; nothing without a run directory.
     pub(crate) fn write(&self) -> io::Result<()> {
-        let known = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let Some(directory) = &*known else {
             return Ok(());
         };
@@ -185,7 +200,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let roster = Roster::new("17-ab", vec!["h1:1".into(), "h2:1".into()]);
         roster.write().unwrap();
-        assert!(dir.path().read_dir().unwrap().next().is_none(), "no directory yet");
+        assert!(
+            dir.path().read_dir().unwrap().next().is_none(),
+            "no directory yet"
+        );
         roster.set_directory(dir.path());
         let now = now_ns();
         roster.exchanged(1, (now, now + 5_000, now + 5_000), 77);
@@ -200,6 +218,10 @@ mod tests {
         assert_eq!(file.agents[1].state, AgentState::Lost);
         assert!(file.agents[1].clock_bound_ns > 0 && file.agents[0].clock_bound_ns == 0);
         assert_eq!(file.failed().count(), 1);
-        assert_eq!(dir.path().read_dir().unwrap().count(), 1, "nothing temporary is left");
+        assert_eq!(
+            dir.path().read_dir().unwrap().count(),
+            1,
+            "nothing temporary is left"
+        );
     }
 }

@@ -90,7 +90,16 @@ mod tests {
         ] {
             assert_eq!(expand(list).unwrap().join(" "), hosts, "{list}");
         }
-        for list in ["", "n[1-", "n]1", "n[2-1]", "n[a]", "a,,b", "n[1-99999999]", "n[]"] {
+        for list in [
+            "",
+            "n[1-",
+            "n]1",
+            "n[2-1]",
+            "n[a]",
+            "a,,b",
+            "n[1-99999999]",
+            "n[]",
+        ] {
             assert!(expand(list).is_err(), "{list}");
         }
     }

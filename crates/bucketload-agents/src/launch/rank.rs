@@ -67,9 +67,11 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
     let number = |name: &str| -> Result<Option<u32>, AgentsError> {
         match var(name) {
             None => Ok(None),
-            Some(text) => text.trim().parse().map(Some).map_err(|_| {
-                AgentsError::usage(format!("{name}={text} is no number"))
-            }),
+            Some(text) => text
+                .trim()
+                .parse()
+                .map(Some)
+                .map_err(|_| AgentsError::usage(format!("{name}={text} is no number"))),
         }
     };
     let size = |names: &[&str]| -> Result<Option<u32>, AgentsError> {
@@ -157,7 +159,9 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
 /// The host of mpirun: `ID.0;tcp://IP,IP:PORT;…` of Open MPI 4, `prterun-HOST-PID@1` of 5.
 fn mpirun_host(uri: Option<&str>, namespace: Option<&str>) -> Option<String> {
     if let Some(uri) = uri {
-        let tcp = uri.split(';').find_map(|part| part.strip_prefix("tcp://"))?;
+        let tcp = uri
+            .split(';')
+            .find_map(|part| part.strip_prefix("tcp://"))?;
         let addresses = tcp.rsplit_once(':').map_or(tcp, |(addresses, _)| addresses);
         return addresses.split(',').next().map(str::to_owned);
     }

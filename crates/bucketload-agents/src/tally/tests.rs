@@ -8,8 +8,14 @@ use super::{add, encode, head, shifted};
 use crate::varint::Reader;
 
 fn record() -> impl Strategy<Value = OpRecord> {
-    (0u16..2, 0usize..24, 1u64..1 << 36, 0u64..1 << 20, 0usize..17).prop_map(
-        |(work, class, ns, bytes, outcome)| OpRecord {
+    (
+        0u16..2,
+        0usize..24,
+        1u64..1 << 36,
+        0u64..1 << 20,
+        0usize..17,
+    )
+        .prop_map(|(work, class, ns, bytes, outcome)| OpRecord {
             seq: 0,
             work,
             class: OpClass::ALL[class],
@@ -33,8 +39,7 @@ fn record() -> impl Strategy<Value = OpRecord> {
                 .get(outcome)
                 .map_or(Outcome::Ok, |&kind| Outcome::Failed(kind)),
             attempts: 1 + (bytes % 2) as u32,
-        },
-    )
+        })
 }
 
 fn interval(records: &[OpRecord]) -> Interval {
@@ -125,5 +130,9 @@ fn instants_are_shifted_and_what_did_not_happen_stays_so() {
     assert_eq!(shifted(1_000, 400), 600);
     assert_eq!(shifted(1_000, -400), 1_400);
     assert_eq!(shifted(0, 400), 0);
-    assert_eq!(shifted(300, 400), 1, "never 0, which means that it did not happen");
+    assert_eq!(
+        shifted(300, 400),
+        1,
+        "never 0, which means that it did not happen"
+    );
 }

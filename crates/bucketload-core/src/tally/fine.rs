@@ -92,7 +92,12 @@ impl FineCounts {
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        self.add(other.start_ns, other.bin_ns, &other.offered, &other.completed);
+        self.add(
+            other.start_ns,
+            other.bin_ns,
+            &other.offered,
+            &other.completed,
+        );
     }
 
     pub(super) fn clear(&mut self) {

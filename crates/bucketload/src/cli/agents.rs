@@ -18,7 +18,12 @@ pub(crate) struct AgentsArgs {
     /// This process is the coordinator: it gives every agent its share of the same operations, merges
     /// what they measure, and writes the run directory. It prepares and cleans up through its own
     /// connection, so it must reach the target too.
-    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "launch")]
+    #[arg(
+        long,
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        conflicts_with = "launch"
+    )]
     pub(crate) agents: Vec<String>,
 
     /// Start the agents: local:N, ssh:HOST,..., slurm[:N], mpi[:N] or k8s[:N]
@@ -194,6 +199,93 @@ pub(crate) struct AgentArgs {
     pub(crate) tls: AgentTlsArgs,
 }
 
+const K8S_EXAMPLE: &str = "\
+Example:
+  kubectl create secret generic bench-token --from-literal=token=$(head -c 24 /dev/urandom | base64)
+  bucketload k8s --name bench --agents 4 --image REGISTRY/bucketload --credentials-secret s3-keys \\
+      -- my.toml --target s3://bench --endpoint-url http://store:9000 > bench.yaml
+  kubectl apply -f bench.yaml; kubectl logs -f -l batch.kubernetes.io/job-completion-index=0";
+
+/// Print the manifest of a Kubernetes job that carries out a run on many pods
+///
+/// An Indexed Job with a headless Service; pod 0 coordinates.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = K8S_EXAMPLE)]
+pub(crate) struct K8sArgs {
+    /// Name of the job
+    #[arg(long, value_name = "NAME", default_value = "bucketload")]
+    pub(crate) name: String,
+
+    /// Namespace; unless given the one that kubectl uses
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+
+    /// Number of pods
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) agents: u32,
+
+    /// Container image with bucketload as its entry point
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: String,
+
+    /// Secret whose key `token` is the agents' token; unless given NAME-token
+    #[arg(long, value_name = "NAME")]
+    pub(crate) token_secret: Option<String>,
+
+    /// Secret whose keys are environment variables with the target's credentials, such as
+    /// AWS_ACCESS_KEY_ID
+    #[arg(long, value_name = "NAME")]
+    pub(crate) credentials_secret: Option<String>,
+
+    /// PersistentVolumeClaim for the run directory; unless given it ends with the pod, and the result is
+    /// in the log of pod 0
+    #[arg(long, value_name = "NAME")]
+    pub(crate) results_claim: Option<String>,
+
+    /// CPUs of each pod, such as 4
+    #[arg(long, value_name = "CPUS")]
+    pub(crate) cpu: Option<String>,
+
+    /// Memory of each pod, such as 2Gi
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+
+    /// The workload and the flags of `bucketload run`; a workload file becomes a ConfigMap
+    #[arg(last = true, required = true, value_name = "RUN ARGUMENTS")]
+    pub(crate) run: Vec<String>,
+}
+
+/// Print a script for sbatch that carries out a run on many nodes
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example:\n  bucketload slurm --nodes 8 --time 1:00:00 -- my.toml --target s3://bench > job.sh && sbatch job.sh"
+)]
+pub(crate) struct SlurmArgs {
+    /// Name of the job
+    #[arg(long, value_name = "NAME", default_value = "bucketload")]
+    pub(crate) name: String,
+
+    /// Nodes, with one agent on each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) nodes: u32,
+
+    /// Time limit, as Slurm takes it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Partition
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
+
+    /// The program on the nodes
+    #[arg(long, value_name = "PATH", default_value = "bucketload")]
+    pub(crate) program: String,
+
+    /// The workload and the flags of `bucketload run`
+    #[arg(last = true, required = true, value_name = "RUN ARGUMENTS")]
+    pub(crate) run: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::Launch;
@@ -210,8 +302,20 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(launch), "{text}");
         }
-        for text in ["", "local", "local:0", "local:x", "ssh", "ssh:", "ssh:-oProxyCommand=x", "pbs:2"] {
-            assert!(text.parse::<Launch>().unwrap_err().contains("local:N"), "{text}");
+        for text in [
+            "",
+            "local",
+            "local:0",
+            "local:x",
+            "ssh",
+            "ssh:",
+            "ssh:-oProxyCommand=x",
+            "pbs:2",
+        ] {
+            assert!(
+                text.parse::<Launch>().unwrap_err().contains("local:N"),
+                "{text}"
+            );
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) mod workload;
 
 use clap::{Args, Parser, Subcommand};
 
-use agents::AgentArgs;
+use agents::{AgentArgs, K8sArgs, SlurmArgs};
 use capacity::CapacityArgs;
 use compare::CompareArgs;
 use convert::ConvertArgs;
@@ -153,6 +153,9 @@ impl ColorWhen {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Agent(AgentArgs),
+    #[command(name = "k8s")]
+    K8s(K8sArgs),
+    Slurm(SlurmArgs),
     Replay(Box<ReplayArgs>),
     Model(Box<ModelArgs>),
     Convert(ConvertArgs),

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::GlobalArgs;
 use crate::cli::agents::AgentArgs;
-use crate::distributed::{access, host::DriverHost};
+use crate::distributed::{access, broken, host::DriverHost};
 use crate::embedded::Announcement;
 use crate::exit::{Exit, Failure};
 
@@ -18,9 +18,9 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
     let access = access(args.token_file.as_deref(), &args.tls)?;
     let rank = match args.rank {
         Some(rank) => Some(rank),
-        None if args.controller.is_some() => {
-            detect(&|name| std::env::var(name).ok())?.map(|place| place.rank)
-        }
+        None if args.controller.is_some() => detect(&|name| std::env::var(name).ok())
+            .map_err(broken)?
+            .map(|place| place.rank),
         None => None,
     };
     let options = options(access, rank, global.quiet);
@@ -33,11 +33,15 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
             return dial(options, controller, args.wait).await;
         }
         let Some(address) = args.listen else {
-            return Err(AgentsError::usage("--listen, --controller or --stdio is missing"));
+            return Err(AgentsError::usage(
+                "--listen, --controller or --stdio is missing",
+            ));
         };
         options.access.check_listen(address.ip())?;
         let usage = |e: std::io::Error| AgentsError::usage(format!("--listen {address}: {e}"));
-        let listener = tokio::net::TcpListener::bind(address).await.map_err(usage)?;
+        let listener = tokio::net::TcpListener::bind(address)
+            .await
+            .map_err(usage)?;
         let listening = listener.local_addr().map_err(usage)?;
         if args.announce {
             let line = serde_json::to_string(&Announcement {
@@ -56,7 +60,7 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
     });
     // What a load thread may still hold is not waited for.
     runtime.shutdown_background();
-    outcome?;
+    outcome.map_err(broken)?;
     Ok(Exit::Ok)
 }
 
@@ -72,7 +76,7 @@ pub(crate) fn join(
     let runtime = runtime()?;
     let outcome = runtime.block_on(dial(options, controller, wait));
     runtime.shutdown_background();
-    outcome?;
+    outcome.map_err(broken)?;
     Ok(Exit::Ok)
 }
 

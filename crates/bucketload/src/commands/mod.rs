@@ -10,6 +10,7 @@ pub(crate) mod docs;
 pub(crate) mod grid;
 pub(crate) mod model;
 mod over;
+pub(crate) mod render;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -9,6 +9,7 @@ use bucketload_agents::{Access, Assignment, Child, Fleet, Gather, TOKEN_ENV, Tok
 use bucketload_core::plan::Plan;
 use bucketload_run::{RunOptions, usable_cores};
 
+use super::broken;
 use super::setup::Setup;
 use crate::cli::agents::{AgentsArgs, Launch};
 use crate::cli::run::LoadArgs;
@@ -55,7 +56,9 @@ pub(crate) fn role(args: &AgentsArgs) -> Result<Role, Failure> {
         return Ok(Role::Coordinator(None));
     }
     let variable = |name: &str| std::env::var(name).ok();
-    let place = detect(&variable)?.filter(|place| wanted.contains(&place.launcher));
+    let place = detect(&variable)
+        .map_err(broken)?
+        .filter(|place| wanted.contains(&place.launcher));
     let Some(place) = place else {
         return Err(Failure::usage(format!(
             "--launch: {name} has not started this process; start it that way, or say how many agents \
@@ -115,7 +118,9 @@ pub(crate) fn gather(
     match (&args.launch, place) {
         (None, _) => check_reach(connection, &args.agents)?,
         (Some(Launch::Local(n)), _) => {
-            gather.children = (0..*n).map(|i| local(&format!("local {i}"))).collect::<Result<_, _>>()?;
+            gather.children = (0..*n)
+                .map(|i| local(&format!("local {i}")))
+                .collect::<Result<_, _>>()?;
         }
         (Some(Launch::Ssh(hosts)), _) => {
             check_reach(connection, hosts)?;
@@ -149,7 +154,7 @@ pub(crate) fn gather(
             if program.is_some() && access.token.is_none() {
                 // Nobody else needs to know it: the agents get it from here.
                 let made = random_hex(16).map_err(Failure::aborted)?;
-                access.token = Some(Token::new(&made)?);
+                access.token = Some(Token::new(&made).map_err(broken)?);
                 gather.access = access.clone();
             }
             let anywhere = match program {
@@ -166,7 +171,7 @@ pub(crate) fn gather(
             gather.listen = Some((listener, n));
         }
     }
-    let fleet = Fleet::gather(gather)?;
+    let fleet = Fleet::gather(gather).map_err(broken)?;
     // Who has called is there; the launcher ends when they do.
     if let Some(launched) = launched {
         launched.leave();
@@ -198,12 +203,12 @@ pub(crate) fn assign(
     let setup = serde_json::to_value(setup).map_err(|e| Failure::aborted(e.to_string()))?;
     let of = fleet.len() as u32;
     let local = matches!(args.launch, Some(Launch::Local(_)));
-    let usable = usable_cores();
+    let usable = usable_cores().map_err(|e| Failure::aborted(format!("cores: {e}")))?;
     let layout = |index| match local {
         true => divide(&usable, connection.is_local(), load, index, of),
         false => (None, None),
     };
-    fleet.assign(|index| {
+    let assigned = fleet.assign(|index| {
         let (threads, cores) = layout(index);
         Assignment {
             run_id: options.run_id.clone(),
@@ -222,8 +227,8 @@ pub(crate) fn assign(
             plan: plan.clone(),
             setup: setup.clone(),
         }
-    })?;
-    Ok(())
+    });
+    assigned.map_err(broken)
 }
 
 /// Load threads and cores of agent `index` of `of` on one machine: its cores divided, or everything
@@ -271,7 +276,14 @@ fn ssh(host: &str, program: &str) -> Child {
     let ssh = std::env::var("BUCKETLOAD_SSH").unwrap_or_else(|_| "ssh".to_owned());
     let mut command = Command::new(ssh);
     // Nobody is there to answer questions, and a host that is gone must be noticed.
-    command.args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "--"]);
+    command.args([
+        "-T",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "ServerAliveInterval=5",
+        "--",
+    ]);
     command.args([host, program, "agent", "--stdio", "--quiet"]);
     Child {
         name: host.to_owned(),
@@ -280,7 +292,7 @@ fn ssh(host: &str, program: &str) -> Child {
 }
 
 fn listen(address: SocketAddr, access: &Access) -> Result<TcpListener, Failure> {
-    access.check_listen(address.ip())?;
+    access.check_listen(address.ip()).map_err(broken)?;
     TcpListener::bind(address)
         .map_err(|e| Failure::usage(format!("--agents-listen {address}: {e}")))
 }
@@ -321,7 +333,10 @@ impl Launched {
     ) -> Result<Self, Failure> {
         use std::os::unix::process::CommandExt as _;
         let host = match listening.ip().is_unspecified() {
-            true => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            true => rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
             false => listening.ip().to_string(),
         };
         let agent = match args.agent_program.as_str() {

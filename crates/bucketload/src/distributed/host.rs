@@ -33,8 +33,9 @@ impl Host for DriverHost {
 }
 
 fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Failure> {
-    let told: Setup = serde_json::from_value(assignment.setup)
-        .map_err(|_| Failure::aborted("the coordinator's description of the target means nothing"))?;
+    let told: Setup = serde_json::from_value(assignment.setup).map_err(|_| {
+        Failure::aborted("the coordinator's description of the target means nothing")
+    })?;
     let (connection, load, _holding) = told.open()?;
     let plan = assignment.plan;
     let mut options = RunOptions {

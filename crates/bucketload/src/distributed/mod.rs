@@ -14,17 +14,16 @@ use bucketload_agents::{Access, AgentsError, TOKEN_ENV, Tls, TlsFiles, Token};
 use crate::cli::agents::AgentTlsArgs;
 use crate::exit::{Exit, Failure};
 
-impl From<AgentsError> for Failure {
-    fn from(error: AgentsError) -> Self {
-        Self {
-            exit: match error.exit_code {
-                2 => Exit::Usage,
-                3 => Exit::Target,
-                1 => Exit::GateFailed,
-                _ => Exit::Aborted,
-            },
-            message: error.message,
-        }
+/// What an error of agents means for the user.
+pub(crate) fn broken(error: AgentsError) -> Failure {
+    Failure {
+        exit: match error.exit_code {
+            2 => Exit::Usage,
+            3 => Exit::Target,
+            1 => Exit::GateFailed,
+            _ => Exit::Aborted,
+        },
+        message: error.message,
     }
 }
 
@@ -34,7 +33,7 @@ impl From<AgentsError> for Failure {
 /// When the token or a certificate cannot be read.
 pub(crate) fn access(token_file: Option<&Path>, tls: &AgentTlsArgs) -> Result<Access, Failure> {
     let variable = std::env::var(TOKEN_ENV).ok();
-    let token = Token::find(token_file, variable.as_deref())?;
+    let token = Token::find(token_file, variable.as_deref()).map_err(broken)?;
     let files = match (&tls.agent_cert, &tls.agent_key, &tls.agent_ca) {
         (Some(certificate), Some(key), Some(authority)) => Some(TlsFiles {
             certificate: certificate.clone(),
@@ -43,6 +42,6 @@ pub(crate) fn access(token_file: Option<&Path>, tls: &AgentTlsArgs) -> Result<Ac
         }),
         _ => None,
     };
-    let tls = files.as_ref().map(Tls::read).transpose()?;
+    let tls = files.as_ref().map(Tls::read).transpose().map_err(broken)?;
     Ok(Access::new(env!("CARGO_PKG_VERSION"), token, tls))
 }

@@ -70,7 +70,8 @@ impl Setup {
         let profile = args.profile.clone();
         let profile = profile.or_else(|| variables.get("AWS_PROFILE").cloned());
         let profile = profile.unwrap_or_else(|| "default".to_owned());
-        let is = |api: Api| matches!(&connection.target, Target::Service { api: of, .. } if *of == api);
+        let is =
+            |api: Api| matches!(&connection.target, Target::Service { api: of, .. } if *of == api);
         let mut variable_files = BTreeMap::new();
         for (name, below_home) in FILES {
             let wanted = match name {
@@ -217,7 +218,11 @@ fn only(contents: &[u8], profile: &str) -> Vec<u8> {
     let mut kept = String::new();
     let mut keep = false;
     for line in text.lines() {
-        if let Some(name) = line.trim().strip_prefix('[').and_then(|l| l.split(']').next()) {
+        if let Some(name) = line
+            .trim()
+            .strip_prefix('[')
+            .and_then(|l| l.split(']').next())
+        {
             let name = name.trim();
             let plain = name.strip_prefix("profile ").unwrap_or(name).trim();
             keep = plain == profile

@@ -1,6 +1,5 @@
 //! From flags to the configuration of the S3 driver.
 
-
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Overrides, Secret};
 
 use super::{Service, engines, flags, limit};
@@ -13,12 +12,8 @@ use crate::exit::Failure;
 pub(crate) fn config(args: &TargetArgs) -> Result<S3Config, Failure> {
     flags::refuse_but(&[flags::HTTP, flags::S3], args, "s3://")?;
     let home = environment::home();
-    S3Config::discover(
-        &overrides(args)?,
-        &environment::variable,
-        home.as_deref(),
-    )
-    .map_err(|e| Failure::usage(e.to_string()))
+    S3Config::discover(&overrides(args)?, &environment::variable, home.as_deref())
+        .map_err(|e| Failure::usage(e.to_string()))
 }
 
 /// Configuration of the embedded server. Flags that say how to talk to it apply; those that say

@@ -101,9 +101,14 @@ fn nonsense_is_refused() {
 
 #[test]
 fn ports_are_spread_over_the_range() {
-    let ports: std::collections::BTreeSet<u16> =
-        (0..1000).map(|job| port_of(&format!("slurm {job}.0"))).collect();
-    assert!(ports.iter().all(|p| (FIRST_PORT..FIRST_PORT + PORTS as u16).contains(p)));
+    let ports: std::collections::BTreeSet<u16> = (0..1000)
+        .map(|job| port_of(&format!("slurm {job}.0")))
+        .collect();
+    assert!(
+        ports
+            .iter()
+            .all(|p| (FIRST_PORT..FIRST_PORT + PORTS as u16).contains(p))
+    );
     // A thousand draws of ten thousand leave some 952 different ones.
     assert!(ports.len() > 900, "{}", ports.len());
 }
