@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use merge::{Merge, reduce};
 pub(crate) use sort::Sorter;
@@ -18,8 +18,13 @@ pub(crate) use sort::Sorter;
 use crate::error::TraceError;
 use crate::rec::{Rec, get, put};
 
-/// Raw bytes of a block. Smaller blocks compress worse; each open stream holds one.
+/// Raw bytes of a block where few streams are open. Smaller blocks compress worse; each open stream
+/// holds one.
 const BLOCK: usize = 96 << 10;
+/// Raw bytes of a block however many streams are open.
+const SMALLEST_BLOCK: usize = 12 << 10;
+/// Blocks of all streams that are written, or read, at a time, bytes.
+const OPEN: usize = 12 << 20;
 /// Fast, and good enough for names that repeat.
 const LEVEL: i32 = 1;
 
@@ -27,7 +32,10 @@ const LEVEL: i32 = 1;
 pub(crate) struct Spill {
     file: Arc<File>,
     end: u64,
+    block: usize,
     compressor: zstd::bulk::Compressor<'static>,
+    /// One for all readers: its state is larger than a block, and no block needs the one before.
+    decompressor: Arc<Mutex<zstd::bulk::Decompressor<'static>>>,
     packed: Vec<u8>,
     dir: std::path::PathBuf,
 }
@@ -42,14 +50,22 @@ pub(crate) struct Stream {
 }
 
 impl Spill {
-    /// A new temporary file in `dir`.
+    /// A new temporary file in `dir` for one stream after the other.
     pub(crate) fn new(dir: &Path) -> Result<Self, TraceError> {
+        Self::for_streams(dir, 1)
+    }
+
+    /// A new temporary file in `dir` for so many streams that grow side by side.
+    pub(crate) fn for_streams(dir: &Path, streams: usize) -> Result<Self, TraceError> {
         let file = tempfile::tempfile_in(dir).map_err(TraceError::io(dir))?;
         let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(TraceError::io(dir))?;
+        let decompressor = zstd::bulk::Decompressor::new().map_err(TraceError::io(dir))?;
         Ok(Self {
             file: Arc::new(file),
             end: 0,
+            block: (OPEN / streams.max(1)).clamp(SMALLEST_BLOCK, BLOCK),
             compressor,
+            decompressor: Arc::new(Mutex::new(decompressor)),
             packed: Vec::new(),
             dir: dir.to_owned(),
         })
@@ -81,7 +97,7 @@ impl Spill {
         let prefix = stream.raw.len() - end;
         stream.raw[start..].rotate_right(prefix);
         stream.records += 1;
-        if stream.raw.len() >= BLOCK {
+        if stream.raw.len() >= self.block {
             self.flush(stream)?;
         }
         Ok(())
@@ -120,17 +136,22 @@ impl Spill {
     }
 
     /// Reads a finished stream from its start.
-    pub(crate) fn read(&self, stream: &Stream) -> Result<Reader, TraceError> {
+    pub(crate) fn read(&self, stream: &Stream) -> Reader {
         debug_assert!(stream.raw.is_empty(), "finish() comes first");
-        Ok(Reader {
+        Reader {
             file: Arc::clone(&self.file),
             blocks: stream.blocks.clone().into_iter(),
-            decompressor: zstd::bulk::Decompressor::new().map_err(TraceError::io(&self.dir))?,
+            decompressor: Arc::clone(&self.decompressor),
             packed: Vec::new(),
             raw: Vec::new(),
             at: 0,
             dir: self.dir.clone(),
-        })
+        }
+    }
+
+    /// Streams that may be read at a time: each holds a block and its packed form.
+    pub(crate) fn fan_in(&self) -> usize {
+        OPEN / self.block
     }
 
     /// Bytes written so far.
@@ -144,7 +165,7 @@ impl Spill {
 pub(crate) struct Reader {
     file: Arc<File>,
     blocks: std::vec::IntoIter<(u64, u32, u32)>,
-    decompressor: zstd::bulk::Decompressor<'static>,
+    decompressor: Arc<Mutex<zstd::bulk::Decompressor<'static>>>,
     packed: Vec<u8>,
     raw: Vec<u8>,
     at: usize,
@@ -165,7 +186,9 @@ impl Reader {
             self.file
                 .read_exact_at(&mut self.packed, offset)
                 .and_then(|()| {
-                    self.decompressor
+                    let decompressor = self.decompressor.lock();
+                    decompressor
+                        .unwrap_or_else(PoisonError::into_inner)
                         .decompress_to_buffer(&self.packed, &mut self.raw)
                 })
                 .map_err(TraceError::io(dir))?;
