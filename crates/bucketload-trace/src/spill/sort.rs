@@ -197,7 +197,11 @@ mod tests {
             sorter.push(&rec).unwrap();
         }
         // The second pass over the same time begins while some of the first is in the window.
-        assert!((2..=5).contains(&sorter.runs.len()), "{}", sorter.runs.len());
+        assert!(
+            (2..=5).contains(&sorter.runs.len()),
+            "{}",
+            sorter.runs.len()
+        );
         assert_eq!(sorter.records(), 40_000);
         expected.sort_unstable();
         let mut merged = sorter.finish().unwrap();
