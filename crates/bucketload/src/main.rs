@@ -15,6 +15,7 @@ mod environment;
 mod exit;
 mod job;
 mod live;
+mod memory;
 mod metrics;
 mod olddata;
 mod oplog;
@@ -36,6 +37,7 @@ use cli::{Cli, Command};
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
+    memory::keep_large_blocks_apart();
     let cli = Cli::parse();
     match dispatch(&cli) {
         Ok(exit) => exit.into(),
