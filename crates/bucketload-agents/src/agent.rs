@@ -266,12 +266,15 @@ impl Handler for Arc<Waiting> {
     }
 }
 
+/// Learns the identifier of a run.
+type OnAssigned = Box<dyn FnMut(&str) + Send>;
+
 /// One run, seen from the network.
 struct Session {
     options: AgentOptions,
     link: Link,
     timeout: Duration,
-    on_assigned: Option<Box<dyn FnMut(&str) + Send>>,
+    on_assigned: Option<OnAssigned>,
     run: Option<Running>,
 }
 
@@ -396,7 +399,7 @@ impl Session {
             "run {}: agent {} of {} for {}",
             assignment.run_id, assignment.index, assignment.of, self.link.peer
         ));
-        let (mut conductor, remote) = Conductor::new(self.link.out.clone(), &assignment);
+        let (mut conductor, remote) = Conductor::new(self.link.out.clone());
         let (done, ended) = oneshot::channel();
         let over = Arc::new(AtomicBool::new(false));
         let (host, flag) = (Arc::clone(&self.options.host), Arc::clone(&over));

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::message::{self, Assignment, Part, Problem, ToAgent, ToCoordinator, control};
+use crate::message::{self, Part, Problem, ToAgent, ToCoordinator, control};
 use crate::service::Out;
 
 /// Pause before there is looked for room again, where there was none.
@@ -65,21 +65,29 @@ impl Saying {
     }
 }
 
+/// How far the start of a phase has come.
+#[derive(Default)]
+struct Starting {
+    /// The phase of which readiness was told.
+    told: Option<u16>,
+    /// A phase and its agreed start.
+    agreed: Option<(u16, u64)>,
+}
+
 /// The agent's start of a phase: tells the coordinator that it is ready and learns the instant.
 struct Gate {
     saying: Saying,
-    /// Phase of which readiness was told, and the agreed start of a phase.
-    state: Mutex<(Option<u16>, Option<(u16, u64)>)>,
+    state: Mutex<Starting>,
 }
 
 impl StartGate for Gate {
     fn start_ns(&self, phase: u16) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.0 != Some(phase) {
-            state.0 = Some(phase);
+        if state.told != Some(phase) {
+            state.told = Some(phase);
             self.saying.say(&ToCoordinator::Ready { phase });
         }
-        let (_, at_ns) = state.1.filter(|(of, _)| *of == phase)?;
+        let (_, at_ns) = state.agreed.filter(|(of, _)| *of == phase)?;
         let late_ns = now_ns().saturating_sub(at_ns);
         if late_ns > 0 {
             self.saying.say(&ToCoordinator::Late { phase, late_ns });
@@ -108,9 +116,9 @@ impl Remote {
             ToAgent::Calibrate { phase } => give(Order::Calibrate(usize::from(*phase))),
             ToAgent::Phase { phase } => give(Order::Phase(usize::from(*phase))),
             ToAgent::Start { phase, at_ns } => {
-                let mut state = self.gate.state.lock();
-                let state = state.as_mut().unwrap_or_else(|e| e.get_mut());
-                state.1 = Some((*phase, *at_ns));
+                let state = &self.gate.state;
+                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.agreed = Some((*phase, *at_ns));
             }
             ToAgent::Converged { phase } => {
                 self.converged
@@ -152,7 +160,7 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    pub(crate) fn new(out: Out, _assignment: &Assignment) -> (Self, Remote) {
+    pub(crate) fn new(out: Out) -> (Self, Remote) {
         let (give, orders) = channel();
         let saying = Saying {
             out,

@@ -12,6 +12,7 @@
 //! - [`agent`], [`conductor`]: an agent; what opens and drives the target is a [`Host`];
 //! - [`coordinator`]: gathering, phases, merge, `agents.json`;
 //! - [`clock`]: how far the agents' clocks are apart;
+//! - [`simulate`]: agents that measure nothing, for measuring the coordinator;
 //! - [`launch`]: how agents are started, and how processes that a scheduler has started find their
 //!   number and each other.
 //!
@@ -25,6 +26,7 @@ pub mod conductor;
 pub mod coordinator;
 pub mod launch;
 pub mod message;
+pub mod simulate;
 
 mod error;
 mod host;

@@ -229,6 +229,15 @@ pub(crate) fn interval(interval: &Interval, buffer: &mut Vec<u8>) -> Bytes {
     Bytes::copy_from_slice(buffer)
 }
 
+/// An interval as a message, with its tally as it is encoded already.
+pub(crate) fn raw_interval(interval: &Interval, tally: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(tally.len() + 512);
+    out.push(INTERVAL);
+    tally::encode_head(interval, &mut out);
+    out.extend_from_slice(tally);
+    Bytes::from(out)
+}
+
 /// Rows of the operation log as a message.
 pub(crate) fn ops(batch: &bucketload_core::oplog::Batch) -> Bytes {
     let mut out = Vec::with_capacity(64 + batch.len() * 160);

@@ -225,7 +225,11 @@ mod tests {
                     tcp_ns: 2,
                     tls_ns: 3,
                 },
-                sent_ns: if seq % 2 == 0 { 0 } else { 1_000_300 + seq },
+                sent_ns: if seq.is_multiple_of(2) {
+                    0
+                } else {
+                    1_000_300 + seq
+                },
                 first_byte_ns: 0,
                 done_ns: 5_000_000 + seq,
                 bytes: 1 << 33,
@@ -244,8 +248,12 @@ mod tests {
                 source_key: 6,
                 source_keyset: 5,
                 version: 4,
-                size: if seq % 2 == 0 { Op::UNKNOWN_SIZE } else { 0 },
-                range: (seq % 2 == 0).then_some(ByteRange { offset: 9, len: 8 }),
+                size: if seq.is_multiple_of(2) {
+                    Op::UNKNOWN_SIZE
+                } else {
+                    0
+                },
+                range: (seq.is_multiple_of(2)).then_some(ByteRange { offset: 9, len: 8 }),
                 count: 11,
                 pages: 12,
             },

@@ -29,6 +29,12 @@ pub(crate) struct Head {
 
 /// Appends `interval`.
 pub(crate) fn encode(interval: &Interval, out: &mut Vec<u8>) {
+    encode_head(interval, out);
+    encode_tally(&interval.tally, out);
+}
+
+/// Appends what stands before the tally.
+pub(crate) fn encode_head(interval: &Interval, out: &mut Vec<u8>) {
     for number in [
         u64::from(interval.phase),
         interval.index,
@@ -39,7 +45,10 @@ pub(crate) fn encode(interval: &Interval, out: &mut Vec<u8>) {
     }
     let gauges = serde_json::to_string(&interval.gauges).unwrap_or_default();
     put_text(&gauges, out);
-    let t = &interval.tally;
+}
+
+/// Appends a tally.
+pub(crate) fn encode_tally(t: &Tally, out: &mut Vec<u8>) {
     for number in [
         t.offered,
         t.offered_bytes,
@@ -49,6 +58,14 @@ pub(crate) fn encode(interval: &Interval, out: &mut Vec<u8>) {
         t.jobs.begun,
         t.jobs.ended,
         t.jobs.delayed,
+        t.replay.shed,
+        t.replay.skipped_absent,
+        t.replay.skipped_other,
+        t.replay.absent,
+        t.replay.absent_as_recorded,
+        t.replay.unexpected,
+        t.replay.blocked,
+        t.replay.shaped,
     ] {
         put(number, out);
     }
@@ -213,6 +230,18 @@ pub(crate) fn add(r: &mut Reader<'_>, into: &mut Tally) -> Option<AgentTotals> {
     bump(&mut into.jobs.begun, r)?;
     bump(&mut into.jobs.ended, r)?;
     bump(&mut into.jobs.delayed, r)?;
+    for count in [
+        &mut into.replay.shed,
+        &mut into.replay.skipped_absent,
+        &mut into.replay.skipped_other,
+        &mut into.replay.absent,
+        &mut into.replay.absent_as_recorded,
+        &mut into.replay.unexpected,
+        &mut into.replay.blocked,
+        &mut into.replay.shaped,
+    ] {
+        bump(count, r)?;
+    }
     for h in [
         &mut into.lag,
         &mut into.late,

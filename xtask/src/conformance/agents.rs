@@ -506,9 +506,13 @@ fn delayed(bench: &Bench) -> Result {
     for (k, agent) in agents.iter().enumerate() {
         let bound = agent["clock_bound_ns"].as_u64().unwrap_or_default();
         let offset = agent["wall_offset_ns"].as_i64().unwrap_or(i64::MAX);
-        // One machine, so one wall clock: the offset must lie within its bound.
+        // One machine, so one wall clock: the offset must lie within its bound, and what may pass between
+        // two readings on a busy machine.
         let far = k == 1;
-        if offset.unsigned_abs() > bound || far != (bound > 90_000_000) || bound > 300_000_000 {
+        if offset.unsigned_abs() > bound + 50_000_000
+            || far != (bound > 90_000_000)
+            || bound > 300_000_000
+        {
             return Err(format!(
                 "agent {k}: wall clock off by {offset} ns, bound {bound} ns"
             ));

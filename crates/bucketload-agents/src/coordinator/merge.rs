@@ -342,6 +342,49 @@ mod tests {
         assert_eq!(told.iter().map(|i| i.tally.offered).sum::<u64>(), 200);
     }
 
+    /// CPU time of this thread for merging three intervals of `agents` agents with 8 classes.
+    fn cost(agents: usize) -> f64 {
+        let interval = crate::simulate::interval();
+        let messages: Vec<Vec<u8>> = (0..3)
+            .map(|index| {
+                let mut out = Vec::new();
+                let at = Interval {
+                    phase: 2,
+                    index,
+                    ..interval.clone()
+                };
+                crate::tally::encode(&at, &mut out);
+                out
+            })
+            .collect();
+        let mut m = merger(agents);
+        let cpu = || {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+        };
+        let begun = cpu();
+        for message in &messages {
+            for agent in 0..agents {
+                m.add(agent, message).unwrap();
+            }
+            assert_eq!(told(&mut m).len(), 1);
+        }
+        cpu() - begun
+    }
+
+    #[test]
+    fn the_cost_of_merging_is_linear_in_the_number_of_agents() {
+        cost(20);
+        // The least of several: what disturbs only adds.
+        let least = |agents| (0..5).map(|_| cost(agents)).fold(f64::MAX, f64::min);
+        let (some, more) = (least(60), least(240));
+        let ratio = more / some;
+        assert!(
+            (2.0..8.0).contains(&ratio),
+            "four times the agents cost {ratio:.2} times"
+        );
+    }
+
     #[test]
     fn one_saturated_host_is_not_averaged_away() {
         let mut m = merger(2);

@@ -14,6 +14,8 @@
 //! `SLURM_STEP_ID`: a plain program in a batch script has `SLURM_PROCID=0` and `SLURM_NTASKS` of the
 //! allocation, and would wait for peers that never come.
 
+use bucketload_core::generate::rng::mix64;
+
 use super::hosts::expand;
 use crate::error::AgentsError;
 
@@ -173,13 +175,13 @@ fn mpirun_host(uri: Option<&str>, namespace: Option<&str>) -> Option<String> {
 }
 
 /// The port at which number 0 of job `job` listens: the same on every process without a word between
-/// them. FNV-1a (64 bits) spreads jobs over the range, so that two on one host rarely meet.
+/// them. FNV-1a (64 bits) and a finaliser spread jobs over the range, so that two on one host rarely meet.
 #[must_use]
 pub fn port_of(job: &str) -> u16 {
     let hash = job.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    FIRST_PORT + (hash % PORTS) as u16
+    FIRST_PORT + (mix64(hash) % PORTS) as u16
 }
 
 #[cfg(test)]
