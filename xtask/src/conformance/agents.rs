@@ -619,6 +619,102 @@ fn spmd(launcher: &[&str], launch: &str, slurm_conf: Option<&str>) -> Result {
     }
 }
 
+/// A thousand simulated agents with eight classes: the coordinator needs less than a core and a GiB.
+pub(crate) fn scale() -> Result {
+    const SIMULATED: &str = "1000";
+    let dir = TempDir::new("scale")?;
+    let out = dir.file("run");
+    let port = crate::server::free_port()?.to_string();
+    run(&mut crate::sh::cargo([
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "bucketload-agents",
+        "--example",
+        "simulated_agents",
+    ]))?;
+    let program = program()?;
+    let examples = program.with_file_name("examples");
+    let launch = format!("k8s:{SIMULATED}");
+    let mut coordinator = cmd(
+        &program.to_string_lossy(),
+        [
+            "run",
+            "get",
+            "--target",
+            "null:",
+            "--objects",
+            "1000",
+            "--rate",
+            "1000",
+            "--duration",
+            "40s",
+            "--set",
+            "phases.run.max-in-flight=100000",
+            "--no-calibration",
+            "--launch",
+            &launch,
+            "--agents-listen",
+            &port,
+            "--out",
+            &out,
+        ],
+    );
+    let coordinator = coordinator
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let begun = Instant::now();
+    let address = format!("127.0.0.1:{port}");
+    let simulated = examples.join("simulated_agents");
+    let version = env!("CARGO_PKG_VERSION");
+    let mut agents = cmd(&simulated.to_string_lossy(), [&address, SIMULATED, version])
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let stat = format!("/proc/{}", coordinator.id());
+    // User and system time in ticks, and resident pages.
+    let usage = || -> Option<(u64, u64)> {
+        let text = std::fs::read_to_string(format!("{stat}/stat")).ok()?;
+        let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+        let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some((ticks, fields.get(21)?.parse().ok()?))
+    };
+    let steady = |from: u64| -> Result<(u64, u64, Instant)> {
+        while begun.elapsed() < DEADLINE {
+            let told = std::fs::read_to_string(Path::new(&out).join("intervals.jsonl"));
+            if told.is_ok_and(|text| text.lines().count() as u64 >= from) {
+                let (ticks, pages) = usage().ok_or("the coordinator is gone")?;
+                return Ok((ticks, pages, Instant::now()));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Err(format!("there were no {from} intervals"))
+    };
+    let measured = steady(5).and_then(|first| Ok((first, steady(35)?)));
+    let outcome = end((coordinator, begun));
+    let _ = agents.wait();
+    let ((ticks0, _, t0), (ticks1, pages, t1)) = measured?;
+    outcome?.expect(0, &[])?;
+    // SAFETY: sysconf has no preconditions; it only reads configuration values.
+    let (tick, page) = unsafe {
+        (
+            libc::sysconf(libc::_SC_CLK_TCK),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    let cores = (ticks1 - ticks0) as f64 / tick as f64 / t1.duration_since(t0).as_secs_f64();
+    let mib = pages as f64 * page as f64 / f64::from(1 << 20);
+    eprintln!("{SIMULATED} agents: {cores:.2} cores, {mib:.0} MiB");
+    match cores < 1.0 && mib < 1024.0 {
+        true => Ok(()),
+        false => Err(format!(
+            "{cores:.2} cores and {mib:.0} MiB; allowed are 1 and 1024"
+        )),
+    }
+}
+
 /// The manifest against the schema that Kubernetes publishes.
 pub(crate) fn kubernetes() -> Result {
     let dir = TempDir::new("k8s")?;

@@ -80,6 +80,9 @@ fn decode(bytes: &[u8], into: &mut Tally) -> Option<(super::Head, u64)> {
 }
 
 proptest! {
+    // Each case makes hundreds of histograms.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn what_travels_is_merged_as_if_it_had_stayed(
         a in prop::collection::vec(record(), 0..20),
