@@ -265,6 +265,8 @@ fn drive<N: Driver>(
         interval: INTERVAL,
         gate: None,
         remote: None,
+        check_writes: false,
+        before_measuring: None,
         converged: None,
         op_log: None,
         trace: None,

@@ -42,6 +42,7 @@ mod orders;
 mod own;
 mod perform;
 mod phase;
+mod readback;
 mod recorder;
 mod rounds;
 mod run;
@@ -64,7 +65,9 @@ pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
 pub use collect::PhaseTotals;
 pub use error::RunError;
-pub use options::{Cores, DataOf, Pacing, RemoteLoad, RunOptions, Share, StartGate, StopHook};
+pub use options::{
+    Cores, DataOf, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
+};
 pub use orders::{Order, Orders, serve};
 pub use own::{MARKER, Marker, prefix_in_own_buckets, read_marker};
 pub use phase::PhaseSummary;

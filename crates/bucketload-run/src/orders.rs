@@ -25,6 +25,7 @@ use crate::error::RunError;
 use crate::files;
 use crate::options::RunOptions;
 use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::run::prepared;
 use crate::stop::StopHandle;
 
 /// What an agent is to do.
@@ -83,7 +84,8 @@ pub fn serve<D: Driver, N: Driver>(
                 orders.phase_done(phase, Err(RunError::Options(text)));
             }
             Order::Phase(phase) => {
-                let outcome = run_phase(driver, &mut context, phase, sink);
+                let outcome = prepared(plan.phases[phase].kind, options)
+                    .and_then(|()| run_phase(driver, &mut context, phase, sink));
                 orders.phase_done(phase, outcome);
             }
         }

@@ -28,6 +28,7 @@ use crate::options::RunOptions;
 use crate::oracle::{Oracle, audit};
 use crate::own::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
 
 /// How a run went.
@@ -64,9 +65,11 @@ pub fn run<D: Driver>(
 ) -> Result<RunEnd, RunError> {
     options.check()?;
     check_plan(plan, options)?;
-    check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    let (capabilities, name) = (driver.capabilities(), driver.facts().driver);
+    check_capabilities(plan, &capabilities, &name)?;
     check_existing(plan, options)?;
-    buckets::check(plan, options, &driver.facts().driver)?;
+    buckets::check(plan, options, &name)?;
+    readback::check(plan, options, (&capabilities, &name))?;
     check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
@@ -110,7 +113,8 @@ pub fn run<D: Driver>(
         let outcome = match phase.kind {
             PhaseKind::Prepare | PhaseKind::Run => match &options.remote {
                 Some(remote) => remote.borrow_mut().run_phase(index, options, sink, stop),
-                None => run_phase(&driver, &mut context, index, sink),
+                None => prepared(phase.kind, options)
+                    .and_then(|()| run_phase(&driver, &mut context, index, sink)),
             },
             PhaseKind::Init => control.phase(index, sink, stop, async {
                 let claim = claim(&*driver, plan, options).await?;
@@ -181,6 +185,14 @@ pub fn run<D: Driver>(
         sink.event(&Event::Warning { message });
     }
     Ok(end)
+}
+
+/// Does what the caller wants done before a measured phase.
+pub(crate) fn prepared(kind: PhaseKind, options: &RunOptions) -> Result<(), RunError> {
+    match &options.before_measuring {
+        Some(hook) if kind == PhaseKind::Run => hook.borrow_mut()().map_err(RunError::Before),
+        _ => Ok(()),
+    }
 }
 
 impl RunContext<'_> {

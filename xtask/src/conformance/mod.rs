@@ -4,6 +4,7 @@
 
 mod agents;
 mod azure;
+mod bad_places;
 mod browser;
 mod capacity;
 mod clients;

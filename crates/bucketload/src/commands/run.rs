@@ -18,7 +18,7 @@ use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of, with_driver};
 use crate::distributed::access;
 use crate::distributed::fleet::{self, Role};
 use crate::exit::{Exit, Failure};
@@ -58,10 +58,11 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
     }
-    let connection = Connection::open(target, &args.target, &args.load)?;
+    let flags = flags_of(&args.target, file.spec().target.as_ref())?;
+    let connection = Connection::open(target, &flags, &args.load)?;
     let mut job = job(args, global, resolved, &file, &connection, old)?;
     if args.agents.is_distributed() {
-        distribute(&mut job, args, place.as_ref(), &connection)?;
+        distribute(&mut job, args, place.as_ref(), (&connection, &flags))?;
     }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
@@ -161,7 +162,7 @@ fn distribute(
     job: &mut Job,
     args: &RunArgs,
     place: Option<&Place>,
-    connection: &Connection,
+    (connection, flags): (&Connection, &TargetArgs),
 ) -> Result<(), Failure> {
     let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;
     job.options.share.of = fleet.len() as u32;
@@ -171,7 +172,7 @@ fn distribute(
         &args.load,
         &job.plan,
         &job.options,
-        (connection, &args.target),
+        (connection, flags),
         job.op_log.is_some(),
     )?;
     job.manifest.client.threads = fleet.threads();

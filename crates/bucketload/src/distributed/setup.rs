@@ -43,6 +43,8 @@ pub(crate) struct Setup {
     /// The coordinator's command line.
     command_line: Vec<String>,
     target: Target,
+    /// The endpoints, which a workload may name too.
+    endpoint_url: Vec<String>,
     variables: Variables,
     /// Contents of the files that variables name, by variable.
     variable_files: BTreeMap<String, Vec<u8>>,
@@ -102,6 +104,7 @@ impl Setup {
         Ok(Self {
             command_line: std::env::args().collect(),
             target: connection.target.clone(),
+            endpoint_url: args.endpoint_url.clone(),
             variables,
             variable_files,
             flag_files,
@@ -137,6 +140,7 @@ impl Setup {
                 _ => args.token_file = path,
             }
         }
+        args.endpoint_url = self.endpoint_url;
         let mut target = self.target;
         if let Some(embedded) = self.embedded {
             target = Target::Service {
