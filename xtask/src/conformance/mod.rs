@@ -19,6 +19,7 @@ mod oracle;
 mod ossperf;
 mod replay;
 mod scenarios;
+mod schedulers;
 mod seaweedfs;
 mod servers;
 mod swift;
@@ -74,10 +75,10 @@ const PARTS: &[Part] = &[
     ("hdfs", hdfs::all),
     ("seaweedfs", seaweedfs::all),
     ("agents", agents::all),
-    ("agents-scale", agents::scale),
-    ("slurm", agents::slurm),
-    ("mpi", agents::mpi),
-    ("k8s", agents::kubernetes),
+    ("agents-scale", schedulers::scale),
+    ("slurm", schedulers::slurm),
+    ("mpi", schedulers::mpi),
+    ("k8s", schedulers::kubernetes),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -153,7 +153,10 @@ impl Listener {
 
 /// Asks an agent for a sign of life and for its clock.
 pub(crate) fn ping(out: &Out) {
-    // Where there is no room, something else is on its way.
+    // Where much is on its way already, the room left is for what must not be missed.
+    if out.control.capacity() * 2 < out.control.max_capacity() {
+        return;
+    }
     let _ = out
         .control
         .try_send(control(&ToAgent::Ping { t0: now_ns() }));
