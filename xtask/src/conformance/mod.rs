@@ -7,7 +7,9 @@ mod browser;
 mod capacity;
 mod clients;
 mod compare;
+mod console;
 mod delays;
+mod devtools;
 mod engines;
 mod files;
 mod hdfs;
@@ -42,6 +44,7 @@ const LONG: &[&str] = &[
     "swift",
     "hdfs",
     "seaweedfs",
+    "console",
 ];
 
 const PARTS: &[Part] = &[
@@ -66,6 +69,7 @@ const PARTS: &[Part] = &[
     ("swift", swift::all),
     ("hdfs", hdfs::all),
     ("seaweedfs", seaweedfs::all),
+    ("console", console::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -46,6 +46,9 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     let job = job(args, global, resolved, &file, &connection, old)?;
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    if args.exit_with_stdin {
+        signals::stop_with_stdin(stop.clone()).map_err(Failure::aborted)?;
+    }
     let (done, exit) =
         with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
     drop(connection);
