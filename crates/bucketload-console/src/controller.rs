@@ -309,6 +309,15 @@ impl Controller {
         self.inner.stopping.send_replace(true);
     }
 
+    /// Takes over the verdict of a run that got it after its end, when its report was made.
+    pub(crate) fn note_verdict(&self, id: JobId) {
+        let known = self.queue().get(id).map(|job| job.verdict.clone());
+        let found = verdict(&self.run_dir(id));
+        if found.is_some() && known.is_some_and(|known| known != found) {
+            self.change(|queue| queue.verdict(id, found));
+        }
+    }
+
     /// Saves the queue and tells everybody.
     fn changed(&self) {
         let saved = {

@@ -197,7 +197,10 @@ pub(super) async fn report(
         return plain(StatusCode::SERVICE_UNAVAILABLE, "the controller ends");
     };
     match tokio::task::spawn_blocking(move || report_of(&run)).await {
-        Ok(Ok(html)) => sandboxed(html),
+        Ok(Ok(html)) => {
+            console.controller.note_verdict(id);
+            sandboxed(html)
+        }
         Ok(Err(e)) => plain(StatusCode::NOT_FOUND, &e),
         Err(_) => plain(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -4,7 +4,7 @@
 //!    rebinding) still sends that name.
 //! 2. The request carries the token or belongs to a session, where a token is asked for.
 //! 3. A request that changes something comes from this site, not from another one. (Forms also carry a
-//!    number; their handlers check it by [`Change`].)
+//!    number; their handlers check it by `Who::means`.)
 //!
 //! Every answer gets headers that keep browsers from doing more with it than showing it.
 

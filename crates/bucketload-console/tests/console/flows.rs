@@ -252,3 +252,48 @@ async fn events_tell_the_state_and_the_lists() {
     site.controller.stop();
     driving.await.unwrap();
 }
+
+#[tokio::test]
+async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
+    use bucketload_core::plan::Plan;
+    use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
+    use bucketload_core::spec::WorkloadFile;
+    use bucketload_results::rundir::{Manifest, RunDirSink};
+
+    let site = site(false);
+    let id = site.submit("x.toml", "name = \"x\"").await;
+    let driving = {
+        let controller = site.controller.clone();
+        tokio::spawn(async move { controller.drive().await })
+    };
+    let process = site.script.process(0).await;
+    // A run directory as a killed process leaves it: the manifest says that it runs.
+    let plan: Plan = {
+        let file = WorkloadFile::builtin("get").unwrap();
+        let context = ResolveContext {
+            memory_budget: None,
+        };
+        resolve(&file, &Overrides::default(), &context)
+            .unwrap()
+            .plan
+    };
+    let run = site.controller.run_dir(id);
+    drop(RunDirSink::create(&run, Manifest::new("r", "0", plan)).unwrap());
+    process.end(Ended::Signal(9));
+    until(&site.controller, id, State::Terminated).await;
+    let page = site.get("/jobs/w1", &[HTML]).await.text;
+    assert!(
+        page.contains("ended by signal 9") && page.contains("iframe"),
+        "{page}"
+    );
+    let report = site.get("/jobs/w1/report", &[]).await;
+    assert_eq!(report.status, StatusCode::OK, "{}", report.text);
+    assert!(report.text.contains("INCOMPLETE"));
+    assert!(run.join("report.html").is_file());
+    let verdict = site
+        .controller
+        .with_queue(|queue| queue.get(id).unwrap().verdict.clone());
+    assert_eq!(verdict.as_deref(), Some("INCOMPLETE"));
+    site.controller.stop();
+    driving.await.unwrap();
+}
