@@ -88,6 +88,9 @@ pub enum RunError {
         /// Writes that ended.
         all: u64,
     },
+    /// What was to be done before a measured phase could not be done.
+    #[error("{0}")]
+    Before(String),
     /// A trace could not be read (further).
     #[error("the trace cannot be replayed: {0}")]
     Trace(#[from] bucketload_core::trace::TraceError),
@@ -128,6 +131,7 @@ impl RunError {
             | Self::Thread(_)
             | Self::Panicked { .. }
             | Self::Prepare { .. }
+            | Self::Before(_)
             | Self::Trace(_)
             | Self::Absent { .. }
             | Self::Cleanup { .. } => 4,

@@ -2,9 +2,10 @@
 //!
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report; `olddata` for the objects of an earlier run), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set.
 
+mod caches;
 mod campaign;
 mod cli;
 mod commands;
@@ -13,6 +14,7 @@ mod embedded;
 mod exit;
 mod job;
 mod live;
+mod memory;
 mod metrics;
 mod olddata;
 mod oplog;
@@ -34,6 +36,7 @@ use cli::{Cli, Command};
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
+    memory::keep_large_blocks_apart();
     let cli = Cli::parse();
     match dispatch(&cli) {
         Ok(exit) => exit.into(),

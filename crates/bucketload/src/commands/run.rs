@@ -15,7 +15,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of, with_driver};
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
@@ -42,7 +42,8 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
     }
-    let connection = Connection::open(target, &args.target, &args.load)?;
+    let flags = flags_of(&args.target, file.spec().target.as_ref())?;
+    let connection = Connection::open(target, &flags, &args.load)?;
     let job = job(args, global, resolved, &file, &connection, old)?;
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
