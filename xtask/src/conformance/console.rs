@@ -141,6 +141,13 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     browser.see("workload.toml:2")?;
     browser.wait("document.querySelector('#f-size').value === '1KiB'")?;
     browser.pictures(&picture("refused"))?;
+    // The same in a file, under the name that it has.
+    let file = dir.file("mine.toml");
+    std::fs::write(&file, "name = \"x\"\n\nbogus = 1\n").map_err(|e| format!("{file}: {e}"))?;
+    browser.open(&format!("{url}/submit"))?;
+    browser.choose_file("#file", &file)?;
+    browser.eval("document.querySelector('#submit').click()")?;
+    browser.see("mine.toml:3")?;
     // Submit, watch.
     submit(browser, &url, SHORT)?;
     browser.wait("location.pathname === '/jobs/w2' || location.pathname === '/jobs/w1'")?;
