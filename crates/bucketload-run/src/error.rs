@@ -88,6 +88,14 @@ pub enum RunError {
         /// Writes that ended.
         all: u64,
     },
+    /// Something exists already under the names that the workload states.
+    #[error("bucket `{bucket}` {found}")]
+    InUse {
+        /// Bucket name.
+        bucket: String,
+        /// What stands in the way.
+        found: String,
+    },
     /// A trace could not be read (further).
     #[error("the trace cannot be replayed: {0}")]
     Trace(#[from] bucketload_core::trace::TraceError),
@@ -118,7 +126,7 @@ impl RunError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Options(_) | Self::Unsupported { .. } => 2,
+            Self::Options(_) | Self::Unsupported { .. } | Self::InUse { .. } => 2,
             Self::Unreachable(_)
             | Self::NoBucket { .. }
             | Self::Bucket { .. }

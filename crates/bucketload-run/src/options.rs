@@ -95,6 +95,9 @@ pub struct RunOptions {
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
     pub allow_foreign: bool,
+    /// Whether a plan on named buckets and objects may replace and delete what exists already under
+    /// these names.
+    pub change_existing: bool,
     /// Failures of each kind that are reported in full.
     pub failures_per_kind: u32,
     /// Where every operation is logged one by one; `None` = nowhere.
@@ -126,6 +129,7 @@ impl Default for RunOptions {
             schedule: 0,
             create_bucket: false,
             allow_foreign: false,
+            change_existing: false,
             failures_per_kind: 20,
             op_log: None,
             oracle_keys: crate::oracle::MOST_KEYS,

@@ -13,6 +13,7 @@ use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
 use crate::clock::now_ns;
+use crate::named::expected;
 use crate::names::Names;
 use crate::oracle::Place;
 use crate::shard::Shard;
@@ -73,6 +74,8 @@ pub(crate) struct Performed {
     pub(crate) absent: bool,
     /// End of the operation, nanoseconds since the epoch.
     pub(crate) done_ns: u64,
+    /// Object bytes transferred.
+    pub(crate) bytes: u64,
 }
 
 /// How one attempt ended.
@@ -109,6 +112,7 @@ pub(crate) async fn perform<S: Session>(
         }
     }
 
+    let named = source.named().is_some();
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
     let verify = plan.verify && op.class.reads_body() && known.is_some();
@@ -118,9 +122,9 @@ pub(crate) async fn perform<S: Session>(
     };
     let request = Request {
         op,
-        bucket: match own {
-            Some(_) => &worker.names.bucket,
-            None => &shared.bucket,
+        bucket: match own.is_some() || named {
+            true => &worker.names.bucket,
+            false => &shared.bucket,
         },
         key: &worker.names.key,
         source: &worker.names.source,
@@ -208,7 +212,7 @@ pub(crate) async fn perform<S: Session>(
         }
         let now = now_ns();
         absent = error.kind == ErrorKind::NotFound;
-        if absent && taken.absent_expected {
+        if absent && taken.absent_expected || named && expected(op.class, error.kind) {
             let done = match probe.done_ns() {
                 0 => now,
                 done => done,
@@ -294,6 +298,9 @@ pub(crate) async fn perform<S: Session>(
     shard.tick(now);
     shard.slots.end(slot);
     shard.record(&record, now);
+    if let Some(rows) = &shard.rows {
+        rows.record(&record, op.entry);
+    }
     shard.recorder.keep(&record, &request, went, probe);
     Performed {
         waited: waited.get(),
@@ -301,6 +308,7 @@ pub(crate) async fn perform<S: Session>(
         outcome,
         absent,
         done_ns,
+        bytes,
     }
 }
 

@@ -3,6 +3,7 @@
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeysetPlan, ModelPlan, PhasePlan, SizeKind, WorkPlan};
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::StreamSum;
 use bucketload_core::spec::law::KeySpec;
 use bucketload_core::tally::{Cell, Tally};
@@ -159,7 +160,7 @@ pub(crate) fn bandwidth(keysets: &[KeysetPlan], work: &WorkPlan, cell: &Cell) ->
 }
 
 /// The conditions that the phase had to meet.
-pub(crate) fn gates(plan: &PhasePlan, totals: &Totals) -> Vec<Gate> {
+pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>) -> Vec<Gate> {
     let limit = plan.accounting.max_failed.into_iter();
     limit
         .map(|limit| {
@@ -173,7 +174,45 @@ pub(crate) fn gates(plan: &PhasePlan, totals: &Totals) -> Vec<Gate> {
                 passed: measured <= limit && ended > 0,
             }
         })
+        .chain(rows.into_iter().flat_map(|rows| named_gates(plan, rows)))
         .collect()
+}
+
+/// Works on named objects may fail a stated part of their operations; and an entry whose operations all
+/// failed fails its phase (cosbench.md sections 6.2 and 7, B7).
+fn named_gates(plan: &PhasePlan, rows: &PhaseRows) -> Vec<Gate> {
+    let mut gates = Vec::new();
+    for (index, work) in plan.works.iter().enumerate() {
+        let ModelPlan::Named(named) = &work.model else {
+            continue;
+        };
+        let sums = |entry: usize| rows.sums(index as u16, entry as u16).0;
+        let (mut samples, mut ok) = (0, 0);
+        for (entry, of) in named.entries.iter().enumerate() {
+            let sum = sums(entry);
+            samples += sum.samples;
+            ok += sum.ok;
+            if sum.samples > 0 && sum.ok == 0 {
+                gates.push(Gate {
+                    what: format!(
+                        "share of failed `{}` operations of `{}`",
+                        of.title, work.name
+                    ),
+                    limit: 1.0 - 1e-6,
+                    measured: 1.0,
+                    passed: false,
+                });
+            }
+        }
+        let failed = samples - ok;
+        gates.push(Gate {
+            what: format!("share of failed operations of `{}`", work.name),
+            limit: f64::from(named.max_failed_ppm) / 1e6,
+            measured: failed as f64 / samples.max(1) as f64,
+            passed: failed <= samples * u64::from(named.max_failed_ppm) / 1_000_000,
+        });
+    }
+    gates
 }
 
 /// The popularity of every operation that has one, for the head of the result.

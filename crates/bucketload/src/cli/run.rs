@@ -7,6 +7,7 @@ use std::time::Duration;
 use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::cosbench::CosbenchArgs;
 use super::target::TargetArgs;
 use super::values::{CoreList, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
@@ -22,6 +23,8 @@ Examples:
       What the client alone can do
   bucketload run ossperf --objects 10 --size 1MiB --parallel 8 --target s3://bench --endpoint-url http://host:9000
       OSSperf's six steps in a bucket of their own; a line is appended to results.csv
+  bucketload run workload.xml --size 4KiB --duration 5s --target mem:
+      A COSBench workload on the embedded server, with its sizes and times replaced
 
 Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the
 files of the AWS command line; never from flags.";
@@ -30,7 +33,7 @@ files of the AWS command line; never from flags.";
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Name of a built-in workload (see `bucketload workloads`) or a workload file
+    /// Name of a built-in workload (see `bucketload workloads`) or a workload file: TOML, or COSBench's XML
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub(crate) workload: String,
 
@@ -45,6 +48,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) cosbench: CosbenchArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

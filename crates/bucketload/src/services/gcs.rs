@@ -36,12 +36,8 @@ pub(crate) fn config(args: &TargetArgs) -> Result<GcsConfig, Failure> {
         source_addresses: args.source_address.clone(),
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    GcsConfig::discover(
-        &overrides,
-        &|name| std::env::var(name).ok(),
-        home.as_deref(),
-    )
-    .map_err(|e| usage(e.to_string()))
+    GcsConfig::discover(&overrides, &|name| args.variable(name), home.as_deref())
+        .map_err(|e| usage(e.to_string()))
 }
 
 /// The driver for the first `wanted` endpoints (`None`: all).

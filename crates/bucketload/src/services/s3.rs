@@ -15,7 +15,7 @@ pub(crate) fn config(args: &TargetArgs) -> Result<S3Config, Failure> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     S3Config::discover(
         &overrides(args)?,
-        &|name| std::env::var(name).ok(),
+        &|name| args.variable(name),
         home.as_deref(),
     )
     .map_err(|e| Failure::usage(e.to_string()))

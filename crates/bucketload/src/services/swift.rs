@@ -46,7 +46,7 @@ pub(crate) fn config(args: &TargetArgs) -> Result<SwiftConfig, Failure> {
         source_addresses: args.source_address.clone(),
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let env = |name: &str| std::env::var(name).ok();
+    let env = |name: &str| args.variable(name);
     SwiftConfig::discover(&overrides, &env, home.as_deref())
         .map_err(|e| Failure::usage(e.to_string()))
 }
