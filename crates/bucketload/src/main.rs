@@ -14,6 +14,7 @@ mod embedded;
 mod exit;
 mod job;
 mod live;
+mod memory;
 mod metrics;
 mod olddata;
 mod oplog;
@@ -35,6 +36,7 @@ use cli::{Cli, Command};
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
+    memory::keep_large_blocks_apart();
     let cli = Cli::parse();
     match dispatch(&cli) {
         Ok(exit) => exit.into(),

@@ -62,8 +62,8 @@ const DELETE: u64 = 2;
 
 pub(super) fn observe(trace: &Canonical, temp: &Path) -> Result<Observed, TraceError> {
     let mut seen = Observed::default();
-    let mut spill = Spill::new(temp)?;
     let partitions = (trace.summary().keys / KEYS + 1).next_power_of_two();
+    let mut spill = Spill::for_streams(temp, partitions as usize)?;
     let mut streams: Vec<Stream> = vec![Stream::default(); partitions as usize];
     let mut input = trace.records()?;
     let mut rec = Rec::default();
@@ -145,7 +145,7 @@ struct Uses {
 impl Observed {
     fn count_keys(&mut self, spill: &Spill, stream: &Stream) -> Result<(), TraceError> {
         let mut keys: HashMap<u64, Uses> = HashMap::new();
-        let mut reader = spill.read(stream)?;
+        let mut reader = spill.read(stream);
         while let Some(bytes) = reader.next_encoded()? {
             let Some((hash, mut rest)) = bytes.split_first_chunk::<8>() else {
                 continue;

@@ -163,6 +163,8 @@ pub(crate) struct Liveness<'o> {
     pub(crate) preload: Stream,
     /// Whether a size had to be guessed and there was nothing to guess from.
     no_size: bool,
+    /// Bits of a key's hash that chose its partition.
+    bits: u32,
 }
 
 impl<'o> Liveness<'o> {
@@ -170,16 +172,18 @@ impl<'o> Liveness<'o> {
         options: &'o PrepareOptions,
         law: &'o SizeSketch,
         window: (i64, i64),
+        bits: u32,
     ) -> Result<Self, TraceError> {
         Ok(Self {
             options,
             law,
             window,
             found: Found::default(),
-            out: Spill::new(&options.temp)?,
+            out: Spill::for_streams(&options.temp, 1 << bits)?,
             streams: Vec::new(),
             preload: Stream::default(),
             no_size: false,
+            bits,
         })
     }
 
@@ -191,10 +195,10 @@ impl<'o> Liveness<'o> {
         level: u32,
     ) -> Result<(), TraceError> {
         let mut keys = Keys::default();
-        let mut reader = spill.read(stream)?;
+        let mut reader = spill.read(stream);
         let mut rec = Rec::default();
         while reader.next(&mut rec)? {
-            // 16 bits of the hash are left after ten splits: then keys collide and are few.
+            // At least 14 bits of the hash are left after ten splits: then keys collide and are few.
             if keys.len() == KEYS && level < 10 && !keys.contains_key(&rec.key_id) {
                 drop((keys, reader));
                 return self.split(spill, stream, level);
@@ -206,7 +210,7 @@ impl<'o> Liveness<'o> {
             self.begin(id, key);
         }
         let mut out = Stream::default();
-        let mut reader = spill.read(stream)?;
+        let mut reader = spill.read(stream);
         while reader.next(&mut rec)? {
             if let Some(key) = keys.get_mut(&rec.key_id) {
                 self.walk(key, &mut rec, &mut out)?;
@@ -233,11 +237,11 @@ impl<'o> Liveness<'o> {
     fn split(&mut self, spill: &Spill, stream: &Stream, level: u32) -> Result<(), TraceError> {
         let mut parts: Vec<Stream> = vec![Stream::default(); SPLIT];
         let mut into = Spill::new(&self.options.temp)?;
-        let mut reader = spill.read(stream)?;
+        let mut reader = spill.read(stream);
         let mut rec = Rec::default();
         while reader.next(&mut rec)? {
             // The highest bits chose the partition.
-            let shift = 64 - super::PARTITION_BITS - 4 * (level + 1);
+            let shift = 64 - self.bits - 4 * (level + 1);
             let part = first64(&rec.key_id) >> shift & (SPLIT as u64 - 1);
             into.push(&mut parts[part as usize], &rec)?;
         }

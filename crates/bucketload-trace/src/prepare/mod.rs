@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! import ─▶ sort by time ─▶ dedupe, partition by key ─▶ liveness ─▶ merge by time ─▶ finish ─▶ file
-//!           runs on disk     64 streams on disk          per part    streams          instants
+//!           runs on disk     64-1024 streams             per part    streams          instants
 //! ```
 //!
-//! Each step streams; what a step must remember is bounded: 12 MiB of records to sort, 120,000 keys
-//! of histories, one block per stream.
+//! Each step streams; what a step must remember is bounded: 20 MiB of records to sort, 120,000 keys
+//! of histories, 12 MiB of blocks for all streams together.
 
 mod finish;
 mod import;
@@ -35,8 +35,10 @@ use finish::{Grouped, Timed};
 use import::{Imported, import};
 use liveness::{Found, Liveness};
 
-/// Bits of a key's hash that choose its partition.
-const PARTITION_BITS: u32 = 6;
+/// Bits of a key's hash that choose its partition, at least and at most.
+const PARTITION_BITS: std::ops::RangeInclusive<u32> = 6..=10;
+/// Records in a partition, about: so many that their keys fit into memory even if few repeat.
+const PARTITION_RECORDS: u64 = 200_000;
 /// Ids that are remembered within one tick of the clock to find duplicates.
 const IDS_PER_TICK: usize = 65_536;
 
@@ -55,8 +57,8 @@ pub fn prepare(
         &mut imported.sorter,
         crate::spill::Sorter::new(Spill::new(&options.temp)?),
     );
+    let mut parts = Partitions::new(options, sorter.records())?;
     let mut sorted = sorter.finish()?;
-    let mut parts = Partitions::new(options)?;
     let first_ts = parts.fill(&mut sorted, &mut imported)?;
     drop(sorted);
     let Some(first_ts) = first_ts else {
@@ -75,7 +77,7 @@ pub fn prepare(
             first_ts.saturating_add(options.window.1),
         ),
     };
-    let mut liveness = Liveness::new(options, &imported.law, window)?;
+    let mut liveness = Liveness::new(options, &imported.law, window, parts.bits)?;
     for stream in &parts.streams {
         liveness.partition(&parts.spill, stream, 0)?;
     }
@@ -132,7 +134,7 @@ pub fn prepare(
         })
         .collect();
     writer.begin_preload()?;
-    let mut reader = spill.read(&preload)?;
+    let mut reader = spill.read(&preload);
     while reader.next(&mut rec)? {
         writer.push(&rec)?;
     }
@@ -274,18 +276,22 @@ fn describe(summary: &Summary) -> String {
 struct Partitions {
     spill: Spill,
     streams: Vec<Stream>,
+    bits: u32,
 }
 
 impl Partitions {
-    fn new(options: &PrepareOptions) -> Result<Self, TraceError> {
+    fn new(options: &PrepareOptions, records: u64) -> Result<Self, TraceError> {
+        let wanted = (records / PARTITION_RECORDS).max(1).ilog2() + 1;
+        let bits = wanted.clamp(*PARTITION_BITS.start(), *PARTITION_BITS.end());
         Ok(Self {
-            spill: Spill::new(&options.temp)?,
-            streams: vec![Stream::default(); 1 << PARTITION_BITS],
+            spill: Spill::for_streams(&options.temp, 1 << bits)?,
+            streams: vec![Stream::default(); 1 << bits],
+            bits,
         })
     }
 
     fn push(&mut self, rec: &Rec) -> Result<(), TraceError> {
-        let part = first64(&rec.key_id) >> (64 - PARTITION_BITS);
+        let part = first64(&rec.key_id) >> (64 - self.bits);
         self.spill.push(&mut self.streams[part as usize], rec)
     }
 

@@ -8,9 +8,6 @@ use crate::rec::Rec;
 
 use super::{Reader, Spill, Stream};
 
-/// Streams merged at a time: each costs two blocks of memory.
-const FAN_IN: usize = 48;
-
 /// Order of a record, then of its stream, so that merging is stable.
 type Head = Reverse<((i64, u64), usize)>;
 
@@ -24,9 +21,9 @@ pub(crate) struct Merge {
 /// Merges streams of `spill`, each of which is sorted and finished, until few are left; earlier
 /// ones come first where records are equal.
 pub(crate) fn reduce(spill: &mut Spill, streams: &mut Vec<Stream>) -> Result<(), TraceError> {
-    while streams.len() > FAN_IN {
+    while streams.len() > spill.fan_in() {
         let mut merged = Vec::new();
-        for group in streams.chunks(FAN_IN) {
+        for group in streams.chunks(spill.fan_in()) {
             let mut out = Stream::default();
             let mut input = Merge::new(spill, group)?;
             let mut rec = Rec::default();
@@ -50,7 +47,7 @@ impl Merge {
             heap: BinaryHeap::new(),
         };
         for stream in streams {
-            let mut reader = spill.read(stream)?;
+            let mut reader = spill.read(stream);
             let mut head = Rec::default();
             if reader.next(&mut head)? {
                 merge

@@ -1,15 +1,19 @@
 //! External merge sort by (instant, line number), stable, with bounded memory.
 //!
-//! Sorted stretches of the input become one run, so that a log that is in order already is only
-//! written and read once.
+//! Records pass through a window: when it is full it is sorted, and only the earliest quarter
+//! leaves it. So a log whose disorder is smaller than the window (servers write a line when a request
+//! ends, some merge the lines of several hosts) becomes one run, which is written and read once. Input
+//! in any other order becomes runs that are merged.
 
 use crate::error::TraceError;
 use crate::rec::Rec;
 
 use super::{Merge, Spill, Stream, reduce};
 
-/// Encoded records that are sorted in memory, bytes.
-const BUFFER: usize = 12 << 20;
+/// Encoded records that are sorted in memory, bytes: some 200,000 short ones.
+const BUFFER: usize = 20 << 20;
+/// Of a full window, one part in so many leaves it.
+const LEAVES: usize = 4;
 
 struct Item {
     order: (i64, u64),
@@ -21,11 +25,17 @@ struct Item {
 pub(crate) struct Sorter {
     spill: Spill,
     text: Vec<u8>,
+    /// What a window keeps, on its way to the front of `text`.
+    kept: Vec<u8>,
     items: Vec<Item>,
     runs: Vec<Stream>,
     /// The largest order written into the last run.
     last: Option<(i64, u64)>,
     sorted: bool,
+    /// Whether the last write began a run, and whether it emptied the window.
+    began: bool,
+    emptied: bool,
+    records: u64,
     buffer: usize,
 }
 
@@ -38,10 +48,14 @@ impl Sorter {
         Self {
             spill,
             text: Vec::with_capacity(buffer + (64 << 10)),
+            kept: Vec::new(),
             items: Vec::new(),
             runs: Vec::new(),
             last: None,
             sorted: true,
+            began: false,
+            emptied: false,
+            records: 0,
             buffer,
         }
     }
@@ -51,20 +65,27 @@ impl Sorter {
         self.sorted &= self.items.last().is_none_or(|item| item.order <= order);
         let start = self.text.len();
         rec.encode(true, &mut self.text);
-        // The buffer is some 12 MiB, so offsets and lengths fit.
+        // The window is some 20 MiB, so offsets and lengths fit.
         self.items.push(Item {
             order,
             start: start as u32,
             len: (self.text.len() - start) as u32,
         });
+        self.records += 1;
         // An item counts as much as a short record.
         if self.text.len() + self.items.len() * size_of::<Item>() >= self.buffer {
-            self.write_run()?;
+            self.write(false)?;
         }
         Ok(())
     }
 
-    fn write_run(&mut self) -> Result<(), TraceError> {
+    /// Records taken so far.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Writes the earliest part of the window, or `all` of it.
+    fn write(&mut self, all: bool) -> Result<(), TraceError> {
         let Some(_) = self.items.first() else {
             return Ok(());
         };
@@ -72,31 +93,52 @@ impl Sorter {
             // Stable: equal orders stay as they came.
             self.items.sort_by_key(|item| item.order);
         }
-        let first = self.items[0].order;
-        if self.last.is_none_or(|last| first < last) {
+        let begins = self.last.is_none_or(|last| self.items[0].order < last);
+        // Two runs in a row: the disorder is larger than the window, whose whole content then makes
+        // the longest run. After that the window gets its next chance.
+        let whole = all || self.sorted || begins && self.began && !self.emptied;
+        let leaving = match whole {
+            true => self.items.len(),
+            false => self.items.len().div_ceil(LEAVES),
+        };
+        if begins {
             if let Some(run) = self.runs.last_mut() {
                 self.spill.finish(run)?;
             }
             self.runs.push(Stream::default());
         }
-        if let Some(run) = self.runs.last_mut() {
-            for item in &self.items {
-                let (start, len) = (item.start as usize, item.len as usize);
-                self.spill
-                    .push_encoded(run, &self.text[start..start + len])?;
-            }
+        let Some(run) = self.runs.last_mut() else {
+            return Ok(());
+        };
+        for item in &self.items[..leaving] {
+            let (start, len) = (item.start as usize, item.len as usize);
+            self.spill
+                .push_encoded(run, &self.text[start..start + len])?;
+            self.last = Some(item.order);
         }
-        self.last = self.items.last().map(|item| item.order);
-        self.text.clear();
-        self.items.clear();
-        self.sorted = true;
+        (self.began, self.emptied) = (begins, whole);
+        self.keep(leaving);
         Ok(())
+    }
+
+    /// Takes the first `leaving` items out of the window.
+    fn keep(&mut self, leaving: usize) {
+        self.items.drain(..leaving);
+        self.kept.clear();
+        for item in &mut self.items {
+            let (start, len) = (item.start as usize, item.len as usize);
+            // A window is some 20 MiB, so offsets fit.
+            item.start = self.kept.len() as u32;
+            self.kept.extend_from_slice(&self.text[start..start + len]);
+        }
+        std::mem::swap(&mut self.text, &mut self.kept);
+        self.sorted = true;
     }
 
     /// The records in order.
     pub(crate) fn finish(mut self) -> Result<Merge, TraceError> {
-        self.write_run()?;
-        (self.text, self.items) = (Vec::new(), Vec::new());
+        self.write(true)?;
+        (self.text, self.kept, self.items) = (Vec::new(), Vec::new(), Vec::new());
         if let Some(run) = self.runs.last_mut() {
             self.spill.finish(run)?;
         }
@@ -141,6 +183,34 @@ mod tests {
             }
             assert!(found == expected, "{n} records, buffer {buffer}");
         }
+    }
+
+    #[test]
+    fn disorder_within_the_window_is_one_run_and_a_jump_back_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sorter = Sorter::with_buffer(Spill::new(dir.path()).unwrap(), 100_000);
+        let mut expected = Vec::new();
+        for i in 0..40_000u64 {
+            let late = bucketload_core::generate::rng::mix64(i) % 400;
+            let rec = rec((i % 20_000 + late) as i64, i, i);
+            expected.push(rec.order());
+            sorter.push(&rec).unwrap();
+        }
+        // The second pass over the same time begins while some of the first is in the window.
+        assert!(
+            (2..=5).contains(&sorter.runs.len()),
+            "{}",
+            sorter.runs.len()
+        );
+        assert_eq!(sorter.records(), 40_000);
+        expected.sort_unstable();
+        let mut merged = sorter.finish().unwrap();
+        let mut rec = Rec::default();
+        for order in expected {
+            assert!(merged.next(&mut rec).unwrap());
+            assert_eq!(rec.order(), order);
+        }
+        assert!(!merged.next(&mut rec).unwrap());
     }
 
     #[test]
