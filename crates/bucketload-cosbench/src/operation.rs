@@ -210,7 +210,8 @@ pub(crate) struct Read {
 pub(crate) fn read(kind: OperationKind, config: &Config) -> Result<Read, Problem> {
     let mut notes = Vec::new();
     let known = kind.keys();
-    for key in config.keys().filter(|key| !known.contains(key)) {
+    let foreign = |key: &&str| !known.contains(key) && *key != "hashcheck";
+    for key in config.keys().filter(foreign) {
         let meant = near(key, &known)
             .map(|meant| format!("; did you mean `{meant}`?"))
             .unwrap_or_default();

@@ -7,6 +7,7 @@ mod browser;
 mod capacity;
 mod clients;
 mod compare;
+mod cosbench;
 mod delays;
 mod engines;
 mod files;
@@ -34,6 +35,7 @@ const LONG: &[&str] = &[
     "compare",
     "capacity",
     "scenarios",
+    "cosbench",
     "programs",
     "engines",
     "files",
@@ -59,6 +61,7 @@ const PARTS: &[Part] = &[
     ("engines", engines::libraries),
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
+    ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
     ("files", files::all),
     ("gcs", servers::gcs),

@@ -6,12 +6,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use bucketload_core::histogram::Histogram;
-use bucketload_core::op::OpClass;
-use bucketload_core::plan::{ModelPlan, Plan};
-use bucketload_core::record::Part;
+use bucketload_core::plan::ModelPlan;
 use bucketload_core::rows::{PhaseRows, RowSums, WorkerSpan};
 use bucketload_core::sink::{Event, PhaseEnd};
-use bucketload_core::tally::Cell;
 use bucketload_cosbench::artifacts::{
     Figures, HISTORY_HEADER, Record, Row, Snapshot, StageRecord, State, WORKLOADS_HEADER,
     WorkerLine,
@@ -20,7 +17,8 @@ use bucketload_cosbench::{Stage, Work, Workload, parse};
 use bucketload_results::result::RunResult;
 use bucketload_results::rundir::{Manifest, RunDir, Status};
 
-use super::plan::{Step, steps};
+use super::plan::steps;
+use super::timeline::snapshots;
 use super::{PROFILE, STRICT};
 use crate::exit::Failure;
 
@@ -139,7 +137,7 @@ fn record(
         start_unix_ns: manifest.started_unix_ns,
     };
     events(dir, &mut told)?;
-    timelines(dir, workload, &steps, &mut told)?;
+    told.snapshots = snapshots(dir, workload, &steps)?;
     let begun_ms = manifest.started_unix_ns / 1_000_000;
     let mut out = Record {
         number: 0,
@@ -295,132 +293,6 @@ fn events(dir: &RunDir, told: &mut Told) -> Result<(), String> {
             _ => {}
         }
     }
-    Ok(())
-}
-
-/// The columns of a stage's timeline: works and classes, each once, with the names of their rows.
-fn columns(stage: &Stage, plan: &Plan, phase: usize) -> Vec<(u16, OpClass, String)> {
-    let mut out: Vec<(u16, OpClass, String)> = Vec::new();
-    for (index, (work, planned)) in stage
-        .works
-        .iter()
-        .zip(&plan.phases[phase].works)
-        .enumerate()
-    {
-        for (operation, mix) in work.operations.iter().zip(&planned.mix) {
-            let known = out
-                .iter()
-                .any(|(w, class, _)| usize::from(*w) == index && *class == mix.class);
-            if !known {
-                let sample = operation.kind.sample_type();
-                let title = match operation.display_name == sample {
-                    true => sample.to_owned(),
-                    false => format!("{}-{sample}", operation.display_name),
-                };
-                out.push((index as u16, mix.class, title));
-            }
-        }
-    }
-    out
-}
-
-/// Sums over the intervals of a snapshot.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    ok: u64,
-    failed: u64,
-    bytes: u64,
-    response_ns: u128,
-    transfer_ns: u128,
-}
-
-impl Sum {
-    fn add(&mut self, cell: &Cell) {
-        self.ok += cell.ok;
-        self.failed += cell.failures();
-        self.bytes += cell.bytes;
-        self.response_ns += cell.response.sum_ns();
-        let part = match cell.class.writes_body() {
-            true => Part::Send,
-            false => Part::Body,
-        };
-        self.transfer_ns += cell.anatomy.sum_ns(part);
-    }
-
-    fn figures(&self, seconds: f64) -> Figures {
-        let all = self.ok + self.failed;
-        let mean = |ns: u128| ns as f64 / self.ok.max(1) as f64 / 1e6;
-        Figures {
-            ops: self.ok,
-            bytes: self.bytes,
-            response_ms: mean(self.response_ns),
-            processing_ms: mean(self.response_ns.saturating_sub(self.transfer_ns)),
-            throughput: self.ok as f64 / seconds,
-            bandwidth: self.bytes as f64 / seconds,
-            success: (all > 0).then(|| self.ok as f64 / all as f64),
-        }
-    }
-}
-
-/// Reads the intervals: a snapshot per interval of the stage's first work, and one for what is left, so
-/// that the snapshots add up to the totals (B8).
-fn timelines(
-    dir: &RunDir,
-    workload: &Workload,
-    steps: &[Step],
-    told: &mut Told,
-) -> Result<(), String> {
-    let plan = &dir.manifest().plan;
-    let mut reader = dir.intervals().map_err(|e| e.to_string())?;
-    let mut open: Option<(usize, u64, u64, Vec<Sum>)> = None;
-    let names = |phase: usize| columns(&workload.stages[steps[phase].stage], plan, phase);
-    let close = |told: &mut Told, open: &mut Option<(usize, u64, u64, Vec<Sum>)>| {
-        let Some((phase, from, to, sums)) = open.take() else {
-            return;
-        };
-        let seconds = (to.saturating_sub(from) as f64 / 1e9).max(1e-9);
-        let snapshot = Snapshot {
-            at_ms: told.ms(to),
-            figures: sums.iter().map(|sum| sum.figures(seconds)).collect(),
-            names: names(phase).into_iter().map(|column| column.2).collect(),
-        };
-        told.snapshots.entry(phase).or_default().push(snapshot);
-    };
-    while let Some(interval) = reader.next_interval().map_err(|e| e.to_string())? {
-        let phase = usize::from(interval.phase);
-        if phase >= steps.len() || steps[phase].pause {
-            continue;
-        }
-        if open.as_ref().is_some_and(|(of, ..)| *of != phase) {
-            close(told, &mut open);
-        }
-        let columns = names(phase);
-        let (_, from, to, sums) = open.get_or_insert_with(|| {
-            (
-                phase,
-                interval.start_ns,
-                interval.start_ns,
-                vec![Sum::default(); columns.len()],
-            )
-        });
-        *to = interval.end_ns;
-        for cell in &interval.tally.cells {
-            let of = columns
-                .iter()
-                .position(|(work, class, _)| (*work, *class) == (cell.work, cell.class));
-            if let Some(sum) = of {
-                sums[sum].add(cell);
-            }
-        }
-        let every = workload.stages[steps[phase].stage]
-            .works
-            .first()
-            .map_or(5, |w| w.interval_s);
-        if *to - *from >= u64::from(every) * 1_000_000_000 {
-            close(told, &mut open);
-        }
-    }
-    close(told, &mut open);
     Ok(())
 }
 
@@ -613,33 +485,5 @@ fn percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{legacy_percentiles, percentiles};
-
-    /// cosbench.md section 4: one sample of 1.23 s gives 10 ms for all but 100 %.
-    #[test]
-    fn legacy_percentiles_round_the_rank_down() {
-        assert_eq!(
-            legacy_percentiles(&[(123, 1)]),
-            Some([10.0, 10.0, 10.0, 10.0, 10.0, 1240.0])
-        );
-        let hundred = [(0, 60), (1, 20), (4, 19), (9, 1)];
-        assert_eq!(
-            legacy_percentiles(&hundred),
-            Some([10.0, 20.0, 50.0, 50.0, 50.0, 100.0])
-        );
-        assert_eq!(legacy_percentiles(&[]), None);
-    }
-
-    /// B4: with one sample every percentile is that sample.
-    #[test]
-    fn b4_percentiles_of_few_samples_are_samples() {
-        use bucketload_core::histogram::Histogram;
-        let bucket = Histogram::index_of(1_230_000_000) as u32;
-        let found = percentiles(&[(bucket, 1)]).unwrap();
-        assert!(
-            found.iter().all(|ms| (1229.0..=1232.0).contains(ms)),
-            "{found:?}"
-        );
-    }
-}
+#[path = "artifacts_tests.rs"]
+mod tests;

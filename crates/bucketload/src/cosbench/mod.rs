@@ -12,6 +12,7 @@ mod entry;
 mod overrides;
 mod plan;
 mod storage;
+mod timeline;
 
 use std::path::Path;
 
