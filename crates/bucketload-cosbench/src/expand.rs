@@ -175,8 +175,9 @@ fn adapter(
             format!("the key `{key}` means nothing to {name}{meant}"),
         );
     }
-    for entry in config.ignored() {
-        element.warn("config", format!("`{entry}` has no `=` and is ignored"));
+    if !config.ignored().is_empty() {
+        // It may be part of a secret: its text is not repeated.
+        element.warn("config", "an entry without `=` is ignored");
     }
     for key in adapter.mandatory {
         if config.get(key).is_none() {
