@@ -6,6 +6,11 @@
 #   clients.sh install    install what is missing
 #   clients.sh env        print KEY=VALUE lines: where each one is
 #
+# The clients of Azure and of Google Cloud Storage (PyPI; the first is large):
+#
+#   clients.sh install-clouds
+#   clients.sh env-clouds
+#
 # And readers of operation logs (PyPI): DuckDB, pandas.
 #
 #   clients.sh install-readers
@@ -18,6 +23,7 @@ DIR=$SERVERS_HOME/clients
 MC_VERSION=${MC_VERSION:-v0.0.0-20250313080218-cf909e1063a9}
 PYTHON_CLIENTS=(boto3==1.44.5 awscli==1.46.2 s3cmd==2.4.0 python-swiftclient==4.11.0)
 STAMP="${PYTHON_CLIENTS[*]} $MC_VERSION"
+CLOUDS=(azure-cli==2.91.0 gsutil==5.38)
 READERS=(duckdb==1.4.1 pandas==2.3.3 pyarrow==21.0.0 zstandard==0.25.0)
 
 die() { echo "clients: $*" >&2; exit 1; }
@@ -55,6 +61,28 @@ do_install_readers() {
   fi
 }
 
+# Each in an environment of its own: they want different versions of the same libraries.
+do_install_clouds() {
+  mkdir -p "$DIR"
+  exec 9>"$DIR/lock"
+  flock 9
+  if [ "$(cat "$DIR/clouds-installed" 2>/dev/null)" != "${CLOUDS[*]}" ]; then
+    command -v python3 >/dev/null || die "needs python3 on PATH"
+    local client
+    for client in "${CLOUDS[@]}"; do
+      python3 -m venv "$DIR/${client%%=*}"
+      "$DIR/${client%%=*}/bin/pip" install --quiet --disable-pip-version-check "$client" >&2
+    done
+    echo "${CLOUDS[*]}" >"$DIR/clouds-installed"
+  fi
+}
+
+do_env_clouds() {
+  [ "$(cat "$DIR/clouds-installed" 2>/dev/null)" = "${CLOUDS[*]}" ] || die "not installed: run '$0 install-clouds'"
+  echo "AZ=$DIR/azure-cli/bin/az"
+  echo "GSUTIL=$DIR/gsutil/bin/gsutil"
+}
+
 do_env_readers() {
   [ "$(cat "$DIR/readers-installed" 2>/dev/null)" = "${READERS[*]}" ] || die "not installed: run '$0 install-readers'"
   echo "READERS=$DIR/readers/bin/python"
@@ -73,7 +101,9 @@ do_env() {
 case ${1:-} in
   install) do_install ;;
   env) do_env ;;
+  install-clouds) do_install_clouds ;;
+  env-clouds) do_env_clouds ;;
   install-readers) do_install_readers ;;
   env-readers) do_env_readers ;;
-  *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  *) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

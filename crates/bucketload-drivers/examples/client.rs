@@ -16,8 +16,10 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
+use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::engines::cli::{CliEngine, Tool};
+use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
     };
     let outcome = match name.parse() {
         Ok(Tool::Swift) => swift().map(|driver| act(&driver, &name)),
+        Ok(Tool::Az) => azure().map(|driver| act(&driver, &name)),
+        Ok(Tool::Gsutil) => gcs().map(|driver| act(&driver, &name)),
         Ok(tool) => s3(tool).map(|driver| act(&driver, &name)),
         Err(error) => Err(error),
     };
@@ -69,6 +73,29 @@ fn swift() -> Result<EngineDriver<SwiftDriver, CliEngine>, String> {
     let config = config.map_err(|e| e.to_string())?;
     let engine = CliEngine::swift(&config, 0).map_err(|e| e.to_string())?;
     let native = SwiftDriver::sign_in(config).map_err(|e| e.to_string())?;
+    Ok(EngineDriver::new(native, engine))
+}
+
+/// The client of Azure, told by `AZURE_STORAGE_CONNECTION_STRING` and its kin.
+fn azure() -> Result<EngineDriver<AzureDriver, CliEngine>, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = AzureConfig::discover(&AzureOverrides::default(), &env);
+    let config = config.map_err(|e| e.to_string())?;
+    let engine = CliEngine::azure(&config, 0).map_err(|e| e.to_string())?;
+    let native = AzureDriver::new(config).map_err(|e| e.to_string())?;
+    Ok(EngineDriver::new(native, engine))
+}
+
+/// The client of Google Cloud Storage, told by `STORAGE_EMULATOR_HOST` and its kin; `GCS_CA_BUNDLE` names the
+/// certificate to trust.
+fn gcs() -> Result<EngineDriver<GcsDriver, CliEngine>, String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let mut overrides = GcsOverrides::default();
+    overrides.tls.ca_bundle = env("GCS_CA_BUNDLE").map(Into::into);
+    let config = GcsConfig::discover(&overrides, &env, None);
+    let config = config.map_err(|e| e.to_string())?;
+    let engine = CliEngine::gcs(&config, 0).map_err(|e| e.to_string())?;
+    let native = GcsDriver::new(config).map_err(|e| e.to_string())?;
     Ok(EngineDriver::new(native, engine))
 }
 

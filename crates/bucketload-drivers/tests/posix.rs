@@ -231,8 +231,8 @@ fn denied_permission_is_an_error_of_its_own() {
 }
 
 #[test]
-fn a_full_device_is_full_and_nothing_half_written_is_left() {
-    // A file system of its own would need root; a device that is always full does not.
+fn symbolic_links_are_not_followed_out_of_the_root() {
+    // Whoever followed this one would find a device that is always full.
     let dir = directory();
     std::fs::create_dir(dir.path().join("bucket")).unwrap();
     let link = dir.path().join("bucket/full");

@@ -65,6 +65,28 @@ impl<S: Study> StudyWriter<S> {
         })
     }
 
+    /// Opens the study in `dir` again, which was interrupted, to append further trials. A line that a killed
+    /// process left unfinished is cut off.
+    ///
+    /// # Errors
+    /// When the file of trials cannot be read or written.
+    pub fn resume(dir: &Path) -> Result<Self, ResultsError> {
+        let path = dir.join(TRIALS);
+        let text = std::fs::read(&path).map_err(ResultsError::io(&path, "read"))?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n');
+        let whole = whole.map_or(0, |at| at as u64 + 1);
+        let trials = File::options()
+            .append(true)
+            .open(&path)
+            .and_then(|file| file.set_len(whole).map(|()| file))
+            .map_err(ResultsError::io(&path, "write"))?;
+        Ok(Self {
+            path,
+            trials,
+            kind: PhantomData,
+        })
+    }
+
     /// Appends a trial that has ended.
     ///
     /// # Errors

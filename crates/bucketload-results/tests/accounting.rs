@@ -22,14 +22,14 @@ const PER_SECOND: u64 = 100;
 
 /// A run whose main phase records everything there is. Of its operations, `failed` of every hundred
 /// fail; the backlog of second `s` is `s / 2` seconds.
-fn run(failed: u64, max_failed: f64, compat: &str) -> RunResult {
+fn run(failed: u64, max_failed: impl Into<Option<f64>>, compat: &str) -> RunResult {
     let mut plan = plan(100.0, SECONDS);
     plan.compat = compat.to_owned();
     plan.phases[1].steady_state = false;
     plan.phases[1].accounting = Accounting {
         streams: false,
         size_classes: vec![1, 1 << 20],
-        max_failed: Some(max_failed),
+        max_failed: max_failed.into(),
         ..Accounting::default()
     };
     plan.phases[1].works[0].model = ModelPlan::Open {
@@ -209,6 +209,19 @@ fn streams_and_gates_reach_every_output() {
         assert!(json(&result).contains("\"net_with_gap_bytes_per_s\": 1000.0"));
         assert!(html(&result).contains("net throughput with gaps"));
     }
+}
+
+#[test]
+fn a_phase_that_failed_most_of_its_operations_is_no_success() {
+    for (failed, shown) in [(0, false), (50, false), (51, true)] {
+        let result = run(failed, None, "");
+        let gates = &main_phase(&result).gates;
+        assert_eq!(gates.iter().any(|gate| !gate.passed), shown, "{failed}");
+        assert_eq!(gates.len(), usize::from(shown), "{failed}");
+    }
+    // A workload that expects failures says so.
+    let result = run(90, 1.0, "");
+    assert!(main_phase(&result).gates[0].passed);
 }
 
 /// statistics.md section 10: what identifies a result stands in its head, whatever the form.

@@ -406,6 +406,24 @@ fn sides_may_speak_different_apis_and_are_told_what_that_means() {
         text.contains("driver.settings.checksum: none against md5"),
         "{text}"
     );
+    // What a native driver is made of follows from its API, another client does not.
+    let made_of = |name: &str, engine: &str| {
+        let mut runs = side(name, "azblob", &settings);
+        runs[0].manifest.driver.engine = engine.to_owned();
+        compare(&s3, &runs, &Options::default())
+    };
+    assert_eq!(
+        made_of("library", "hdfs-native 0.14")
+            .unwrap()
+            .differences
+            .len(),
+        1
+    );
+    let refusal = made_of("client", "cli:az").unwrap_err().to_string();
+    assert!(
+        refusal.contains("driver.engine: native against cli:az"),
+        "{refusal}"
+    );
     // The same API has nothing to explain.
     let again = side("again", "s3", &[("signing", "SigV4"), ("checksum", "none")]);
     let c = compare(&s3, &again, &Options::default()).unwrap();

@@ -271,6 +271,8 @@ fn drive<N: Driver>(
     }
     let options = RunOptions {
         interval: INTERVAL,
+        check_writes: false,
+        before_measuring: None,
         converged: None,
         op_log: None,
         trace: None,

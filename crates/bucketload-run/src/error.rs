@@ -96,6 +96,9 @@ pub enum RunError {
         /// What stands in the way.
         found: String,
     },
+    /// What was to be done before a measured phase could not be done.
+    #[error("{0}")]
+    Before(String),
     /// A trace could not be read (further).
     #[error("the trace cannot be replayed: {0}")]
     Trace(#[from] bucketload_core::trace::TraceError),
@@ -136,6 +139,7 @@ impl RunError {
             | Self::Thread(_)
             | Self::Panicked { .. }
             | Self::Prepare { .. }
+            | Self::Before(_)
             | Self::Trace(_)
             | Self::Absent { .. }
             | Self::Cleanup { .. } => 4,

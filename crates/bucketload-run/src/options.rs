@@ -57,6 +57,9 @@ pub struct DataOf {
 /// Decides after each interval whether a phase with a stopping rule has converged.
 pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
 
+/// Done before each phase that is measured, such as emptying caches; a reason why not ends the run.
+pub type PhaseHook = RefCell<Box<dyn FnMut() -> Result<(), String>>>;
+
 /// What a caller decides about a run beside its plan.
 pub struct RunOptions {
     /// Identifies the run: goes into the ownership marker.
@@ -98,6 +101,9 @@ pub struct RunOptions {
     /// Whether a plan on named buckets and objects may replace and delete what exists already under
     /// these names.
     pub change_existing: bool,
+    /// Whether each object is read back and compared right after its write was acknowledged, outside the
+    /// operation's time; one that reads otherwise makes the write a failure.
+    pub check_writes: bool,
     /// Failures of each kind that are reported in full.
     pub failures_per_kind: u32,
     /// Where every operation is logged one by one; `None` = nowhere.
@@ -107,6 +113,8 @@ pub struct RunOptions {
     pub oracle_keys: usize,
     /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
     pub converged: Option<StopHook>,
+    /// Called before each measured phase, between loads.
+    pub before_measuring: Option<PhaseHook>,
     /// The trace that the plan replays, if it replays one.
     pub trace: Option<Arc<dyn TraceSource>>,
 }
@@ -130,10 +138,12 @@ impl Default for RunOptions {
             create_bucket: false,
             allow_foreign: false,
             change_existing: false,
+            check_writes: false,
             failures_per_kind: 20,
             op_log: None,
             oracle_keys: crate::oracle::MOST_KEYS,
             converged: None,
+            before_measuring: None,
             trace: None,
         }
     }

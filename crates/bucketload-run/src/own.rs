@@ -169,6 +169,38 @@ pub(crate) async fn claim<D: Driver>(
         find_bucket(&mut session, plan, options).await?;
         false
     };
+    let claimed = mark(&mut session, plan, options, created_bucket).await;
+    if claimed.is_err() && created_bucket {
+        give_back(&mut session, plan, options).await;
+    }
+    claimed
+}
+
+/// Deletes the bucket that this run has just created and cannot use, as nothing would tell later whose it
+/// is; not if somebody has put something into it meanwhile. What becomes of this matters less than the
+/// refusal that it follows.
+async fn give_back<S: Admin>(session: &mut S, plan: &Plan, options: &RunOptions) {
+    let (bucket, limit) = (&options.bucket, plan.timeout_ns);
+    let marker = timed(limit, read_marker(session, bucket, &options.prefix)).await;
+    if matches!(marker, Ok(Some(marker)) if marker.run_id == options.run_id) {
+        let key = [marker_key(&options.prefix)];
+        let _ = timed(limit, session.delete_keys(bucket, &key)).await;
+    }
+    let left = timed(limit, session.list_keys(bucket, "", None)).await;
+    if left.is_ok_and(|page| page.keys.is_empty()) {
+        let _ = timed(limit, session.delete_bucket(bucket)).await;
+    }
+}
+
+/// Looks whose the prefix is and writes the run's mark below it.
+async fn mark<S: Admin>(
+    session: &mut S,
+    plan: &Plan,
+    options: &RunOptions,
+    created_bucket: bool,
+) -> Result<Claim, RunError> {
+    let bucket = &options.bucket;
+    let failed = |step| failed(options, step);
     let marker = marker_key(&options.prefix);
     let page = timed(
         plan.timeout_ns,
@@ -179,7 +211,7 @@ pub(crate) async fn claim<D: Driver>(
     let owner = match page.keys.contains(&marker) {
         true => timed(
             plan.timeout_ns,
-            read_marker(&mut session, bucket, &options.prefix),
+            read_marker(session, bucket, &options.prefix),
         )
         .await
         .map_err(failed("reading the ownership marker"))?,
@@ -205,12 +237,7 @@ pub(crate) async fn claim<D: Driver>(
             });
         }
         if !own {
-            let absent = check_absent(&mut session, plan.timeout_ns, own_buckets).await;
-            if absent.is_err() && created_bucket {
-                // Nothing is in it yet, and nothing would tell later whose it is. The refusal matters.
-                let _ = timed(plan.timeout_ns, session.delete_bucket(bucket)).await;
-            }
-            absent?;
+            check_absent(session, plan.timeout_ns, own_buckets).await?;
         }
     }
     if !foreign {

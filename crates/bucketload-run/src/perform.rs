@@ -16,6 +16,7 @@ use crate::clock::now_ns;
 use crate::named::expected;
 use crate::names::Names;
 use crate::oracle::Place;
+use crate::readback;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
@@ -79,9 +80,31 @@ pub(crate) struct Performed {
 }
 
 /// How one attempt ended.
-enum Attempt {
+pub(crate) enum Attempt {
     Ended(Result<Completion, OpError>),
     Cut(Cut),
+}
+
+/// Carries out `execute` until it ends or slot `slot` is cut; `on_wait` is called each time it has to
+/// wait.
+pub(crate) async fn until_cut(
+    shard: &Shard,
+    slot: usize,
+    execute: impl Future<Output = Result<Completion, OpError>>,
+    on_wait: impl Fn(),
+) -> Attempt {
+    let mut execute = pin!(execute);
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = execute.as_mut().poll(cx) {
+            return Poll::Ready(Attempt::Ended(result));
+        }
+        on_wait();
+        match shard.slots.cut(slot) {
+            Some(cut) => Poll::Ready(Attempt::Cut(cut)),
+            None => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Performs `taken` with all attempts that the plan's retry policy allows and records it.
@@ -139,6 +162,10 @@ pub(crate) async fn perform<S: Session>(
     };
     let slot = worker.slot;
     let waited = Cell::new(false);
+    let on_wait = || {
+        waited.set(true);
+        on_pending();
+    };
     let mut begun_ns = taken.taken_ns;
     let mut attempts = 1;
     let mut absent = false;
@@ -156,19 +183,8 @@ pub(crate) async fn perform<S: Session>(
         let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
             Attempt::Ended(Err(not_made(request.bucket)))
         } else {
-            let mut execute = pin!(worker.session.execute(&request, &mut worker.probe));
-            poll_fn(|cx| {
-                if let Poll::Ready(result) = execute.as_mut().poll(cx) {
-                    return Poll::Ready(Attempt::Ended(result));
-                }
-                waited.set(true);
-                on_pending();
-                match shard.slots.cut(slot) {
-                    Some(cut) => Poll::Ready(Attempt::Cut(cut)),
-                    None => Poll::Pending,
-                }
-            })
-            .await
+            let execute = worker.session.execute(&request, &mut worker.probe);
+            until_cut(shard, slot, execute, on_wait).await
         };
         shard.slots.disarm(slot);
         let probe = &worker.probe;
@@ -190,6 +206,17 @@ pub(crate) async fn perform<S: Session>(
                 }
                 if let Some((set, number)) = own {
                     set.done(op.class, number);
+                }
+                if shared.check_writes && readback::applies(&request, &completion) {
+                    let session = &mut worker.session;
+                    let checked = readback::compare(shard, slot, session, &request, on_wait);
+                    // Boxed: workers that check nothing have no room for it.
+                    let outcome = Box::pin(checked).await;
+                    let bytes = match outcome {
+                        Outcome::Ok => completion.bytes,
+                        Outcome::Failed(_) => 0,
+                    };
+                    break (outcome, done, now_ns(), bytes, times);
                 }
                 break (Outcome::Ok, done, done, completion.bytes, times);
             }
@@ -224,15 +251,8 @@ pub(crate) async fn perform<S: Session>(
             shard.report_failure(Some(&op), request.key, &error, now);
         }
         if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
-            if pause(
-                shard,
-                slot,
-                backoff_ns(plan.retry, attempts),
-                &waited,
-                &on_pending,
-            )
-            .await
-            {
+            let backoff = backoff_ns(plan.retry, attempts);
+            if pause(shard, slot, backoff, on_wait).await {
                 let now = now_ns();
                 let cancelled = Outcome::Failed(ErrorKind::Cancelled);
                 break (cancelled, now, now, 0, times);
@@ -321,13 +341,7 @@ fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
 }
 
 /// Waits `ns`; returns `true` when the operation was cancelled meanwhile.
-async fn pause(
-    shard: &Shard,
-    slot: usize,
-    ns: u64,
-    waited: &Cell<bool>,
-    on_pending: &impl Fn(),
-) -> bool {
+async fn pause(shard: &Shard, slot: usize, ns: u64, on_wait: impl Fn()) -> bool {
     let mut sleep = pin!(tokio::time::sleep(std::time::Duration::from_nanos(ns)));
     poll_fn(|cx| {
         if shard.slots.cut(slot) == Some(Cut::Cancel) {
@@ -336,8 +350,7 @@ async fn pause(
         if sleep.as_mut().poll(cx).is_ready() {
             return Poll::Ready(false);
         }
-        waited.set(true);
-        on_pending();
+        on_wait();
         Poll::Pending
     })
     .await

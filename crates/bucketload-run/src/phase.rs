@@ -156,6 +156,7 @@ impl Load {
             own: context.own.clone(),
             share: options.share,
             threads,
+            check_writes: options.check_writes,
             endpoints: driver.facts().endpoints.len(),
             op_log: options.op_log.clone(),
             pacing: options.pacing,

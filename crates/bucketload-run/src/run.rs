@@ -28,6 +28,7 @@ use crate::options::RunOptions;
 use crate::oracle::{Oracle, audit};
 use crate::own::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
 
 /// How a run went.
@@ -64,9 +65,11 @@ pub fn run<D: Driver>(
 ) -> Result<RunEnd, RunError> {
     options.check()?;
     check_plan(plan, options)?;
-    check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    let (capabilities, name) = (driver.capabilities(), driver.facts().driver);
+    check_capabilities(plan, &capabilities, &name)?;
     check_existing(plan, options)?;
-    buckets::check(plan, options, &driver.facts().driver)?;
+    buckets::check(plan, options, &name)?;
+    readback::check(plan, options, (&capabilities, &name))?;
     check_generators(plan, options)?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
@@ -108,7 +111,9 @@ pub fn run<D: Driver>(
             continue;
         }
         let outcome = match phase.kind {
-            PhaseKind::Prepare | PhaseKind::Run => run_phase(&driver, &mut context, index, sink),
+            PhaseKind::Prepare => run_phase(&driver, &mut context, index, sink),
+            PhaseKind::Run => before_measuring(options)
+                .and_then(|()| run_phase(&driver, &mut context, index, sink)),
             PhaseKind::Init => control.phase(index, sink, stop, async {
                 let claim = claim(&*driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;
@@ -189,6 +194,14 @@ pub fn run<D: Driver>(
         sink.event(&Event::Warning { message });
     }
     Ok(end)
+}
+
+/// Does what the caller wants done before a measured phase.
+fn before_measuring(options: &RunOptions) -> Result<(), RunError> {
+    match &options.before_measuring {
+        None => Ok(()),
+        Some(hook) => hook.borrow_mut()().map_err(RunError::Before),
+    }
 }
 
 impl RunContext<'_> {

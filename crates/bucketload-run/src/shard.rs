@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) own: Option<Arc<OwnBuckets>>,
     pub(crate) share: Share,
     pub(crate) threads: usize,
+    /// Whether what was written is read back.
+    pub(crate) check_writes: bool,
     /// Endpoints that the driver's sessions are spread over.
     pub(crate) endpoints: usize,
     pub(crate) op_log: Option<OpLog>,

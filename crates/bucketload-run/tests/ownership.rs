@@ -185,6 +185,34 @@ fn a_bucket_is_made_only_with_leave_and_deleted_only_by_its_maker() {
 }
 
 #[test]
+fn a_bucket_that_was_just_made_and_cannot_be_used_is_given_back() {
+    let into = |driver: &Arc<Scripted>, bucket: &str| {
+        let options = RunOptions {
+            bucket: bucket.into(),
+            create_bucket: true,
+            ..options(1)
+        };
+        go(driver, &whole(), &options).0
+    };
+    // The mark reads differently from what was written.
+    let driver = Arc::new(Scripted::new(|_| at_once()).garbles());
+    let refused = into(&driver, "new");
+    assert!(
+        matches!(&refused, Err(RunError::Bucket { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(buckets(&driver), ["b"], "the bucket that was made is gone");
+    // One that was there before stays, with what is in it.
+    driver.put("b", "theirs");
+    let refused = into(&driver, "b");
+    assert!(
+        matches!(&refused, Err(RunError::Bucket { .. })),
+        "{refused:?}"
+    );
+    assert!(driver.keys("b").contains(&"theirs".to_owned()));
+}
+
+#[test]
 fn the_marker_names_the_run() {
     let driver = Arc::new(Scripted::new(|_| at_once()));
     let init = plan(vec![phase(PhaseKind::Init, vec![], Limits::default())]);

@@ -23,6 +23,7 @@ use bucketload_drivers::seaweedfs::SeaweedDriver;
 use bucketload_drivers::swift::SwiftDriver;
 use bucketload_drivers::webhdfs::WebHdfsDriver;
 
+use crate::caches;
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
@@ -41,6 +42,10 @@ pub(crate) enum AnyDriver {
     Cli(Arc<EngineDriver<S3Driver, CliEngine>>),
     /// OpenStack Swift by its own command-line client.
     CliSwift(Arc<EngineDriver<SwiftDriver, CliEngine>>),
+    /// Azure Blob Storage by the Azure CLI.
+    CliAzblob(Arc<EngineDriver<AzureDriver, CliEngine>>),
+    /// Google Cloud Storage by gsutil.
+    CliGcs(Arc<EngineDriver<GcsDriver, CliEngine>>),
     /// S3 by Amazon's SDK.
     #[cfg(feature = "engine-aws-sdk")]
     AwsSdk(Arc<EngineDriver<S3Driver, AwsSdkEngine>>),
@@ -75,6 +80,8 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::S3($driver) => $body,
             $crate::connection::AnyDriver::Cli($driver) => $body,
             $crate::connection::AnyDriver::CliSwift($driver) => $body,
+            $crate::connection::AnyDriver::CliAzblob($driver) => $body,
+            $crate::connection::AnyDriver::CliGcs($driver) => $body,
             #[cfg(feature = "engine-aws-sdk")]
             $crate::connection::AnyDriver::AwsSdk($driver) => $body,
             #[cfg(feature = "engine-object-store")]
@@ -100,6 +107,8 @@ pub(crate) struct Connection {
     pub(crate) driver: AnyDriver,
     /// What the user named.
     pub(crate) target: Target,
+    /// Whether the machine's caches are emptied before each measured phase.
+    pub(crate) drops_caches: bool,
     endpoints: Vec<String>,
     _server: Option<EmbeddedServer>,
 }
@@ -161,9 +170,14 @@ impl Connection {
                 endpoints: Vec::new(),
             },
         };
+        let drops_caches = args.posix.posix_drop_caches;
+        if drops_caches {
+            caches::check().map_err(Failure::usage)?;
+        }
         Ok(Self {
             driver,
             target,
+            drops_caches,
             endpoints,
             _server: server,
         })
@@ -219,6 +233,31 @@ pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<
             Ok(Target::Memory)
         }
     }
+}
+
+/// The flags about the target, with the workload's endpoint where neither `--target` nor
+/// `--endpoint-url` names another one.
+///
+/// # Errors
+/// When the workload names an endpoint but no bucket there.
+pub(crate) fn flags_of(
+    args: &TargetArgs,
+    spec: Option<&TargetSpec>,
+) -> Result<TargetArgs, Failure> {
+    let mut flags = args.clone();
+    let Some(url) = spec.and_then(|spec| spec.endpoint_url.as_deref()) else {
+        return Ok(flags);
+    };
+    if spec.is_some_and(|spec| spec.url.is_none()) {
+        return Err(Failure::usage(format!(
+            "target.endpoint-url {url:?}: the workload says where the service is, but not which bucket \
+             to use there; add target.url, such as \"s3://BUCKET/PREFIX\""
+        )));
+    }
+    if args.target.is_none() && args.endpoint_url.is_empty() {
+        flags.endpoint_url = url.split(',').map(str::to_owned).collect();
+    }
+    Ok(flags)
 }
 
 fn start_embedded(

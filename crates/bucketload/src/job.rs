@@ -75,6 +75,16 @@ impl Job {
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
         self.manifest.driver = driver.facts();
+        if self.options.before_measuring.is_some() {
+            let how = "emptied before each measured phase";
+            let setting = ("the machine's caches".to_owned(), how.to_owned());
+            self.manifest.driver.settings.push(setting);
+        }
+        if self.options.check_writes {
+            let how = "each is read back and compared, outside its time";
+            let setting = ("check writes".to_owned(), how.to_owned());
+            self.manifest.driver.settings.push(setting);
+        }
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
             Some(address) => {
@@ -211,7 +221,7 @@ pub(crate) fn report_with(dir: &Path, nodes: Option<NodeBalance>) -> Result<RunR
 
 /// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does any
 /// finding of the consistency oracle, a store that was full, and a phase that failed more operations
-/// than its workload allows.
+/// than its workload allows (most of them, unless it says).
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result

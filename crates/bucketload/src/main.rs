@@ -2,9 +2,11 @@
 //!
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report; `olddata` for the objects of an earlier run; `cosbench` for workloads in XML), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
+//! XML), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set.
 
+mod caches;
 mod campaign;
 mod cli;
 mod commands;

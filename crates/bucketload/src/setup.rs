@@ -7,6 +7,7 @@ use bucketload_core::resolve::Resolved;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
+use crate::caches;
 use crate::cli::run::{self as cli, LoadArgs};
 use crate::cli::values::CoreList;
 use crate::connection::Connection;
@@ -82,6 +83,8 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
             (false, cli::Pacing::Timer) => Pacing::Timer,
             (false, cli::Pacing::Precise) => Pacing::Precise,
         },
+        check_writes: load.check_writes,
+        before_measuring: connection.drops_caches.then(caches::hook),
         create_bucket: load.create_bucket || !matches!(target, Target::Service { .. }),
         ..RunOptions::default()
     }

@@ -139,6 +139,50 @@ fn a_full_store_is_named() {
 }
 
 #[test]
+fn an_acknowledged_write_that_was_lost_is_found_where_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let lossy = [
+        "--store",
+        "memory",
+        "--fault",
+        "lost,op=put,every=10,count=2",
+    ];
+    let server = Serve::start(&lossy);
+    run(dir.path(), &server.url(), &["--create-bucket"]).expect(0, &[]);
+    let server = Serve::start(&lossy);
+    let checking = ["--create-bucket", "--check-writes", "--output", "json"];
+    let outcome = run(dir.path(), &server.url(), &checking);
+    outcome.expect(1, &["the write was acknowledged, but reading it back"]);
+    let result = outcome.json();
+    let phases = result["phases"].as_array().unwrap();
+    let measured = phases.iter().find(|phase| phase["kind"] == "run").unwrap();
+    assert_eq!(measured["totals"]["ok"], 48);
+    assert_eq!(measured["totals"]["failed"], 2);
+    // Overwrites by many workers are the oracle's business.
+    let keys = "phases.run.mix.put.keys=uniform";
+    let args = ["run", "mixed", "--check-writes", "--set", keys];
+    call(&mut bucketload(dir.path(), &args)).expect(2, &["--check-writes", "--oracle"]);
+    let args = ["run", "put", "--target", "null:", "--check-writes"];
+    call(&mut bucketload(dir.path(), &args)).expect(2, &["--check-writes"]);
+}
+
+#[test]
+fn a_run_that_failed_most_of_its_operations_is_no_success() {
+    let dir = tempfile::tempdir().unwrap();
+    // The mark and 20 of 50 objects are taken.
+    let fault = ["--store", "memory", "--fault", "status=503,op=put,after=21"];
+    let server = Serve::start(&fault);
+    let outcome = run(dir.path(), &server.url(), &["--create-bucket"]);
+    outcome.expect(1, &[]);
+    let failed = "FAILED: share of failed operations 60";
+    assert!(outcome.stdout.contains(failed), "{}", outcome.stdout);
+    // A workload that expects them says so.
+    let server = Serve::start(&fault);
+    let allow = ["--create-bucket", "--set", "phases.run.max-failed=95%"];
+    run(dir.path(), &server.url(), &allow).expect(0, &[]);
+}
+
+#[test]
 fn a_bucket_that_does_not_exist_is_named_with_the_remedy() {
     let (dir, server) = (
         tempfile::tempdir().unwrap(),

@@ -296,6 +296,65 @@ fn a_grid_measures_every_cell_beside_its_floor() {
 }
 
 #[test]
+fn an_interrupted_grid_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let url = server.url();
+    let grid = |rows: &'static str, more: &[&str]| {
+        let args = [
+            "study-grid",
+            "--rows",
+            rows,
+            "--repetitions",
+            "2",
+            "--target",
+            "s3://bench/t",
+            "--create-bucket",
+            "--endpoint-url",
+            &url,
+            "--no-calibration",
+            "--out",
+            "grid",
+        ];
+        run(dir.path(), &[&args, more].concat())
+    };
+    grid("3x10,4x20", &[]).expect(0, &[]);
+    let place = dir.path().join("grid");
+    let whole = fs::read_to_string(place.join("trials.jsonl")).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), 2 * 2 + 2);
+    // As a killed process leaves it: three trials, half a line, and the directory of a fourth.
+    let torn = format!("{}\n{}", lines[..3].join("\n"), &lines[3][..20]);
+    fs::write(place.join("trials.jsonl"), torn).unwrap();
+    grid("3x10,4x20", &[]).expect(2, &["--out"]);
+    grid("3x10,5x20", &["--resume"]).expect(2, &["--resume", "other rows"]);
+    let outcome = grid("3x10,4x20", &["--resume", "--output", "json"]);
+    outcome.expect(0, &[]);
+    let after = fs::read_to_string(place.join("trials.jsonl")).unwrap();
+    let kept: Vec<&str> = after.lines().take(3).collect();
+    assert_eq!(kept, lines[..3], "what was measured stays");
+    let result = outcome.json();
+    assert_eq!(result["damaged"], 0);
+    assert_eq!(result["trials"].as_array().unwrap().len(), 6);
+    for cell in result["cells"].as_array().unwrap() {
+        let steps = cell["steps"].as_array().unwrap();
+        assert!(steps.iter().all(|step| step["runs"] == 2), "{cell}");
+        assert!(
+            steps.iter().all(|step| step["floor_s"].is_number()),
+            "{cell}"
+        );
+    }
+    // Nothing is left to do.
+    grid("3x10,4x20", &["--resume"]).expect(0, &[]);
+    assert_eq!(
+        fs::read_to_string(place.join("trials.jsonl")).unwrap(),
+        after
+    );
+    let nowhere = run(dir.path(), &["study-grid", "--resume"]);
+    nowhere.expect(2, &["--resume", "--out"]);
+}
+
+#[test]
 fn a_grid_that_cannot_be_measured_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (more, words) in [

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::matrix;
+use super::{bad_places, matrix};
 use crate::own::{TempDir, bucketload, call};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cargo, cmd, output, root, run, step};
 
 /// Where a run's directory lies below the root of a file target.
 const BUCKET: &str = "bucketload";
-const ENGINES: [&str; 3] = ["uring", "threads", "sync"];
+pub(super) const ENGINES: [&str; 3] = ["uring", "threads", "sync"];
 
 /// Drives each file system in turn; what is there but does not work does not hide the next.
 pub(super) fn all() -> Result {
@@ -30,6 +30,8 @@ pub(super) fn all() -> Result {
     let s3fs = S3fs::mount(&ceph)?;
     let below = Path::new(&s3fs.mount).join("files");
     failures.extend(drive("s3fs", "s3fs", &below).err());
+    drop(s3fs);
+    failures.extend(bad_places::all(&ceph).err());
     match failures.is_empty() {
         true => Ok(()),
         false => Err(failures.join("\n")),
@@ -143,13 +145,13 @@ fn scenario(place: &Path) -> Result {
 }
 
 /// A bucket mounted by s3fs; unmounted when dropped.
-struct S3fs {
-    mount: String,
+pub(super) struct S3fs {
+    pub(super) mount: String,
     settings: BTreeMap<String, String>,
 }
 
 impl S3fs {
-    fn mount(server: &Server) -> Result<Self> {
+    pub(super) fn mount(server: &Server) -> Result<Self> {
         let of = |name: &str| {
             let value = server.env.get(name).cloned();
             value.ok_or_else(|| format!("{} names no {name}", server.name))
@@ -171,6 +173,13 @@ impl S3fs {
 
     fn script(verb: &str) -> Command {
         cmd(&root().join("servers/s3fs.sh").to_string_lossy(), [verb])
+    }
+
+    /// A call of the script for this mount.
+    pub(super) fn call(&self, verb: &str) -> Command {
+        let mut command = Self::script(verb);
+        command.envs(&self.settings);
+        command
     }
 }
 

@@ -89,6 +89,7 @@ fn balance(server: &Server, api: &str) -> Result {
         "hotspot",
         "--target",
         &target,
+        "--create-bucket",
         "--objects",
         "300",
         "--size",

@@ -3,6 +3,7 @@
 //! `servers/`; what cannot be had fails the run.
 
 mod azure;
+mod bad_places;
 mod browser;
 mod capacity;
 mod clients;

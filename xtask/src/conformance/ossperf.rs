@@ -1,5 +1,5 @@
-//! OSSperf's six steps on a real server: every step succeeds, the line has its 13 columns, and the bucket
-//! that was made is gone.
+//! OSSperf's six steps on a real server: every step succeeds, the line has its 13 columns by OSSperf's formula,
+//! and a bucket's name that the service does not take is refused.
 
 use crate::own::{TempDir, bucketload, call};
 use crate::server::Server;
@@ -44,8 +44,48 @@ pub(super) fn six_steps(server: &Server, api: &str) -> Result {
     let text = std::fs::read_to_string(&lines).map_err(|e| format!("{lines}: {e}"))?;
     let line = text.lines().nth(1).unwrap_or_default();
     eprintln!("{}: {line}", server.name);
-    if line.split(' ').count() != 13 {
+    formula(line, 6.0, 100_001.0)?;
+    refused_name(server, &target)
+}
+
+/// Fails unless the line has 13 columns whose sum and bandwidths follow from its times: seconds cut off to
+/// milliseconds, and `size · files · 8 / T` in 10^6 bits per second, cut off at each of three divisions.
+fn formula(line: &str, files: f64, size: f64) -> Result {
+    let columns: Vec<&str> = line.split(' ').collect();
+    if columns.len() != 13 {
         return Err(format!("the line does not have 13 columns: {line}"));
     }
+    let figures: Vec<f64> = columns[4..].iter().filter_map(|c| c.parse().ok()).collect();
+    let [times @ .., sum, up, down] = &figures[..] else {
+        return Err(format!("columns that are no numbers: {line}"));
+    };
+    let milli = |seconds: &f64| (seconds * 1000.0).round();
+    if times.iter().map(milli).sum::<f64>() != milli(sum) {
+        return Err(format!("the sum is not that of the six times: {line}"));
+    }
+    for (bandwidth, step) in [(up, 1), (down, 3)] {
+        let exact = size * files * 8.0 / times[step] / 1e6;
+        if *bandwidth > exact || exact - bandwidth > 0.003 {
+            return Err(format!("{bandwidth} Mbit/s instead of {exact}: {line}"));
+        }
+    }
+    Ok(())
+}
+
+/// No service takes a slash in a bucket's name: the run ends before anything is sent.
+fn refused_name(server: &Server, target: &str) -> Result {
+    let args = [
+        "run",
+        "ossperf",
+        "--target",
+        target,
+        "--set",
+        "keysets.files.buckets.name=a/b",
+        "--set",
+        "keysets.files.buckets.exact=true",
+    ];
+    let outcome = call(bucketload(&args)?.envs(&server.env))?;
+    outcome.expect_code(2)?;
+    eprintln!("{}", outcome.stderr.trim_end());
     Ok(())
 }

@@ -246,7 +246,7 @@ spec_table! {
         /// Report latencies by size class too: the lower bounds of the classes after the first,
         /// ascending, such as ["1B", "10MiB"] for empty, small and large objects.
         pub size_classes: Option<Vec<ByteSize>>,
-        /// Largest share of failed operations with which the phase passes; any unless given.
+        /// Largest share of failed operations with which the phase passes; half of them unless given.
         pub max_failed: Option<Share>,
         /// Several concurrent streams of operations, by name. A phase with only one has its
         /// fields itself.

@@ -121,6 +121,9 @@ fn kind_of(name: &str, message: &str) -> Option<ErrorKind> {
         | "CannotObtainBlockLengthException" => ErrorKind::Server,
         "ChecksumException" => ErrorKind::Corrupt,
         "IOException" | "RemoteException" => by_message(message),
+        // A data node was asked for an offset at or past the end, of which the name node had not heard.
+        "EOFException" if message.contains("seek") => ErrorKind::Rejected,
+        "EOFException" => ErrorKind::Server,
         _ => return None,
     })
 }
@@ -185,6 +188,12 @@ mod tests {
                       0 datanode(s) running and no node(s) are excluded in this operation.";
         let past = "Offset=1000 out of the range [0, 10); OPEN, path=/b/k";
         for (class, message, status, kind) in [
+            (
+                "java.io.EOFException",
+                "Cannot seek after EOF",
+                403,
+                ErrorKind::Rejected,
+            ),
             (
                 "org.apache.hadoop.fs.FileAlreadyExistsException",
                 "",

@@ -67,24 +67,6 @@ pub(crate) fn late(mut error: OpError, received: u64) -> OpError {
     error
 }
 
-/// Judges the length that the store states right after it has acknowledged a write of `size` bytes;
-/// `None` when it knows no such file.
-///
-/// # Errors
-/// `Corrupt` when it is another one.
-pub(crate) fn confirm(found: Option<u64>, size: u64) -> Result<(), OpError> {
-    let found = match found {
-        Some(length) if length == size => return Ok(()),
-        Some(length) => format!("it has {length} bytes instead of {size}"),
-        None => "there is no such file".to_owned(),
-    };
-    let detail = format!(
-        "the write was acknowledged, but right after it {found}: it is not visible yet, lost, or was \
-         written by others too"
-    );
-    Err(OpError::new(ErrorKind::Corrupt, detail))
-}
-
 /// The error of a read that begins at or past the end.
 #[cold]
 pub(crate) fn past_the_end(offset: u64, length: u64) -> OpError {
@@ -99,7 +81,7 @@ mod tests {
     use bucketload_core::error::{ErrorKind, OpError};
     use bucketload_core::op::OpClass;
 
-    use super::{CLASSES, absent, confirm, exists, late};
+    use super::{CLASSES, absent, exists, late};
 
     #[test]
     fn every_other_class_is_refused_with_a_reason() {
@@ -111,11 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_judged() {
-        assert_eq!(confirm(Some(5), 5), Ok(()));
-        for found in [Some(0), Some(6), None] {
-            assert_eq!(confirm(found, 5).unwrap_err().kind, ErrorKind::Corrupt);
-        }
+    fn a_file_served_empty_is_named() {
         let empty = OpError::new(ErrorKind::Corrupt, "0 bytes came instead of 9");
         assert!(late(empty.clone(), 0).detail.contains("just closed"));
         assert_eq!(late(empty.clone(), 3), empty);

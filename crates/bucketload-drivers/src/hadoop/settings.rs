@@ -13,8 +13,6 @@ pub struct HadoopOverrides {
     pub authority: Option<String>,
     /// URLs of the name nodes, separated by commas.
     pub endpoint_url: Option<String>,
-    /// Ask for a file's length after each successful write.
-    pub check_writes: bool,
     /// Encryption of `https` name and data nodes.
     pub tls: TlsConfig,
     /// Local addresses to connect from; worker `w` uses number `w` modulo their number.
@@ -32,8 +30,6 @@ pub struct FileSettings {
     pub replication: Option<u32>,
     /// Bytes of a block; `None` = the cluster's default.
     pub block_size: Option<u64>,
-    /// Whether a file's length is asked for after each successful write, outside its time.
-    pub check_writes: bool,
 }
 
 impl FileSettings {
@@ -42,7 +38,6 @@ impl FileSettings {
     /// # Errors
     /// When a number in a configuration file is none.
     pub(crate) fn discover(
-        overrides: &HadoopOverrides,
         site: &Site,
         env: &dyn Fn(&str) -> Option<String>,
         origins: &mut Vec<Origin>,
@@ -65,16 +60,11 @@ impl FileSettings {
         note(origins, "user", shown.to_owned(), source);
         let replication = number(site, "dfs.replication", "replication", origins)?;
         let block_size = size(site, "dfs.blocksize", "block size", origins)?;
-        if overrides.check_writes {
-            let source = Source::Flag("--check-writes");
-            note(origins, "check writes", "length".to_owned(), source);
-        }
         Ok(Self {
             user: user.map(|(user, _)| user),
             root: String::new(),
             replication,
             block_size,
-            check_writes: overrides.check_writes,
         })
     }
 
@@ -97,9 +87,6 @@ impl FileSettings {
         ];
         if !self.root.is_empty() {
             facts.push(("root".to_owned(), self.root.clone()));
-        }
-        if self.check_writes {
-            facts.push(("check writes".to_owned(), "length".to_owned()));
         }
         facts
     }
@@ -196,14 +183,13 @@ pub(crate) fn root_of(path: &str, place: &str) -> Result<String, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileSettings, HadoopOverrides, root_of};
+    use super::{FileSettings, root_of};
     use crate::hadoop::site::Site;
 
     fn discover(xml: &str, user: &str) -> Result<FileSettings, String> {
         let env = |name: &str| (name == "HADOOP_USER_NAME").then(|| user.to_owned());
         let site = Site::of(xml);
-        FileSettings::discover(&HadoopOverrides::default(), &site, &env, &mut Vec::new())
-            .map_err(|e| e.to_string())
+        FileSettings::discover(&site, &env, &mut Vec::new()).map_err(|e| e.to_string())
     }
 
     fn property(name: &str, value: &str) -> String {

@@ -54,7 +54,7 @@ impl HdfsConfig {
         if authority.is_empty() || !authority.bytes().all(legal) {
             return wrong("it names no host that can be used");
         }
-        let mut files = FileSettings::discover(overrides, &site, env, &mut origins)?;
+        let mut files = FileSettings::discover(&site, env, &mut origins)?;
         files.root = root_of(path, &place)?;
         let service = site.name_nodes(authority, "dfs.namenode.rpc-address");
         let has_port = authority

@@ -21,9 +21,7 @@ use hdfs_native::file::FileWriter;
 use super::error::meaning;
 use super::session::HdfsSession;
 use crate::hadoop::path;
-use crate::hadoop::semantics::{
-    DONE, confirm, content_of, exists, lacks_parent, late, past_the_end,
-};
+use crate::hadoop::semantics::{DONE, content_of, exists, lacks_parent, late, past_the_end};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink;
 
@@ -127,13 +125,6 @@ impl HdfsSession {
         probe.done();
         poured?;
         let size = content.size();
-        if self.inner.config.files.check_writes {
-            match self.client.get_file_info(&path).await.map_err(meaning) {
-                Ok(status) => confirm(Some(status.length as u64), size)?,
-                Err(error) if error.kind == ErrorKind::NotFound => confirm(None, size)?,
-                Err(error) => return Err(error),
-            }
-        }
         Ok(Completion {
             bytes: size,
             ..DONE

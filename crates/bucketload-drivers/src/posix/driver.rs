@@ -250,7 +250,10 @@ impl Local {
                 return Ok(local);
             }
             let engine = Engine::new(driver).map_err(|e| {
-                OpError::new(ErrorKind::Connect, format!("io_uring on this thread: {e}"))
+                OpError::new(
+                    ErrorKind::Connect,
+                    format!("io_uring on this thread: {e}; --posix-io threads does without it"),
+                )
             })?;
             let local = Rc::new(Self {
                 driver: Arc::clone(driver),

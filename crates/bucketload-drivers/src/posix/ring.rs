@@ -34,6 +34,9 @@ use super::work::{File, Task, Work};
 const ENTRIES: u32 = 256;
 /// Answers that fit; more than there are sessions on a thread.
 const ANSWERS: u32 = 32 * 1024;
+/// As many do where the kernel has no more memory at once; further ones wait inside it
+/// (`IORING_FEAT_NODROP`).
+const LEAST_ANSWERS: u32 = 4 * 1024;
 
 /// Whether this process may use io_uring and the kernel knows the calls.
 pub(super) fn probe() -> Result<(), String> {
@@ -61,7 +64,16 @@ pub(super) fn probe() -> Result<(), String> {
 }
 
 fn build() -> io::Result<IoUring> {
-    IoUring::builder().setup_cqsize(ANSWERS).build(ENTRIES)
+    let mut answers = ANSWERS;
+    loop {
+        match IoUring::builder().setup_cqsize(answers).build(ENTRIES) {
+            // The kernel takes the pages in one go, which a machine that is busy with files may refuse.
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory && answers > LEAST_ANSWERS => {
+                answers /= 2;
+            }
+            built => return built,
+        }
+    }
 }
 
 /// A call that the kernel has, or a free place.

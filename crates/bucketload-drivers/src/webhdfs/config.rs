@@ -65,7 +65,7 @@ impl WebHdfsConfig {
         let (urls, source) = name_nodes(overrides, &site)?;
         let place = source.to_string();
         let endpoints = Endpoint::parse_list(&urls, &place)?;
-        let files = FileSettings::discover(overrides, &site, env, &mut origins)?;
+        let files = FileSettings::discover(&site, env, &mut origins)?;
         let token = env("WEBHDFS_DELEGATION_TOKEN").filter(|token| !token.is_empty());
         if token.is_some() {
             let source = Source::Env("WEBHDFS_DELEGATION_TOKEN");

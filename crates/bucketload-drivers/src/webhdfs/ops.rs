@@ -11,7 +11,7 @@ use super::documents;
 use super::request::{Call, push_number, push_text};
 use super::session::{WebHdfsSession, untimed};
 use crate::hadoop::path;
-use crate::hadoop::semantics::{DONE, confirm, content_of, exists, lacks_parent, late};
+use crate::hadoop::semantics::{DONE, content_of, exists, lacks_parent, late};
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
@@ -86,24 +86,10 @@ impl WebHdfsSession {
         let body = Body::Content(Span::whole(content));
         self.give("PUT", &location, body, size, op == CREATE_NEW, probe)
             .await?;
-        if self.inner.config.files.check_writes {
-            Box::pin(self.confirm(request.bucket, request.key, size)).await?;
-        }
         Ok(Completion {
             bytes: size,
             ..DONE
         })
-    }
-
-    /// Asks whether the file that was just written has `size` bytes. Not timed: the operation's last byte
-    /// has arrived.
-    async fn confirm(&mut self, bucket: &str, key: &str, size: u64) -> Result<(), OpError> {
-        let length = |status: &documents::FileStatus<'_>| Ok(status.length);
-        match self.status(bucket, key, &mut untimed(), length).await {
-            Ok(length) => confirm(Some(length), size),
-            Err(error) if error.kind == ErrorKind::NotFound => confirm(None, size),
-            Err(error) => Err(error),
-        }
     }
 
     pub(super) async fn append(

@@ -18,8 +18,6 @@ pub(crate) struct Manners {
     pub(crate) safe_mode: bool,
     /// Serve files that are longer than this as empty.
     pub(crate) empty_above: Option<usize>,
-    /// Store nothing of what is written.
-    pub(crate) forget_content: bool,
     /// Where to send to instead of the data node.
     pub(crate) send_to: Option<String>,
 }
@@ -402,9 +400,7 @@ fn data_node(state: &State, mut stream: TcpStream) {
     if reader.read_exact(&mut body).is_err() {
         return;
     }
-    if !manners.forget_content
-        && let Some(Some(content)) = state.tree.lock().unwrap().get_mut(&path)
-    {
+    if let Some(Some(content)) = state.tree.lock().unwrap().get_mut(&path) {
         content.extend_from_slice(&body);
     }
     let status = if request.method == "PUT" { 201 } else { 200 };

@@ -152,34 +152,6 @@ fn a_file_that_is_served_empty_is_named() {
 }
 
 #[test]
-fn an_acknowledged_write_is_checked_where_asked() {
-    let fake = Fake::start(Manners {
-        forget_content: true,
-        ..Manners::default()
-    });
-    let arena = Arena::new(PayloadKind::Random, 1);
-    let content = arena.content(0, 1, 0, 5000);
-    let put = request(OpClass::Put, "k", Some(content));
-    run(async {
-        let mut unchecked = open(&driver(&fake.url)).await.unwrap();
-        unchecked.execute(&put, &mut probe()).await.unwrap();
-        let mut config = WebHdfsConfig::new(&fake.url).unwrap();
-        config.files.check_writes = true;
-        let checking = WebHdfsDriver::new(config).unwrap();
-        let mut session = open(&checking).await.unwrap();
-        let mut probe = probe();
-        let error = session.execute(&put, &mut probe).await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Corrupt);
-        assert!(error.detail.contains("0 bytes instead of 5000"), "{error}");
-        assert_eq!(
-            probe.requests(),
-            2,
-            "the question is no part of the operation"
-        );
-    });
-}
-
-#[test]
 fn refusals_have_meanings() {
     let fake = Fake::start(Manners::default());
     let arena = Arena::new(PayloadKind::Random, 1);

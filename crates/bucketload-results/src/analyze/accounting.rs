@@ -2,7 +2,9 @@
 
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{ArrivalLaw, KeysetPlan, ModelPlan, PhasePlan, SizeKind, WorkPlan};
+use bucketload_core::plan::{
+    ArrivalLaw, KeysetPlan, ModelPlan, PhaseKind, PhasePlan, SizeKind, WorkPlan,
+};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::StreamSum;
 use bucketload_core::spec::law::KeySpec;
@@ -159,23 +161,30 @@ pub(crate) fn bandwidth(keysets: &[KeysetPlan], work: &WorkPlan, cell: &Cell) ->
     })
 }
 
-/// The conditions that the phase had to meet.
+/// Largest share of failed operations with which a measured phase counts as a success, unless its workload
+/// sets a limit of its own.
+const MOST: f64 = 0.5;
+
+/// The conditions that the phase had to meet: the workload's own, else that most operations of a
+/// measured phase succeeded, which is worth saying only where they did not.
 pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>) -> Vec<Gate> {
-    let limit = plan.accounting.max_failed.into_iter();
-    limit
-        .map(|limit| {
-            let ended = totals.ok + totals.failed;
-            let measured = totals.failed as f64 / ended.max(1) as f64;
-            Gate {
-                what: "share of failed operations".to_owned(),
-                limit,
-                measured,
-                // A phase that did nothing has proved nothing.
-                passed: measured <= limit && ended > 0,
-            }
-        })
-        .chain(rows.into_iter().flat_map(|rows| named_gates(plan, rows)))
-        .collect()
+    if let Some(rows) = rows {
+        return named_gates(plan, rows);
+    }
+    let ended = totals.ok + totals.failed;
+    let measured = totals.failed as f64 / ended.max(1) as f64;
+    let limit = match plan.accounting.max_failed {
+        None if plan.kind == PhaseKind::Run && measured > MOST => Some(MOST),
+        limit => limit,
+    };
+    let gate = |limit| Gate {
+        what: "share of failed operations".to_owned(),
+        limit,
+        measured,
+        // A phase that did nothing has proved nothing.
+        passed: measured <= limit && ended > 0,
+    };
+    limit.map(gate).into_iter().collect()
 }
 
 /// Works on named objects may fail a stated part of their operations; and an entry whose operations all

@@ -29,13 +29,19 @@ pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
     };
-    // Settings that only one of two APIs has, and how each signs, follow from the APIs.
+    // Settings that only one of two APIs has, how each signs, and what each native driver is made of
+    // follow from the APIs; another client was asked for.
     let apis_differ = a.get("driver.name") != b.get("driver.name");
+    let own_engine =
+        |side: &BTreeMap<String, Value>| !side.get("driver.engine").is_some_and(is_other_client);
     let follows = |field: &str| {
-        apis_differ
-            && field.strip_prefix("driver.settings.").is_some_and(|name| {
+        let setting = || {
+            field.strip_prefix("driver.settings.").is_some_and(|name| {
                 name == "signing" || !a.contains_key(field) || !b.contains_key(field)
             })
+        };
+        let engine = || field == "driver.engine" && own_engine(&a) && own_engine(&b);
+        apis_differ && (setting() || engine())
     };
     fields
         .into_iter()
@@ -46,6 +52,13 @@ pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
             b: show(b.get(field)),
         })
         .collect()
+}
+
+/// Whether an engine is one that `--engine` puts in place of the native driver.
+fn is_other_client(engine: &Value) -> bool {
+    let libraries = ["aws-sdk", "object-store", "opendal"];
+    let name = engine.as_str().unwrap_or_default();
+    libraries.contains(&name) || name.starts_with("cli:")
 }
 
 /// Everything that has to be equal. The target itself, its region and its way of addressing may

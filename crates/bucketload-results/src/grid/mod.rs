@@ -74,6 +74,31 @@ pub struct Header {
     pub command_line: Vec<String>,
 }
 
+impl Header {
+    /// The first thing in which a grid that was asked for as `other` differs from this one, as name, this
+    /// value and the other; `None` when trials of both belong together.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
+        fn words<T: Serialize>(value: &T) -> String {
+            serde_json::to_string(value).unwrap_or_default()
+        }
+        let parts = |header: &Self| {
+            [
+                ("target", words(&header.target)),
+                ("settings", words(&header.settings)),
+                ("rows", words(&header.rows)),
+                ("processes", words(&header.processes)),
+                ("streams", words(&header.streams)),
+                ("repetitions", words(&header.repetitions)),
+                ("version", words(&header.version)),
+            ]
+        };
+        let pairs = parts(self).into_iter().zip(parts(other));
+        let mut different = pairs.filter(|((_, a), (_, b))| a != b);
+        different.next().map(|((name, a), (_, b))| (name, a, b))
+    }
+}
+
 /// One step (write, read, touch, delete) of one cell over its trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepCell {

@@ -117,10 +117,20 @@ fn wide<'a>(
         title: title.to_owned(),
         head,
         rows,
-        note: "c: client-bound; !: one process much slower than the mean; x: operations failed"
-            .to_owned(),
+        note: String::new(),
         text: false,
     })
+}
+
+/// The tables that there are, with what the marks mean under the last one.
+fn explained(tables: impl Iterator<Item = Option<Table>>) -> Vec<Table> {
+    let mut tables: Vec<Table> = tables.flatten().collect();
+    if let Some(last) = tables.last_mut() {
+        last.note =
+            "c: client-bound; !: one process much slower than the mean; x: operations failed"
+                .to_owned();
+    }
+    tables
 }
 
 /// One curve per number of processes over the size of files.
@@ -163,13 +173,12 @@ fn curves(result: &GridResult, title: &str, step: &str) -> Chart {
 
 fn throughput(result: &GridResult) -> Option<Section> {
     let rows = || result.header.rows.iter().filter(|row| row.size_bytes > 0);
-    let tables: Vec<Table> = [
+    let steps = [
         ("Write, MiB/s (A_mean)", "write"),
         ("Read, MiB/s (A_mean)", "read"),
-    ]
-    .into_iter()
-    .filter_map(|(title, step)| wide(result, title, step, rows(), |s| s.figures.a_mean))
-    .collect();
+    ];
+    let table = |(title, step)| wide(result, title, step, rows(), |s| s.figures.a_mean);
+    let tables = explained(steps.into_iter().map(table));
     (!tables.is_empty()).then(|| Section {
         title: "Throughput".to_owned(),
         intro: "A_mean = files times size of all processes over the mean of their times, the figure of the \
@@ -191,10 +200,8 @@ fn metadata(result: &GridResult) -> Option<Section> {
         ("Read empty files, files/s (R_mean)", "read"),
         ("Touch, files/s (R_mean)", "touch"),
     ];
-    let tables: Vec<Table> = steps
-        .into_iter()
-        .filter_map(|(title, step)| wide(result, title, step, rows(step), |s| s.figures.r_mean))
-        .collect();
+    let table = |(title, step)| wide(result, title, step, rows(step), |s| s.figures.r_mean);
+    let tables = explained(steps.into_iter().map(table));
     let mut chart = Chart::lines(
         "Files without content",
         Axis::log("processes", ""),

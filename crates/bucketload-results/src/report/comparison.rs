@@ -236,9 +236,10 @@ fn runs(c: &Comparison) -> Section {
         ..Table::default()
     };
     let mut row = |name: &str, value: &dyn Fn(&Side) -> String| {
-        sides
-            .rows
-            .push(vec![name.to_owned(), value(&c.a), value(&c.b)]);
+        let (a, b) = (value(&c.a), value(&c.b));
+        if !(a.is_empty() && b.is_empty()) {
+            sides.rows.push(vec![name.to_owned(), a, b]);
+        }
     };
     row("target", &|s| s.target.clone());
     row("workload", &|s| s.workload.clone());

@@ -156,7 +156,8 @@ pub(super) fn shifts(c: &Comparison) -> Section {
             },
             Axis::linear("change", "%"),
         );
-        chart.note = "Above 0 B is slower. The band is the 95 % interval over the runs.".to_owned();
+        chart.note =
+            "Above 0, B is slower. The band is the 95 % interval over the runs.".to_owned();
         let change = |p: &crate::compare::ShiftPoint| p.b_ns / p.a_ns - 1.0;
         chart.series.push(Series {
             name: "change".to_owned(),

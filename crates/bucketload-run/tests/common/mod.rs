@@ -89,6 +89,10 @@ pub struct Inner {
     pub openable: u32,
     /// Time that opening a session takes.
     pub open_delay: Duration,
+    /// Whether small objects of the control plane cannot be read back as they were written.
+    pub garbles: bool,
+    /// Whether it says that it compares what it reads.
+    pub verifies: bool,
     /// Executions under way now, and at most.
     running: AtomicU64,
     peak: AtomicU64,
@@ -110,6 +114,8 @@ impl Scripted {
             opened: AtomicU32::new(0),
             openable: u32::MAX,
             open_delay: Duration::ZERO,
+            garbles: false,
+            verifies: false,
             running: AtomicU64::new(0),
             peak: AtomicU64::new(0),
         }))
@@ -134,6 +140,14 @@ impl Scripted {
 
     pub fn open_delay(self, delay: Duration) -> Self {
         self.with(|inner| inner.open_delay = delay)
+    }
+
+    pub fn verifies(self) -> Self {
+        self.with(|inner| inner.verifies = true)
+    }
+
+    pub fn garbles(self) -> Self {
+        self.with(|inner| inner.garbles = true)
     }
 
     pub fn sessions(&self) -> u32 {
@@ -187,7 +201,7 @@ impl Driver for Scripted {
                 OpClass::MakeBucket,
                 OpClass::DeleteBucket,
             ],
-            verify: false,
+            verify: self.0.verifies,
             connections: true,
         }
     }
@@ -394,7 +408,11 @@ impl Admin for ScriptedSession {
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
         let mut state = self.inner.state.lock().unwrap();
         let bucket = state.buckets.get_mut(bucket).ok_or_else(absent)?;
-        bucket.insert(key.into(), body.to_vec());
+        let mut body = body.to_vec();
+        if self.inner.garbles {
+            body.push(b' ');
+        }
+        bucket.insert(key.into(), body);
         Ok(())
     }
 

@@ -28,7 +28,7 @@ use crate::cli::target::TargetArgs;
 use crate::cli::values::words;
 use crate::commands::compare::Kind;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of, with_driver};
 use crate::embedded::random_hex;
 use crate::exit::{Exit, Failure};
 use crate::target::Target;
@@ -209,6 +209,7 @@ fn campaign(
 ) -> Result<Campaign, Failure> {
     let file = load(&side.workload)?;
     let target = target_of(&side.target, file.spec().target.as_ref())?;
+    let flags = flags_of(&side.target, file.spec().target.as_ref())?;
     let context = ResolveContext {
         memory_budget: (target == Target::Memory).then_some(EMBEDDED_MEMORY_BUDGET),
     };
@@ -216,9 +217,10 @@ fn campaign(
         file,
         overrides: side.overrides,
         context,
-        connection: Connection::open(target, &side.target, &args.load)?,
+        connection: Connection::open(target, &flags, &args.load)?,
         load: args.load.clone(),
         dir: dir.join(name),
+        resumed: None,
         quiet: global.quiet,
         stop: stop.clone(),
     })
@@ -320,7 +322,8 @@ fn run(trial: Trial, options: &Options, say: &dyn Fn(&str)) -> Result<Option<Run
             if trial.result.verdict.word != bucketload_core::verdict::Word::Incomplete =>
         {
             let message = format!(
-                "{}: verification failed or the store was full; there is nothing to compare",
+                "{}: verification failed, the store was full or most operations failed; \
+                 there is nothing to compare",
                 trial.dir.display()
             );
             return failed(Exit::GateFailed, message);

@@ -51,6 +51,9 @@ pub(crate) struct CampaignSpec {
     pub(crate) load: LoadArgs,
     /// Directory that the run directories of the trials are created in.
     pub(crate) dir: PathBuf,
+    /// Trials that an earlier campaign, which was interrupted, has in `dir` already; `None`: the directory
+    /// must be empty.
+    pub(crate) resumed: Option<u32>,
     /// No progress, no notes.
     pub(crate) quiet: bool,
     /// Asks the current trial, and the campaign, to end.
@@ -97,14 +100,16 @@ impl Campaign {
     /// # Errors
     /// When the workload cannot be resolved or the directory holds something.
     pub(crate) fn open(spec: CampaignSpec) -> Result<Self, Failure> {
-        setup::refuse_used(&spec.dir, "--out")?;
+        if spec.resumed.is_none() {
+            setup::refuse_used(&spec.dir, "--out")?;
+        }
         let id = setup::new_run_id(time::OffsetDateTime::now_utc())?;
         let options = setup::options(&spec.load, &id, &spec.connection);
         let campaign = Self {
             id,
             options,
             data: None,
-            trials: 0,
+            trials: spec.resumed.unwrap_or(0),
             calibrations: Vec::new(),
             independent: false,
             claimed: false,

@@ -39,6 +39,7 @@ fn spec(dir: &Path, stop: &StopHandle) -> CampaignSpec {
         connection: Connection::open(Target::Null, &TargetArgs::default(), &load).unwrap(),
         load,
         dir: dir.join("campaign"),
+        resumed: None,
         quiet: true,
         stop: stop.clone(),
     }

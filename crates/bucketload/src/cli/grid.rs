@@ -65,6 +65,10 @@ pub(crate) struct GridOptions {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: u32,
 
+    /// Go on with the interrupted grid in the directory of --out: trials that it has are not repeated
+    #[arg(long)]
+    pub(crate) resume: bool,
+
     /// Do not measure the floor: the same work on the null target
     #[arg(long)]
     pub(crate) no_floor: bool,

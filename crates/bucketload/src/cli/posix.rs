@@ -35,6 +35,13 @@ pub(crate) struct PosixArgs {
     #[arg(long, value_name = "POLICY")]
     pub(crate) posix_cache: Option<Cache>,
 
+    /// Empty the whole machine's page cache, names and inodes before each measured phase; needs root
+    ///
+    /// Writes everything back first. Other programs on this machine get slower for a while. Caches of
+    /// servers behind a mount are not emptied.
+    #[arg(long)]
+    pub(crate) posix_drop_caches: bool,
+
     /// One file per object (files), or objects at fixed places of one file (shared-file); unless given
     /// `files`
     #[arg(long, value_name = "LAYOUT")]
@@ -62,6 +69,7 @@ impl PosixArgs {
             posix_fsync: other.posix_fsync.or(self.posix_fsync),
             posix_write: other.posix_write.or(self.posix_write),
             posix_cache: other.posix_cache.or(self.posix_cache),
+            posix_drop_caches: other.posix_drop_caches || self.posix_drop_caches,
             posix_layout: other.posix_layout.or(self.posix_layout),
             posix_block: other.posix_block.or(self.posix_block),
             posix_slot: other.posix_slot.or(self.posix_slot),
@@ -70,13 +78,14 @@ impl PosixArgs {
     }
 
     /// Each flag and whether it was given.
-    pub(crate) fn given(&self) -> [(&'static str, bool); 9] {
+    pub(crate) fn given(&self) -> [(&'static str, bool); 10] {
         [
             ("--posix-io", self.posix_io.is_some()),
             ("--posix-direct", self.posix_direct),
             ("--posix-fsync", self.posix_fsync.is_some()),
             ("--posix-write", self.posix_write.is_some()),
             ("--posix-cache", self.posix_cache.is_some()),
+            ("--posix-drop-caches", self.posix_drop_caches),
             ("--posix-layout", self.posix_layout.is_some()),
             ("--posix-block", self.posix_block.is_some()),
             ("--posix-slot", self.posix_slot.is_some()),

@@ -100,6 +100,13 @@ pub(crate) struct LoadArgs {
     /// Create the bucket if it does not exist
     #[arg(long)]
     pub(crate) create_bucket: bool,
+
+    /// Read each object back right after its write was acknowledged, and compare every byte
+    ///
+    /// That is not part of the write's time, but keeps its worker busy. An object that is not there, has
+    /// another length or other bytes makes the write a failure of kind `corrupt`.
+    #[arg(long)]
+    pub(crate) check_writes: bool,
 }
 
 /// How an open loop waits for the next arrival.

@@ -86,13 +86,6 @@ pub(crate) struct TargetArgs {
     /// How Swift objects of several parts are put together; unless given `slo`
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) swift_large_object: Option<SwiftLargeObject>,
-    /// Ask for the length of each object right after its write was acknowledged (HDFS)
-    ///
-    /// The question is not part of the operation's time. A length that differs makes the write a failure
-    /// of kind `corrupt`. Only for workloads in which nobody else writes the same key.
-    #[arg(long)]
-    pub(crate) check_writes: bool,
-
     /// Which interface of SeaweedFS the endpoint is; unless given `filer`
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) seaweedfs_mode: Option<SeaweedMode>,
@@ -105,7 +98,8 @@ pub(crate) struct TargetArgs {
     /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
     ///
     /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
-    /// rclone, s3cmd; swift for swift:// targets) are looked for on the PATH.
+    /// rclone, s3cmd; swift, az and gsutil for swift://, az:// and gs:// targets) are looked for on the
+    /// PATH.
     #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<Engine>,
 
@@ -177,7 +171,6 @@ impl TargetArgs {
             token_file: other.token_file.clone().or_else(|| self.token_file.clone()),
             gcs_large_object: other.gcs_large_object.or(self.gcs_large_object),
             swift_large_object: other.swift_large_object.or(self.swift_large_object),
-            check_writes: self.check_writes || other.check_writes,
             seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
             seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),

@@ -18,7 +18,7 @@ use crate::cli::GlobalArgs;
 use crate::cli::capacity::{CapacityArgs, SearchArgs};
 use crate::commands::run::resolve_workload;
 use crate::commands::study::{self, Reported};
-use crate::connection::Connection;
+use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
@@ -59,7 +59,8 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     }
     let settings = settings(&args.search, resolved.plan.seed)?;
     let trial_s = trial_length(&args.search)?;
-    let connection = Connection::open(target, &args.target, &args.load)?;
+    let flags = flags_of(&args.target, file.spec().target.as_ref())?;
+    let connection = Connection::open(target, &flags, &args.load)?;
     let dir = study::directory(&args.output, "capacity", &resolved.plan.workload);
     let (workload, profile) = study::names(&resolved);
     let header = Header {

@@ -1,5 +1,7 @@
 //! `bucketload config show`: every effective setting and where it comes from.
 
+use bucketload_drivers::http::Source;
+
 use super::docs::print;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
@@ -16,9 +18,11 @@ pub(crate) fn show(
     workload_args: &WorkloadArgs,
 ) -> Result<Exit, Failure> {
     let mut rows: Vec<[String; 3]> = Vec::new();
+    let mut flags = target_args.clone();
     let target = match workload {
         Some(name) => {
-            let (resolved, _, target) = run::resolve_workload(name, target_args, workload_args)?;
+            let (resolved, file, target) = run::resolve_workload(name, target_args, workload_args)?;
+            flags = connection::flags_of(target_args, file.spec().target.as_ref())?;
             for setting in resolved.settings {
                 rows.push([setting.path, setting.value, setting.location.to_string()]);
             }
@@ -27,18 +31,17 @@ pub(crate) fn show(
         None => connection::target_of(target_args, None)?,
     };
     let origins = match target {
-        Target::Service { api, server, .. } => {
-            services::origins(api, server.as_deref(), target_args)?
-        }
+        Target::Service { api, server, .. } => services::origins(api, server.as_deref(), &flags)?,
         Target::Files(path) => services::posix::origins(&path, target_args)?,
         _ => Vec::new(),
     };
+    let of_workload = flags.endpoint_url != target_args.endpoint_url;
     for origin in origins {
-        rows.push([
-            origin.name.to_owned(),
-            origin.value,
-            origin.source.to_string(),
-        ]);
+        let source = match origin.source {
+            Source::Flag("--endpoint-url") if of_workload => "target.endpoint-url".to_owned(),
+            source => source.to_string(),
+        };
+        rows.push([origin.name.to_owned(), origin.value, source]);
     }
     if rows.is_empty() {
         return print(

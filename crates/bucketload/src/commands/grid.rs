@@ -8,12 +8,13 @@ use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, Field, Override};
 use bucketload_core::spec::WorkloadFile;
 use bucketload_core::spec::units::parse_size;
 use bucketload_results::grid::{GridStudy, Header, Record, Row, SCHEMA, text::trial_line};
-use bucketload_results::study::StudyWriter;
+use bucketload_results::study::{StudyFiles, StudyWriter, is_study, read};
 use bucketload_run::StopHandle;
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;
 use crate::cli::grid::{GridArgs, GridOptions};
+use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::study;
@@ -41,6 +42,10 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
     let (rows, dropped) = rows(options, &target)?;
     let file = WorkloadFile::builtin(WORKLOAD).map_err(|e| Failure::usage(e.to_string()))?;
     let dir = study::directory(&args.output, WORKLOAD, "cs597");
+    let earlier = match options.resume {
+        true => Some(Earlier::read(args.output.out.as_deref())?),
+        false => None,
+    };
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
@@ -54,29 +59,25 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
     });
     let described = connection.describe();
     let workload = workload_args(options, options.verify);
-    let open = |dir: &Path, workload: &WorkloadArgs, connection: Connection| {
-        study::campaign(
-            dir,
-            &file,
-            workload,
-            connection,
-            &args.load,
-            global.quiet,
-            &stop,
-        )
+    let resumes = earlier.is_some();
+    let open = |dir: &Path, workload: &WorkloadArgs, connection: Connection, load: &LoadArgs| {
+        let resumed = resumes.then(|| trials_in(dir));
+        let how = (global.quiet, &stop);
+        study::resumed_campaign(dir, &file, workload, connection, load, how, resumed)
     };
     let mut stores = Stores {
-        measured: open(&dir, &workload, connection)?,
+        measured: open(&dir, &workload, connection, &args.load)?,
         floor: match options.no_floor {
             true => None,
             false => {
                 let null = Connection::open(Target::Null, &TargetArgs::default(), &args.load)?;
                 // The null target has no bytes to compare.
-                Some(open(
-                    &dir.join("floor"),
-                    &workload_args(options, false),
-                    null,
-                )?)
+                let load = LoadArgs {
+                    check_writes: false,
+                    ..args.load.clone()
+                };
+                let workload = workload_args(options, false);
+                Some(open(&dir.join("floor"), &workload, null, &load)?)
             }
         },
     };
@@ -104,11 +105,92 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
     };
     let seed = options.seed.unwrap_or(1);
     let settings = |row: &Row, processes: u32| cell(row, processes, options, touches);
-    let ended = measure(&mut stores, &header, &settings, seed, &dir, global.quiet);
+    let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
+    let (writer, done) = match earlier {
+        None => (StudyWriter::create(&dir, &header), Vec::new()),
+        Some(earlier) => {
+            earlier.admits(&header, &dir)?;
+            (StudyWriter::resume(&dir), earlier.files.trials)
+        }
+    };
+    let book = Book {
+        writer: writer.map_err(failed)?,
+        done,
+    };
+    let ended = measure(
+        &mut stores,
+        book,
+        &header,
+        &settings,
+        seed,
+        &dir,
+        global.quiet,
+    );
     let closed = stores.measured.close();
     let closed = closed.and(stores.floor.map_or(Ok(()), Campaign::close));
     let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended.and(closed))?;
     Ok(exit)
+}
+
+/// A grid that was interrupted.
+struct Earlier {
+    files: StudyFiles<GridStudy>,
+}
+
+impl Earlier {
+    fn read(dir: Option<&Path>) -> Result<Self, Failure> {
+        let Some(dir) = dir else {
+            return Err(Failure::usage(
+                "--resume: name the directory of the interrupted grid with --out",
+            ));
+        };
+        if !is_study::<GridStudy>(dir) {
+            return Err(Failure::usage(format!(
+                "--resume: {} holds no grid; without --resume a new one begins",
+                dir.display()
+            )));
+        }
+        let files = read::<GridStudy>(dir).map_err(|e| Failure::usage(e.to_string()))?;
+        Ok(Self { files })
+    }
+
+    /// Refuses to mix trials of different grids.
+    fn admits(&self, header: &Header, dir: &Path) -> Result<(), Failure> {
+        match self.files.header.difference(header) {
+            None => Ok(()),
+            Some((what, there, here)) => Err(Failure::usage(format!(
+                "--resume: the grid in {} has other {what}: {there}, not {here}; repeat its options, or \
+                 begin a new grid",
+                dir.display()
+            ))),
+        }
+    }
+}
+
+/// The highest number of a trial's directory in `dir`, also of one that did not end.
+fn trials_in(dir: &Path) -> u32 {
+    let entries = dir.read_dir().into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.split_once('-')?.0.parse().ok()
+    });
+    numbers.max().unwrap_or(0)
+}
+
+/// Where trials are written down, and those that took place before.
+struct Book {
+    writer: StudyWriter<GridStudy>,
+    done: Vec<Record>,
+}
+
+impl Book {
+    fn has(&self, row: &Row, processes: u32, repetition: u32, floor: bool) -> bool {
+        let same = |r: &Record| {
+            r.row == row.name
+                && (r.processes, r.repetition, r.floor) == (processes, repetition, floor)
+        };
+        self.done.iter().any(same)
+    }
 }
 
 /// The campaign on the target and the one on the null target.
@@ -193,6 +275,7 @@ fn cell(row: &Row, processes: u32, options: &GridOptions, touches: bool) -> Vec<
 
 fn measure(
     stores: &mut Stores,
+    mut book: Book,
     header: &Header,
     settings_of: &dyn Fn(&Row, u32) -> Vec<Override>,
     seed: u64,
@@ -200,7 +283,6 @@ fn measure(
     quiet: bool,
 ) -> Result<(), Failure> {
     let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
-    let mut writer = StudyWriter::<GridStudy>::create(dir, header).map_err(failed)?;
     let cells: Vec<(&Row, u32)> = header
         .rows
         .iter()
@@ -220,6 +302,9 @@ fn measure(
             let floor = stores.floor.as_mut().filter(|_| repetition == 0);
             for (campaign, is_floor) in [(Some(&mut stores.measured), false), (floor, true)] {
                 let Some(campaign) = campaign else { continue };
+                if book.has(row, processes, repetition, is_floor) {
+                    continue;
+                }
                 let done = campaign.trial(&name, &settings)?;
                 let inside = study::relative(dir, &done);
                 let record = Record::read(
@@ -237,7 +322,7 @@ fn measure(
                 if !quiet {
                     eprintln!("{}", trial_line(&record, row));
                 }
-                writer.append(&record).map_err(failed)?;
+                book.writer.append(&record).map_err(failed)?;
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of, with_driver};
 use crate::cosbench;
 use crate::cosbench::Loaded;
 use crate::exit::{Exit, Failure};
@@ -129,11 +129,12 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
     }
     let (resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
     Ok(Loaded {
         resolved,
         source: file.text().to_owned(),
         target,
-        target_args: args.target.clone(),
+        target_args,
     })
 }
 

@@ -80,6 +80,22 @@ pub(crate) fn campaign(
     quiet: bool,
     stop: &StopHandle,
 ) -> Result<Campaign, Failure> {
+    resumed_campaign(dir, file, workload, connection, load, (quiet, stop), None)
+}
+
+/// As [`campaign`], in a directory with so many trials of an earlier one that was interrupted.
+///
+/// # Errors
+/// As [`Campaign::open`].
+pub(crate) fn resumed_campaign(
+    dir: &Path,
+    file: &WorkloadFile,
+    workload: &WorkloadArgs,
+    connection: Connection,
+    load: &LoadArgs,
+    (quiet, stop): (bool, &StopHandle),
+    resumed: Option<u32>,
+) -> Result<Campaign, Failure> {
     let overrides = workload
         .overrides()
         .map_err(|e| Failure::usage(e.to_string()))?;
@@ -93,6 +109,7 @@ pub(crate) fn campaign(
         connection,
         load: load.clone(),
         dir: dir.to_owned(),
+        resumed,
         // A line per trial says enough where nothing can be drawn over.
         quiet: quiet || !std::io::stderr().is_terminal(),
         stop: stop.clone(),

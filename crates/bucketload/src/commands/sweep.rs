@@ -16,7 +16,7 @@ use crate::cli::sweep::SweepArgs;
 use crate::commands::over::{Over, Swept};
 use crate::commands::run::resolve_workload;
 use crate::commands::study;
-use crate::connection::Connection;
+use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure};
 use crate::signals;
 use crate::target::Target;
@@ -97,12 +97,9 @@ impl Stores<'_> {
         };
         let number = endpoints.unwrap_or(0);
         if !self.open.contains_key(&number) {
-            let connection = Connection::with_endpoints(
-                self.target.clone(),
-                &args.target,
-                &args.load,
-                endpoints,
-            )?;
+            let flags = flags_of(&args.target, self.file.spec().target.as_ref())?;
+            let connection =
+                Connection::with_endpoints(self.target.clone(), &flags, &args.load, endpoints)?;
             let dir = match endpoints {
                 Some(n) => self.dir.join(format!("endpoints-{n}")),
                 None => self.dir.to_owned(),

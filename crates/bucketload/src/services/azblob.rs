@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
+use bucketload_drivers::engines::EngineDriver;
 
-use super::{Service, flags, limit};
+use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -35,15 +36,19 @@ pub(crate) fn config(args: &TargetArgs) -> Result<AzureConfig, Failure> {
 pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     let mut config = config(args)?;
     limit(&mut config.endpoints, wanted)?;
-    service(config)
+    service(config, args)
 }
 
-/// The driver of `config`.
-fn service(config: AzureConfig) -> Result<Service, Failure> {
+/// The driver of `config`, by the client that was asked for.
+fn service(config: AzureConfig, args: &TargetArgs) -> Result<Service, Failure> {
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let engine = engines::azure(&config, args)?;
     let driver = AzureDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
-        driver: AnyDriver::Azblob(Arc::new(driver)),
+        driver: match engine {
+            None => AnyDriver::Azblob(Arc::new(driver)),
+            Some(engine) => AnyDriver::CliAzblob(Arc::new(EngineDriver::new(driver, engine))),
+        },
         endpoints,
     })
 }

@@ -1,9 +1,11 @@
-//! S3, and OpenStack Swift, by whatever client `--engine` names.
+//! S3, OpenStack Swift, Azure and Google Cloud Storage, by whatever client `--engine` names.
 
 use std::sync::Arc;
 
+use bucketload_drivers::azblob::AzureConfig;
 use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::engines::cli::{CliEngine, Tool};
+use bucketload_drivers::gcs::GcsConfig;
 use bucketload_drivers::http::ConfigError;
 use bucketload_drivers::s3::{S3Config, S3Driver};
 use bucketload_drivers::swift::SwiftConfig;
@@ -39,6 +41,32 @@ pub(crate) fn swift(config: &SwiftConfig, args: &TargetArgs) -> Result<Option<Cl
         return refuse(args, "swift://").map(|()| None);
     }
     CliEngine::swift(config, args.engine_retries.unwrap_or(0))
+        .map(Some)
+        .map_err(|e| Failure::usage(e.to_string()))
+}
+
+/// The client for the Azure target of `config` that was asked for; `None` for our own.
+///
+/// # Errors
+/// When it is not Azure's, not installed, or cannot be told a setting.
+pub(crate) fn azure(config: &AzureConfig, args: &TargetArgs) -> Result<Option<CliEngine>, Failure> {
+    if args.engine != Some(Engine::Cli(Tool::Az)) {
+        return refuse(args, "az://").map(|()| None);
+    }
+    CliEngine::azure(config, args.engine_retries.unwrap_or(0))
+        .map(Some)
+        .map_err(|e| Failure::usage(e.to_string()))
+}
+
+/// The client for the target of `config` at Google Cloud Storage that was asked for; `None` for our own.
+///
+/// # Errors
+/// When it is not gsutil, not installed, or cannot be told a setting.
+pub(crate) fn gcs(config: &GcsConfig, args: &TargetArgs) -> Result<Option<CliEngine>, Failure> {
+    if args.engine != Some(Engine::Cli(Tool::Gsutil)) {
+        return refuse(args, "gs://").map(|()| None);
+    }
+    CliEngine::gcs(config, args.engine_retries.unwrap_or(0))
         .map(Some)
         .map_err(|e| Failure::usage(e.to_string()))
 }

@@ -32,6 +32,7 @@ pub(crate) const POSIX: &[&str] = &[
     "--posix-fsync",
     "--posix-write",
     "--posix-cache",
+    "--posix-drop-caches",
     "--posix-layout",
     "--posix-block",
     "--posix-slot",
@@ -103,7 +104,6 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--token-file", args.token_file.is_some()),
         ("--gcs-large-object", args.gcs_large_object.is_some()),
         ("--swift-large-object", args.swift_large_object.is_some()),
-        ("--check-writes", args.check_writes),
         ("--seaweedfs-mode", args.seaweedfs_mode.is_some()),
         ("--seaweedfs-objects", args.seaweedfs_objects.is_some()),
     ]

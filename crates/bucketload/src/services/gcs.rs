@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::http::TlsConfig;
 
-use super::{Service, flags, limit};
+use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
@@ -44,15 +45,19 @@ pub(crate) fn config(args: &TargetArgs) -> Result<GcsConfig, Failure> {
 pub(crate) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, Failure> {
     let mut config = config(args)?;
     limit(&mut config.endpoints, wanted)?;
-    service(config)
+    service(config, args)
 }
 
-/// The driver of `config`.
-fn service(config: GcsConfig) -> Result<Service, Failure> {
+/// The driver of `config`, by the client that was asked for.
+fn service(config: GcsConfig, args: &TargetArgs) -> Result<Service, Failure> {
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let engine = engines::gcs(&config, args)?;
     let driver = GcsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
-        driver: AnyDriver::Gcs(Arc::new(driver)),
+        driver: match engine {
+            None => AnyDriver::Gcs(Arc::new(driver)),
+            Some(engine) => AnyDriver::CliGcs(Arc::new(EngineDriver::new(driver, engine))),
+        },
         endpoints,
     })
 }

@@ -13,11 +13,9 @@ use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
 use crate::exit::Failure;
 
-/// Flags of HDFS alone.
-const HDFS: &[&str] = &["--check-writes"];
 /// Flags that the RPC driver has a use for.
 #[cfg(feature = "hdfs")]
-const RPC: &[&str] = &["--endpoint-url", "--check-writes"];
+const RPC: &[&str] = &["--endpoint-url"];
 
 fn overrides(server: Option<&str>, args: &TargetArgs) -> Result<HadoopOverrides, Failure> {
     let urls = &args.endpoint_url;
@@ -30,7 +28,6 @@ fn overrides(server: Option<&str>, args: &TargetArgs) -> Result<HadoopOverrides,
     Ok(HadoopOverrides {
         authority: server.map(str::to_owned),
         endpoint_url: (!urls.is_empty()).then(|| urls.join(",")),
-        check_writes: args.check_writes,
         tls: TlsConfig {
             ca_bundle: args.ca_bundle.clone(),
             insecure: args.no_verify_ssl,
@@ -50,7 +47,7 @@ pub(super) fn webhdfs_config(
     server: Option<&str>,
     args: &TargetArgs,
 ) -> Result<WebHdfsConfig, Failure> {
-    flags::refuse_but(&[flags::HTTP, HDFS], args, "webhdfs://")?;
+    flags::refuse_but(&[flags::HTTP], args, "webhdfs://")?;
     WebHdfsConfig::discover(&overrides(server, args)?, &env)
         .map_err(|e| Failure::usage(e.to_string()))
 }

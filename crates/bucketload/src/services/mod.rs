@@ -37,7 +37,7 @@ pub(crate) fn open(
     args: &TargetArgs,
     wanted: Option<usize>,
 ) -> Result<Service, Failure> {
-    if !matches!(api, Api::S3 | Api::Swift) {
+    if !matches!(api, Api::S3 | Api::Swift | Api::Azblob | Api::Gcs) {
         engines::refuse(args, &format!("{}://", api.scheme()))?;
     }
     match api {

@@ -18,8 +18,20 @@ use crate::swift::{SwiftAuth, SwiftConfig};
 pub(crate) const ALIAS: &str = "bucketload";
 
 /// Variables that begin like this tell some client something; only ours shall.
-pub(crate) const FOREIGN: [&str; 9] = [
-    "AWS_", "MC_", "RCLONE_", "S3_", "S3CMD", "BOTO", "ST_", "OS_", "SWIFT_",
+pub(crate) const FOREIGN: [&str; 13] = [
+    "AWS_",
+    "MC_",
+    "RCLONE_",
+    "S3_",
+    "S3CMD",
+    "BOTO",
+    "ST_",
+    "OS_",
+    "SWIFT_",
+    "AZURE_",
+    "GOOGLE_",
+    "CLOUDSDK_",
+    "REQUESTS_CA_BUNDLE",
 ];
 
 /// How a client is called for one endpoint.
@@ -31,7 +43,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    fn env(&mut self, name: &str, value: impl Into<OsString>) {
+    pub(super) fn env(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.push((name.into(), value.into()));
     }
 
@@ -54,10 +66,10 @@ pub(crate) fn check(tool: Tool, config: &S3Config) -> Result<(), ConfigError> {
         ))
     };
     let native = "leave the flag out, or use --engine native";
-    if tool == Tool::Swift {
+    if let Some(scheme) = tool.scheme() {
         return fail(
             "to speak S3",
-            "name a Swift target (swift://CONTAINER) or another client",
+            &format!("name a target of its own ({scheme}://…) or another client"),
         );
     }
     if config.payload != PayloadMode::Unsigned {
@@ -105,7 +117,7 @@ pub(crate) fn access(
         Tool::Rclone => rclone(config, endpoint, dir, retries),
         Tool::S3cmd => s3cmd(config, endpoint, dir, retries),
         // Refused by `check`.
-        Tool::Swift => Ok(Access::default()),
+        Tool::Swift | Tool::Az | Tool::Gsutil => Ok(Access::default()),
     }
 }
 
@@ -191,7 +203,7 @@ pub(crate) fn secrets(config: &S3Config) -> Vec<Secret> {
 }
 
 /// Writes a file that only its owner may read.
-fn private(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn private(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -344,7 +356,7 @@ fn s3cmd(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io
 pub(crate) fn retries_in_words(client: &Installed, retries: u32) -> String {
     let hidden = "those made are not visible";
     match client.tool {
-        Tool::Mc => format!("as the client is built (it has no switch); {hidden}"),
+        Tool::Mc | Tool::Az => format!("as the client is built (it has no switch); {hidden}"),
         Tool::S3cmd if !has_retry_switch(&client.version) => {
             format!("up to 5, 3 to 15 s apart (no switch before s3cmd 2.4); {hidden}")
         }
@@ -394,7 +406,7 @@ mod tests {
     #[test]
     fn secrets_stand_in_private_files_or_the_environment_only() {
         let config = config();
-        for tool in Tool::ALL.into_iter().filter(|t| *t != Tool::Swift) {
+        for tool in Tool::ALL.into_iter().filter(|t| t.scheme().is_none()) {
             let dir = tempfile::tempdir().unwrap();
             let client = Installed {
                 tool,
@@ -425,7 +437,7 @@ mod tests {
         let mut anonymous = config();
         anonymous.credentials = None;
         assert!(check(Tool::Swift, &config()).is_err());
-        for tool in Tool::ALL.into_iter().filter(|t| *t != Tool::Swift) {
+        for tool in Tool::ALL.into_iter().filter(|t| t.scheme().is_none()) {
             assert_eq!(check(tool, &config()), Ok(()));
             let error = check(tool, &checksum).unwrap_err().to_string();
             assert!(error.contains("--checksum"), "{error}");

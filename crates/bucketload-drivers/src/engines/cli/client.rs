@@ -225,12 +225,16 @@ fn is_failure(line: &str) -> bool {
     line.contains(r#""status":"error""#)
 }
 
-/// The AWS CLI ends with code 1 and says nothing when a listing is empty.
+/// The AWS CLI ends with code 1 and says nothing when a listing is empty, gsutil says what follows.
 fn is_empty_listing(tool: Tool, request: &Request<'_>, ended: &Ended) -> bool {
-    tool == Tool::Aws
-        && request.op.class == OpClass::List
+    let complaint = ended.complaint.trim();
+    request.op.class == OpClass::List
         && ended.status.code() == Some(1)
-        && ended.complaint.trim().is_empty()
+        && match tool {
+            Tool::Aws => complaint.is_empty(),
+            Tool::Gsutil => complaint.contains("One or more URLs matched no objects"),
+            _ => false,
+        }
 }
 
 fn write(path: &std::path::Path, content: &Content<'_>) -> io::Result<()> {

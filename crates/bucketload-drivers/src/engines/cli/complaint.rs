@@ -45,7 +45,7 @@ const STATUSES: [u16; 13] = [
 ];
 
 /// Phrases of clients that hide the store's code.
-const PHRASES: [(&str, ErrorKind); 13] = [
+const PHRASES: [(&str, ErrorKind); 16] = [
     // mc, of a source that is not there.
     ("unable to guess the type of copy", ErrorKind::NotFound),
     ("object does not exist", ErrorKind::NotFound),
@@ -54,11 +54,16 @@ const PHRASES: [(&str, ErrorKind); 13] = [
     ("not found", ErrorKind::NotFound),
     ("no such", ErrorKind::NotFound),
     ("does not exist", ErrorKind::NotFound),
+    // gsutil.
+    ("no urls matched", ErrorKind::NotFound),
+    ("must be empty", ErrorKind::Conflict),
     ("not empty", ErrorKind::Conflict),
     ("already exists", ErrorKind::Conflict),
     ("access denied", ErrorKind::Auth),
     ("access key id you provided does not exist", ErrorKind::Auth),
     ("signature we calculated does not match", ErrorKind::Auth),
+    // az.
+    ("failed to authenticate the request", ErrorKind::Auth),
     ("reduce your request rate", ErrorKind::Throttled),
 ];
 
@@ -206,6 +211,19 @@ mod tests {
             (
                 "Get \"http://h\": dial tcp 127.0.0.1:1: connect: connection refused",
                 K::Connect,
+            ),
+            ("CommandException: No URLs matched: gs://b/k", K::NotFound),
+            (
+                "PreconditionException: 412 bucket must be empty prior to deletion",
+                K::Conflict,
+            ),
+            (
+                "ERROR: The specified blob does not exist.\nErrorCode:BlobNotFound",
+                K::NotFound,
+            ),
+            (
+                "ERROR: Server failed to authenticate the request. Make sure the value of",
+                K::Auth,
             ),
             ("x509: certificate signed by unknown authority", K::Tls),
             ("something else", K::Protocol),

@@ -32,10 +32,14 @@ const SWIFT: [OpClass; 7] = [
     OpClass::ListBuckets,
 ];
 
+/// The classes of the client of Azure: its command for a container deletes what is in it as well.
+const AZ: [OpClass; 7] = SWIFT;
+
 /// The classes that `tool` has a command for.
 pub(crate) const fn classes(tool: Tool) -> &'static [OpClass] {
     match tool {
         Tool::Swift => &SWIFT,
+        Tool::Az => &AZ,
         _ => &CLASSES,
     }
 }
@@ -82,7 +86,8 @@ pub(crate) fn arguments(
         Tool::Mc => format!("{ALIAS}/{bucket}/{key}"),
         Tool::Rclone => format!("{ALIAS}:{bucket}/{key}"),
         Tool::Aws | Tool::S3cmd => url.clone(),
-        Tool::Swift => bucket.to_owned(),
+        Tool::Swift | Tool::Az => bucket.to_owned(),
+        Tool::Gsutil => format!("gs://{bucket}/{key}"),
     };
     let base = at
         .strip_suffix(key)
@@ -168,8 +173,88 @@ pub(crate) fn arguments(
         (Tool::Swift, C::List) => words(&["list", &at, "--prefix", key, "--delimiter", "/"]),
         (Tool::Swift, C::MakeBucket) => words(&["post", &at]),
         (Tool::Swift, C::ListBuckets) => words(&["list"]),
+        (Tool::Az, C::Put | C::Get) => {
+            let verb = if class == C::Put {
+                "upload"
+            } else {
+                "download"
+            };
+            let mut line = blob(verb, bucket, key);
+            line.extend(words(match class {
+                C::Put => &["--overwrite", "--output", "none", "--file"],
+                _ => &["--output", "none", "--file"],
+            }));
+            line.push(file());
+            line
+        }
+        (Tool::Az, C::Delete) => {
+            let mut line = blob("delete", bucket, key);
+            line.extend(words(&["--output", "none"]));
+            line
+        }
+        (Tool::Az, C::Head) => {
+            let mut line = blob("show", bucket, key);
+            let only = ["--query", "properties.contentLength", "--output", "tsv"];
+            line.extend(words(&only));
+            line
+        }
+        (Tool::Az, C::List) => {
+            let mut line = words(&["storage", "blob", "list", "--container-name", bucket]);
+            line.extend(words(&ALL_NAMES));
+            if !key.is_empty() {
+                line.push(format!("--prefix={key}").into());
+            }
+            if !subject.recursive {
+                line.push("--delimiter=/".into());
+            }
+            line
+        }
+        (Tool::Az, C::MakeBucket) => words(&[
+            "storage",
+            "container",
+            "create",
+            "--fail-on-exist",
+            "--output",
+            "none",
+            "--name",
+            bucket,
+        ]),
+        (Tool::Az, C::ListBuckets) => {
+            let mut line = words(&["storage", "container", "list"]);
+            line.extend(words(&ALL_NAMES));
+            line
+        }
+
+        (Tool::Gsutil, C::Put) => send(words(&["-q", "cp"])),
+        (Tool::Gsutil, C::Get) => receive(words(&["-q", "cp"])),
+        (Tool::Gsutil, C::Delete) => words(&["-q", "rm", &at]),
+        (Tool::Gsutil, C::Head) => words(&["stat", &at]),
+        (Tool::Gsutil, C::List) if subject.recursive => words(&["ls", &format!("{at}**")]),
+        (Tool::Gsutil, C::List) => words(&["ls", "-d", &format!("{at}*")]),
+        (Tool::Gsutil, C::MakeBucket) => words(&["-q", "mb", &base]),
+        (Tool::Gsutil, C::DeleteBucket) => words(&["-q", "rb", &base]),
+        (Tool::Gsutil, C::ListBuckets) => words(&["ls"]),
         _ => return Err("it has no command for this"),
     })
+}
+
+/// What makes `az` print the name of everything in a listing, a line each.
+const ALL_NAMES: [&str; 6] = [
+    "--num-results",
+    "*",
+    "--query",
+    "[].name",
+    "--output",
+    "tsv",
+];
+
+/// The command of `az` for a blob. A value that begins with a hyphen stays one behind an equals sign.
+fn blob(verb: &str, container: &str, key: &str) -> Vec<OsString> {
+    let mut line: Vec<OsString> = ["storage", "blob", verb, "--container-name", container]
+        .map(OsString::from)
+        .to_vec();
+    line.push(format!("--name={key}").into());
+    line
 }
 
 /// Names that a client takes for something else: patterns, folders, options.
@@ -184,6 +269,9 @@ fn check_names(tool: Tool, class: OpClass, subject: &Subject<'_>) -> Result<(), 
     }
     if tool == Tool::S3cmd && !lists && key.contains(['*', '?']) {
         return Err("it takes * and ? for patterns");
+    }
+    if tool == Tool::Gsutil && key.contains(['*', '?', '[', ']', '#']) {
+        return Err("it takes *, ? and [ for patterns and # for a version");
     }
     if class.on_bucket() || lists {
         if tool == Tool::Rclone && lists && !key.is_empty() && !key.ends_with('/') {
@@ -231,7 +319,11 @@ pub(crate) fn listed(tool: Tool, subject: &Subject<'_>, line: &str) -> Option<St
             Some(format!("{}{key}", subject.folder()))
         }
         Tool::Rclone => Some(format!("{}{line}", subject.folder())),
-        Tool::Swift => (!line.is_empty()).then(|| line.to_owned()),
+        Tool::Swift | Tool::Az => (!line.is_empty()).then(|| line.to_owned()),
+        Tool::Gsutil => {
+            let start = format!("gs://{}/", subject.bucket);
+            line.strip_prefix(&start).map(str::to_owned)
+        }
     }
 }
 
@@ -250,6 +342,8 @@ pub(crate) fn size(tool: Tool, line: &str) -> Option<u64> {
         Tool::Mc => serde_json::from_str::<Value>(line).ok()?["size"].as_u64(),
         Tool::Rclone => after("\"Size\""),
         Tool::Swift => after("Content Length"),
+        Tool::Az => line.trim().parse().ok(),
+        Tool::Gsutil => after("Content-Length"),
     }
 }
 
@@ -306,6 +400,14 @@ mod tests {
             line(Tool::Rclone, OpClass::Get, "a b").unwrap(),
             "copyto bucketload:buck/a b /tmp/x/file"
         );
+        assert_eq!(
+            line(Tool::Az, OpClass::Get, "-a").unwrap(),
+            "storage blob download --container-name buck --name=-a --output none --file /tmp/x/file"
+        );
+        assert_eq!(
+            line(Tool::Gsutil, OpClass::List, "a/").unwrap(),
+            "ls gs://buck/a/**"
+        );
     }
 
     #[test]
@@ -318,6 +420,8 @@ mod tests {
             (Tool::Rclone, OpClass::List, "a/b"),
             (Tool::Aws, OpClass::Get, "a\nb"),
             (Tool::Swift, OpClass::Get, "-a"),
+            (Tool::Gsutil, OpClass::Get, "a#1"),
+            (Tool::Gsutil, OpClass::List, "a[b"),
         ] {
             assert!(line(tool, class, key).is_err(), "{tool} {class} {key}");
         }
@@ -345,6 +449,8 @@ mod tests {
             ),
             (Tool::Rclone, "a b", "p/a b"),
             (Tool::Swift, "p/a b", "p/a b"),
+            (Tool::Az, "p/a b", "p/a b"),
+            (Tool::Gsutil, "gs://buck/p/a b", "p/a b"),
         ] {
             assert_eq!(listed(tool, &subject("p/"), text).as_deref(), Some(key));
         }
@@ -360,6 +466,8 @@ mod tests {
             (Tool::Mc, r#"{"status":"success","size":4711}"#),
             (Tool::Rclone, r#"{"Path":"a","Size":4711,"IsDir":false}"#),
             (Tool::Swift, "         Content Length: 4711"),
+            (Tool::Az, "4711"),
+            (Tool::Gsutil, "        Content-Length:         4711"),
         ] {
             assert_eq!(size(tool, text), Some(4711), "{tool}");
             assert_eq!(size(tool, "nothing"), None);

@@ -11,12 +11,14 @@
 
 mod access;
 mod client;
+mod clouds;
 mod complaint;
 mod line;
 mod process;
 mod tool;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,7 +32,9 @@ pub use tool::Tool;
 use self::access::Access;
 use self::tool::Installed;
 use super::{Engine, EngineFacts};
-use crate::http::Secret;
+use crate::azblob::AzureConfig;
+use crate::gcs::GcsConfig;
+use crate::http::{Endpoint, Secret};
 use crate::s3::{ConfigError, S3Config};
 use crate::swift::SwiftConfig;
 
@@ -75,13 +79,9 @@ impl CliEngine {
         access::check(tool, config)?;
         let client = Installed::find(tool, std::env::var_os("PATH"))?;
         let dir = private_directory()?;
-        let mut all = Vec::new();
-        for (number, endpoint) in config.endpoints.iter().enumerate() {
-            let place = dir.path().join(number.to_string());
-            std::fs::create_dir(&place).map_err(|e| no_directory(&e))?;
-            let one = access::access(&client, config, endpoint, &place, retries);
-            all.push(one.map_err(|e| no_directory(&e))?);
-        }
+        let all = of_endpoints(&config.endpoints, dir.path(), |endpoint, place| {
+            access::access(&client, config, endpoint, place, retries)
+        })?;
         let secrets = access::secrets(config);
         let region = config.region.clone();
         Ok(Self::assemble(client, all, secrets, region, dir, retries))
@@ -97,6 +97,43 @@ impl CliEngine {
         let dir = private_directory()?;
         let region = String::new();
         let all = vec![access];
+        Ok(Self::assemble(client, all, secrets, region, dir, retries))
+    }
+
+    /// As [`CliEngine::new`] for the Azure CLI.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn azure(config: &AzureConfig, retries: u32) -> Result<Self, ConfigError> {
+        clouds::check_azure(config)?;
+        let access = |endpoint: &Endpoint, place: &Path| Ok(clouds::azure(config, endpoint, place));
+        let secrets = clouds::azure_secrets(config);
+        Self::of_cloud(Tool::Az, &config.endpoints, &access, secrets, retries)
+    }
+
+    /// As [`CliEngine::new`] for gsutil.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn gcs(config: &GcsConfig, retries: u32) -> Result<Self, ConfigError> {
+        clouds::check_gcs(config)?;
+        let access =
+            |endpoint: &Endpoint, place: &Path| clouds::gcs(config, endpoint, place, retries);
+        let secrets = clouds::gcs_secrets(config);
+        Self::of_cloud(Tool::Gsutil, &config.endpoints, &access, secrets, retries)
+    }
+
+    fn of_cloud(
+        tool: Tool,
+        endpoints: &[Endpoint],
+        access: &dyn Fn(&Endpoint, &Path) -> std::io::Result<Access>,
+        secrets: Vec<Secret>,
+        retries: u32,
+    ) -> Result<Self, ConfigError> {
+        let client = Installed::find(tool, std::env::var_os("PATH"))?;
+        let dir = private_directory()?;
+        let all = of_endpoints(endpoints, dir.path(), access)?;
+        let region = String::new();
         Ok(Self::assemble(client, all, secrets, region, dir, retries))
     }
 
@@ -125,6 +162,21 @@ impl CliEngine {
             }),
         }
     }
+}
+
+/// What the client needs for each endpoint, with a directory of its own below `dir`.
+fn of_endpoints(
+    endpoints: &[Endpoint],
+    dir: &Path,
+    access: impl Fn(&Endpoint, &Path) -> std::io::Result<Access>,
+) -> Result<Vec<Access>, ConfigError> {
+    let one = |(number, endpoint): (usize, &Endpoint)| {
+        let place = dir.join(number.to_string());
+        std::fs::create_dir(&place)?;
+        access(endpoint, &place)
+    };
+    let all: std::io::Result<_> = endpoints.iter().enumerate().map(one).collect();
+    all.map_err(|e| no_directory(&e))
 }
 
 /// A directory that only its owner may enter, for credentials and for the objects under way.

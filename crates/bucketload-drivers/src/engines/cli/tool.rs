@@ -24,13 +24,25 @@ pub enum Tool {
     Rclone,
     /// s3cmd, OSSperf's default.
     S3cmd,
-    /// The client of OpenStack Swift, the only one here that does not speak S3.
+    /// The client of OpenStack Swift.
     Swift,
+    /// The Azure CLI.
+    Az,
+    /// Google's client for Cloud Storage.
+    Gsutil,
 }
 
 impl Tool {
     /// Every client.
-    pub const ALL: [Self; 5] = [Self::Aws, Self::Mc, Self::Rclone, Self::S3cmd, Self::Swift];
+    pub const ALL: [Self; 7] = [
+        Self::Aws,
+        Self::Mc,
+        Self::Rclone,
+        Self::S3cmd,
+        Self::Swift,
+        Self::Az,
+        Self::Gsutil,
+    ];
 
     /// The name of its program.
     #[must_use]
@@ -41,6 +53,28 @@ impl Tool {
             Self::Rclone => "rclone",
             Self::S3cmd => "s3cmd",
             Self::Swift => "swift",
+            Self::Az => "az",
+            Self::Gsutil => "gsutil",
+        }
+    }
+
+    /// The scheme of the targets that it drives; `None` for S3.
+    #[must_use]
+    pub const fn scheme(self) -> Option<&'static str> {
+        match self {
+            Self::Aws | Self::Mc | Self::Rclone | Self::S3cmd => None,
+            Self::Swift => Some("swift"),
+            Self::Az => Some("az"),
+            Self::Gsutil => Some("gs"),
+        }
+    }
+
+    /// The argument that makes it tell its version.
+    const fn version_word(self) -> &'static str {
+        match self {
+            // With two hyphens it asks its publisher for a newer one.
+            Self::Az => "version",
+            _ => "--version",
         }
     }
 
@@ -56,6 +90,8 @@ impl Tool {
             Self::Rclone => "install it (apt-get install rclone) and put it on the PATH",
             Self::S3cmd => "install it (pip install s3cmd) and put it on the PATH",
             Self::Swift => "install it (pip install python-swiftclient) and put it on the PATH",
+            Self::Az => "install it (pip install azure-cli) and put it on the PATH",
+            Self::Gsutil => "install it (pip install gsutil) and put it on the PATH",
         }
     }
 
@@ -67,6 +103,8 @@ impl Tool {
             Self::Rclone => "rclone v",
             Self::S3cmd => "s3cmd version",
             Self::Swift => "python-swiftclient",
+            Self::Az => "\"azure-cli\"",
+            Self::Gsutil => "gsutil version",
         }
     }
 }
@@ -113,14 +151,14 @@ impl Installed {
             .map(|dir| dir.join(tool.program()))
             .find(|path| is_program(path))
             .ok_or_else(|| fail(format!("there is no program `{tool}` on the PATH")))?;
-        let text = version_of(&path).map_err(fail)?;
+        let text = version_of(&path, tool.version_word()).map_err(fail)?;
         let version = text
             .lines()
             .find(|line| line.contains(tool.sign()))
             .ok_or_else(|| fail(format!("{} is another program", path.display())))?;
         Ok(Self {
             tool,
-            version: version.trim().to_owned(),
+            version: version.trim().trim_end_matches(',').replace('"', ""),
             path,
         })
     }
@@ -133,10 +171,10 @@ fn is_program(path: &std::path::Path) -> bool {
 }
 
 /// What the program prints about its version, on either stream.
-fn version_of(path: &std::path::Path) -> Result<String, String> {
+fn version_of(path: &std::path::Path, word: &str) -> Result<String, String> {
     let shown = path.display();
     let mut child = Command::new(path)
-        .arg("--version")
+        .arg(word)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -155,7 +193,7 @@ fn version_of(path: &std::path::Path) -> Result<String, String> {
                 let _ = child.wait();
                 return Err(match outcome {
                     Err(error) => format!("{shown}: {error}"),
-                    Ok(_) => format!("{shown} --version did not end within {PATIENCE:?}"),
+                    Ok(_) => format!("{shown} {word} did not end within {PATIENCE:?}"),
                 });
             }
         }
@@ -195,7 +233,7 @@ mod tests {
             assert_eq!(tool.program().parse(), Ok(tool));
         }
         let error = "curl".parse::<Tool>().unwrap_err();
-        assert!(error.contains("s3cmd, swift"), "{error}");
+        assert!(error.contains("s3cmd, swift, az, gsutil"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 // "lines", "bars" (horizontal, stacked; see drawBars) or "heat". An axis is {label, unit, log}; units are "s", "ns", "B", "B/s", "/s", "%"
 // or "" and decide how ticks are written.
 const SVG = 'http://www.w3.org/2000/svg';
-const W = 640, H = 300, M = {l: 66, r: 14, t: 10, b: 40};
+const W = 640, H = 300, M = {l: 82, r: 14, t: 10, b: 40};
 
 function el(name, attrs, parent, text) {
   const svg = ['svg', 'g', 'path', 'line', 'text', 'rect', 'title'].includes(name);
@@ -48,7 +48,14 @@ function linearTicks(lo, hi, unit) {
   return out;
 }
 
-function logTicks(lo, hi) {
+function logTicks(lo, hi, unit) {
+  if (unit === 'B' || unit === 'B/s') {
+    // Powers of two, whose labels are round: 1, 32 KiB and the like.
+    const l = Math.log2(lo), h = Math.log2(hi), out = [];
+    const k = [1, 2, 5, 10].find(k => (h - l) / k <= 6) || 20;
+    for (let e = Math.ceil((l - 1e-6) / k) * k; e <= h + 1e-6; e += k) out.push(Math.pow(2, e));
+    if (out.length > 1) return out;
+  }
   const out = [], from = Math.floor(Math.log10(lo)), to = Math.ceil(Math.log10(hi));
   const subs = to - from <= 2 ? [1, 2, 5] : [1];
   for (let d = from; d <= to; d++) for (const s of subs) {
@@ -62,7 +69,7 @@ function makeScale(axis, lo, hi, a, b) {
   if (axis.log) {
     const l = Math.log10(lo), h = Math.log10(hi);
     const at = v => a + (Math.log10(Math.max(v, lo)) - l) / ((h - l) || 1) * (b - a);
-    return {at, back: p => Math.pow(10, l + (p - a) / (b - a) * (h - l)), ticks: logTicks(lo, hi)};
+    return {at, back: p => Math.pow(10, l + (p - a) / (b - a) * (h - l)), ticks: logTicks(lo, hi, axis.unit)};
   }
   const at = v => a + (v - lo) / ((hi - lo) || 1) * (b - a);
   return {at, back: p => lo + (p - a) / (b - a) * (hi - lo), ticks: linearTicks(lo, hi, axis.unit)};
@@ -93,7 +100,9 @@ function frame(svg, chart, sx, sy) {
     el('line', {x1: x, x2: x, y1: M.t, y2: H - M.b}, g);
     if (x - last < label.length * 6.4 + 8) continue;
     last = x;
-    el('text', {x, y: H - M.b + 15, 'text-anchor': 'middle'}, g, label);
+    // The last label ends with the picture.
+    const out = x + label.length * 3.2 > W - 2;
+    el('text', {x: out ? W - 2 : x, y: H - M.b + 15, 'text-anchor': out ? 'end' : 'middle'}, g, label);
   }
   for (const t of sy.ticks) {
     const y = sy.at(t);

@@ -1,0 +1,152 @@
+//! Reading objects back right after their writes were acknowledged, where the run asks for it.
+//!
+//! Some stores acknowledge a write and serve something else for a while: HDFS a file that was just closed
+//! as empty, a store with weak consistency the object before. Such a write is a failure, however fast it
+//! was. What is asked here is not part of the operation's time; its worker is busy with it, so a closed
+//! loop gets slower and an open one may need more workers.
+
+use bucketload_core::driver::{Capabilities, Completion, Session};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan, WorkPlan};
+use bucketload_core::record::{Outcome, Probe};
+
+use crate::clock::now_ns;
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::perform::{Attempt, until_cut};
+use crate::shard::Shard;
+use crate::slots::Cut;
+
+/// Whether `class` writes a whole object whose bytes are known.
+const fn writes_object(class: OpClass) -> bool {
+    matches!(
+        class,
+        OpClass::Put | OpClass::PutIfAbsent | OpClass::MultipartPut
+    )
+}
+
+/// Whether `class` changes or removes the bytes of an object otherwise.
+const fn changes_object(class: OpClass) -> bool {
+    matches!(
+        class,
+        OpClass::Append
+            | OpClass::Touch
+            | OpClass::Delete
+            | OpClass::DeleteMany
+            | OpClass::Copy
+            | OpClass::Rename
+            | OpClass::MultipartCopy
+    )
+}
+
+/// Whether the operation wrote an object that can be read back.
+pub(crate) fn applies(request: &Request<'_>, completion: &Completion) -> bool {
+    let class = request.op.class;
+    // A conditional write that found an object moved nothing.
+    let wrote = class != OpClass::PutIfAbsent || completion.items > 0;
+    writes_object(class) && wrote && request.content.is_some()
+}
+
+/// Reads what `write` has written and compares it. A difference is told as a failure of the write.
+pub(crate) async fn compare<S: Session>(
+    shard: &Shard,
+    slot: usize,
+    session: &mut S,
+    write: &Request<'_>,
+    on_wait: impl Fn(),
+) -> Outcome {
+    let read = Request {
+        op: Op {
+            class: OpClass::Get,
+            range: None,
+            ..write.op
+        },
+        source: "",
+        delimiter: "",
+        keys: None,
+        verify: true,
+        watch: None,
+        ..*write
+    };
+    let timeout_ns = shard.shared.plan.timeout_ns;
+    let mut probe = Probe::new(now_ns);
+    shard.slots.arm(slot, now_ns().saturating_add(timeout_ns));
+    let execute = session.execute(&read, &mut probe);
+    let attempt = until_cut(shard, slot, execute, on_wait).await;
+    shard.slots.disarm(slot);
+    let (kind, what) = match attempt {
+        Attempt::Ended(Ok(_)) => return Outcome::Ok,
+        Attempt::Cut(Cut::Cancel) => return Outcome::Failed(ErrorKind::Cancelled),
+        Attempt::Cut(Cut::Timeout) => (
+            ErrorKind::Timeout,
+            format!("no complete answer within {} ms", timeout_ns / 1_000_000),
+        ),
+        // That an acknowledged object is not there is as wrong as other bytes.
+        Attempt::Ended(Err(error)) if error.kind == ErrorKind::NotFound => {
+            (ErrorKind::Corrupt, error.to_string())
+        }
+        Attempt::Ended(Err(error)) => (error.kind, error.to_string()),
+    };
+    let detail = format!("the write was acknowledged, but reading it back: {what}");
+    let error = OpError::new(kind, detail);
+    shard.report_failure(Some(&write.op), write.key, &error, now_ns());
+    Outcome::Failed(kind)
+}
+
+/// Refuses to read back what somebody else may have changed meanwhile.
+pub(crate) fn check(
+    plan: &Plan,
+    options: &RunOptions,
+    (capabilities, driver): (&Capabilities, &str),
+) -> Result<(), RunError> {
+    if !options.check_writes {
+        return Ok(());
+    }
+    if !capabilities.verify || !capabilities.classes.contains(&OpClass::Get) {
+        return Err(RunError::Unsupported {
+            driver: driver.to_owned(),
+            what: "reading writes back (--check-writes)".to_owned(),
+        });
+    }
+    let refuse = |text: String| Err(RunError::Options(format!("--check-writes: {text}")));
+    if plan.has_oracle() {
+        return refuse(
+            "the consistency oracle judges every read and reads everything once more at the end; \
+             leave one of them out"
+                .to_owned(),
+        );
+    }
+    for phase in &plan.phases {
+        let recorded = |model: &ModelPlan| matches!(model, ModelPlan::Replay(_));
+        if phase.works.iter().any(|work| recorded(&work.model)) {
+            return refuse("a trace may change objects that it has just written".to_owned());
+        }
+        let entries = || phase.works.iter().flat_map(|work| &work.mix);
+        let written = |set: u16| entries().any(|e| writes_object(e.class) && e.keyset == set);
+        let of = |set: u16| plan.keysets.get(usize::from(set));
+        let sessions = |work: &WorkPlan| u64::from(work.model.max_sessions());
+        let alone =
+            phase.works.iter().map(sessions).sum::<u64>() * u64::from(options.share.of) <= 1;
+        let races =
+            |set: u16| phase.kind == PhaseKind::Run && of(set).is_some_and(|s| s.overwritten);
+        if !alone && let Some(entry) = entries().find(|e| races(e.keyset) && written(e.keyset)) {
+            return refuse(format!(
+                "phase `{}` overwrites the objects of key set `{}` with other content, and another worker \
+                 may do so before an object is read back; write fresh keys, use one worker, or let \
+                 --oracle judge",
+                phase.name,
+                of(entry.keyset).map_or("", |set| &set.name)
+            ));
+        }
+        let other = entries().find(|e| changes_object(e.class) && written(e.keyset));
+        if let Some(entry) = other {
+            return refuse(format!(
+                "phase `{}` also performs {} on the objects that it writes, so what is read back may \
+                 rightly differ; put that into a phase or a key set of its own",
+                phase.name, entry.class
+            ));
+        }
+    }
+    Ok(())
+}
