@@ -239,7 +239,7 @@ pub(crate) async fn perform<S: Session>(
         }
         let now = now_ns();
         absent = error.kind == ErrorKind::NotFound;
-        if absent && taken.absent_expected || named && expected(op.class, error.kind) {
+        if absent && taken.absent_expected || named && expected(&op, error.kind, shared.share.of) {
             let done = match probe.done_ns() {
                 0 => now,
                 done => done,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Such names carry no run's identifier: what they name may be somebody else's. The runner therefore
-//! looks before it begins ([`NamedPlan::changes`]).
+//! looks before it begins.
 
 use serde::{Deserialize, Serialize};
 
