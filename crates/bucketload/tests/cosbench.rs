@@ -126,7 +126,7 @@ fn storages_that_cannot_be_driven_are_refused_with_place_reason_and_remedy() {
         ),
         (
             "sio-config-smoke-test.xml",
-            ["line 41, column ", "restoring", "--skip-operations restore"],
+            ["line 32, column ", "restoring", "--skip-operations restore"],
         ),
     ] {
         let file = prepared(dir.path(), name);
