@@ -20,6 +20,7 @@ pub(super) fn all(server: &Server) -> Result {
     step("files: a file system that gets full", full)?;
     step("files: a file system that is read-only", read_only)?;
     step("files: a directory of another user", denied)?;
+    step("files: a cold start", cold)?;
     step("files: a mount that goes while it is used", || gone(server))
 }
 
@@ -141,14 +142,35 @@ fn denied() -> Result {
         "--clear-groups",
         &copy,
     ];
-    let outcome = call(
-        Command::new("setpriv")
-            .args(user)
-            .args(puts(&target, &dir.file("run")))
-            .current_dir(dir.path()),
-    )?;
-    expect(&outcome, 3, &["Permission denied"])?;
+    let as_nobody = |more: &[&str]| {
+        call(
+            Command::new("setpriv")
+                .args(user)
+                .args(puts(&target, &dir.file("run")))
+                .args(more)
+                .current_dir(dir.path()),
+        )
+    };
+    expect(&as_nobody(&[])?, 3, &["Permission denied"])?;
+    // Who may not empty the machine's caches is told so before anything is written.
+    let refused = as_nobody(&["--posix-drop-caches"])?;
+    expect(&refused, 2, &["--posix-drop-caches", "it takes root"])?;
     untouched(place.path())
+}
+
+/// Who may empty the machine's caches begins cold, and the result says so.
+fn cold() -> Result {
+    let (place, dir) = (TempDir::new("cold")?, TempDir::new("bad-place")?);
+    plant(place.path())?;
+    let target = format!("file://{}", place.path().display());
+    let flags = ["--posix-drop-caches", "--output", "json"];
+    let outcome = call(bucketload(&puts(&target, &dir.file("run")))?.args(flags))?;
+    outcome.expect_code(0)?;
+    let settings = outcome.json()?["run"]["driver"]["settings"].to_string();
+    match settings.contains("emptied before each measured phase") {
+        true => untouched(place.path()),
+        false => Err(format!("the result does not say so: {settings}")),
+    }
 }
 
 fn gone(server: &Server) -> Result {
