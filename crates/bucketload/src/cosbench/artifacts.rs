@@ -137,7 +137,11 @@ fn record(
         start_unix_ns: manifest.started_unix_ns,
     };
     events(dir, &mut told)?;
-    told.snapshots = snapshots(dir, workload, &steps)?;
+    let drained_ns = |phase: usize| {
+        let ended = told.marks.get(&phase).and_then(|mark| mark.ended);
+        ended.map_or(u64::MAX, |(_, _, drained_ns)| drained_ns)
+    };
+    told.snapshots = snapshots(dir, workload, &steps, drained_ns)?;
     let begun_ms = manifest.started_unix_ns / 1_000_000;
     let mut out = Record {
         number: 0,

@@ -89,8 +89,9 @@ struct Open {
 }
 
 impl Open {
-    fn add(&mut self, interval: &Interval) {
-        self.to_ns = interval.end_ns;
+    fn add(&mut self, interval: &Interval, drained_ns: u64) {
+        // The last interval is over when the phase is.
+        self.to_ns = interval.end_ns.min(drained_ns).max(interval.start_ns);
         for cell in &interval.tally.cells {
             let same = |(work, class, _): &(u16, OpClass, String)| {
                 (*work, *class) == (cell.work, cell.class)
@@ -113,7 +114,7 @@ impl Open {
 }
 
 /// A snapshot per interval of each stage's first work, and one for what is left, so that the snapshots
-/// add up to the totals (cosbench.md section 7, B8).
+/// add up to the totals (cosbench.md section 7, B8). `drained_ns` says when a phase was over.
 ///
 /// # Errors
 /// When the intervals cannot be read.
@@ -121,6 +122,7 @@ pub(super) fn snapshots(
     dir: &RunDir,
     workload: &Workload,
     steps: &[Step],
+    drained_ns: impl Fn(usize) -> u64,
 ) -> Result<BTreeMap<usize, Vec<Snapshot>>, String> {
     let plan = &dir.manifest().plan;
     let start_unix_ns = dir.manifest().started_unix_ns;
@@ -151,7 +153,7 @@ pub(super) fn snapshots(
                 columns,
             }
         });
-        filled.add(&interval);
+        filled.add(&interval, drained_ns(phase));
         let every_s = stage.works.first().map_or(5, |work| work.interval_s);
         if filled.to_ns - filled.from_ns >= u64::from(every_s) * 1_000_000_000 {
             keep(open.take());
