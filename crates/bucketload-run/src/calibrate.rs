@@ -271,6 +271,8 @@ fn drive<N: Driver>(
     }
     let options = RunOptions {
         interval: INTERVAL,
+        gate: None,
+        remote: None,
         check_writes: false,
         before_measuring: None,
         converged: None,

@@ -206,6 +206,7 @@ impl Campaign {
             prometheus: None,
             live: Live::new(plan, spec.quiet),
             notes: Vec::new(),
+            agents: None,
             plan: resolved.plan,
         };
         let driver = &spec.connection.driver;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::agents::AgentsArgs;
 use super::cosbench::CosbenchArgs;
 use super::target::TargetArgs;
 use super::values::{CoreList, duration, fact, listen_address};
@@ -25,6 +26,9 @@ Examples:
       OSSperf's six steps in a bucket of their own; a line is appended to results.csv
   bucketload run workload.xml --size 4KiB --duration 5s --target mem:
       A COSBench workload on the embedded server, with its sizes and times replaced
+
+  bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
+      The same from two hosts on which `bucketload agent --listen` waits; the result is one run
 
 Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the
 files of the AWS command line; never from flags.";
@@ -51,6 +55,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) cosbench: CosbenchArgs,
+
+    #[command(flatten)]
+    pub(crate) agents: AgentsArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -138,7 +138,7 @@ impl TargetArgs {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         match self.given.0.iter().find(|(known, _)| *known == name) {
             Some((_, value)) => value.clone(),
-            None => std::env::var(name).ok(),
+            None => crate::environment::variable(name),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! `bucketload run`: from the command line to a job on a driver.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use bucketload_agents::launch::rank::Place;
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
 use bucketload_core::spec::WorkloadFile;
 use bucketload_results::result::ossperf;
@@ -12,12 +14,15 @@ use crate::cli::GlobalArgs;
 use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
+use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of, with_driver};
 use crate::cosbench;
 use crate::cosbench::Loaded;
+use crate::distributed::access;
+use crate::distributed::fleet::{self, Role};
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
@@ -30,12 +35,28 @@ use crate::{setup, setup::calibrated_phase};
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
     // Only a process with one thread may ask for it.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
+    let place = match args.load.dry_run {
+        true => None,
+        false => match fleet::role(&args.agents)? {
+            Role::Coordinator(place) => place,
+            Role::Agent { controller, rank } => {
+                let access = access(args.agents.agent_token_file.as_deref(), &args.agents.tls)?;
+                let wait = args.agents.agents_wait;
+                return agent::join(&controller, rank, access, wait, global.quiet);
+            }
+        },
+    };
     let Loaded {
         mut resolved,
         source,
         target,
         target_args,
     } = load_any(args)?;
+    if resolved.plan.is_named() && args.agents.is_distributed() {
+        return Err(Failure::usage(
+            "a COSBench workload is run by this machine alone; leave out --agents and --launch",
+        ));
+    }
     let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
     let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
     if args.output.results_csv.is_some() && measured != ossperf::STEPS {
@@ -49,7 +70,10 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         return dry_run(&resolved, args.output.output, global.quiet);
     }
     let connection = Connection::open(target, &target_args, &args.load)?;
-    let job = job(args, global, resolved, &source, &connection, old)?;
+    let mut job = job(args, global, resolved, &source, &connection, old)?;
+    if args.agents.is_distributed() {
+        distribute(&mut job, args, place.as_ref(), (&connection, &target_args))?;
+    }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =
@@ -178,6 +202,31 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
     Ok(Exit::Ok)
 }
 
+/// Has agents carry out the load of `job`.
+fn distribute(
+    job: &mut Job,
+    args: &RunArgs,
+    place: Option<&Place>,
+    (connection, flags): (&Connection, &TargetArgs),
+) -> Result<(), Failure> {
+    let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;
+    job.options.share.of = fleet.len() as u32;
+    fleet::assign(
+        &mut fleet,
+        &args.agents,
+        &args.load,
+        &job.plan,
+        &job.options,
+        (connection, flags),
+        job.op_log.is_some(),
+    )?;
+    job.manifest.client.threads = fleet.threads();
+    job.agents = Some(fleet.watch());
+    let remote = fleet.remote(&job.plan, job.options.interval);
+    job.options.remote = Some(RefCell::new(Box::new(remote)));
+    Ok(())
+}
+
 fn job(
     args: &RunArgs,
     global: &GlobalArgs,
@@ -215,5 +264,6 @@ fn job(
         live: Live::new(&resolved.plan, global.quiet),
         notes: resolved.notes,
         plan: resolved.plan,
+        agents: None,
     })
 }
