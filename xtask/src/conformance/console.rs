@@ -220,6 +220,11 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
         "document.querySelector('iframe.report') !== null && document.querySelector('#comparison') !== null \
          || document.body.innerText.includes('is CLIENT-BOUND')",
     )?;
+    if browser.eval("document.querySelector('#comparison') === null")? == true {
+        eprintln!(
+            "compare: NOT tested beyond the refusal, the runs of this machine are CLIENT-BOUND"
+        );
+    }
     std::thread::sleep(std::time::Duration::from_secs(3));
     browser.pictures(&picture("compare"))?;
     browser.open(&format!("{url}/history"))?;
@@ -234,7 +239,7 @@ const MAX_HEAP: f64 = 50e6;
 const FAKE_EVENTS: &str = "window.EventSource = class { constructor() { this.on = {}; window.fake = this; } \
                            addEventListener(name, f) { this.on[name] = f; } close() {} };";
 
-/// What the controller sends in a day, by the rules of its `Series`: at most 360 points, twice as wide when there
+/// What the controller sends in a day, one message per simulated minute, by the rules of its `Series` written down once more: at most 360 points, twice as wide when there
 /// would be more, only what is new in each message.
 const DAY: &str = "(async () => {
   const classes = ['get', 'put', 'delete', 'list', 'head', 'copy', 'multipart-put', 'range-get'];
