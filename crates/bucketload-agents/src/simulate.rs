@@ -2,6 +2,7 @@
 //! classes once a second, so that what a thousand agents cost the coordinator can be measured on one
 //! machine.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bucketload_core::op::OpClass;
@@ -131,11 +132,22 @@ pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
 
 /// A phase from `at_ns` on: an interval each second, and the end.
 async fn load(out: Out, phase: u16, at_ns: u64, duration_ns: u64) {
-    let mut interval = interval();
-    let mut body = Vec::new();
-    tally::encode_tally(&interval.tally, &mut body);
-    interval.phase = phase;
-    interval.tally = Tally::new();
+    // Encoded once: what a thousand agents take to make it is not what is measured.
+    static SENT: LazyLock<(Gauges, Vec<u8>)> = LazyLock::new(|| {
+        let interval = interval();
+        let mut body = Vec::new();
+        tally::encode_tally(&interval.tally, &mut body);
+        (interval.gauges, body)
+    });
+    let (gauges, body) = &*SENT;
+    let mut interval = Interval {
+        phase,
+        index: 0,
+        start_ns: 0,
+        end_ns: 0,
+        tally: Tally::new(),
+        gauges: *gauges,
+    };
     let seconds = duration_ns / 1_000_000_000;
     for index in 0..seconds {
         interval.index = index;
@@ -145,7 +157,7 @@ async fn load(out: Out, phase: u16, at_ns: u64, duration_ns: u64) {
         let wait = interval.end_ns.saturating_sub(now_ns());
         tokio::time::sleep(Duration::from_nanos(wait)).await;
         // A coordinator that is gone is noticed by who reads.
-        let _ = out.control.send(raw_interval(&interval, &body)).await;
+        let _ = out.control.send(raw_interval(&interval, body)).await;
     }
     let end_ns = at_ns + duration_ns;
     let done = ToCoordinator::PhaseDone {

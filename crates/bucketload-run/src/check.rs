@@ -105,8 +105,17 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
     Ok(())
 }
 
+/// Profile of plans made of COSBench workloads.
+const COSBENCH: &str = "cosbench";
+
 /// Refuses plans that several processes cannot carry out together.
 pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
+    if plan.profile == COSBENCH {
+        // What its tables need of each worker has instants of the agent's clock, and does not travel.
+        let text = "a COSBench workload is carried out by one process: the figures of each worker that \
+                    its tables are made of are kept in one place; leave out --agents and --launch";
+        return Err(RunError::Options(text.to_owned()));
+    }
     for phase in &plan.phases {
         if phase.accounting.streams {
             return Err(RunError::Options(format!(
@@ -204,4 +213,28 @@ pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
         .map(|phase| phase.works.iter().map(|w| sessions(&w.model)).sum::<u64>());
     let most = of_phase.max().unwrap_or(0);
     most.div_ceil(u64::from(options.share.of))
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::plan::Plan;
+    use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
+    use bucketload_core::spec::WorkloadFile;
+
+    use super::check_divisible;
+
+    #[test]
+    fn what_one_process_must_see_is_not_divided() {
+        let plan = |name: &str| {
+            let file = WorkloadFile::builtin(name).unwrap();
+            let resolved = resolve(&file, &Overrides::default(), &ResolveContext::default());
+            resolved.unwrap().plan
+        };
+        let refused = |plan: Plan| check_divisible(&plan).unwrap_err().to_string();
+        assert!(check_divisible(&plan("mixed")).is_ok());
+        assert!(refused(plan("multi-stream")).contains("streams"));
+        let mut cosbench = plan("get");
+        cosbench.profile = "cosbench".to_owned();
+        assert!(refused(cosbench).contains("COSBench"));
+    }
 }
