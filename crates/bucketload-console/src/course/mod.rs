@@ -348,7 +348,11 @@ impl RunSink for Course {
                 class, key, error, ..
             } => self.say(&format!("{class} {key}: {error}")),
             Event::Finding(finding) => self.say(&format!("oracle: {}", finding.kind)),
-            Event::Calibrated(_) | Event::Streams { .. } | Event::Round(_) | Event::Oracle(_) => {}
+            Event::Calibrated(_)
+            | Event::Streams { .. }
+            | Event::Round(_)
+            | Event::Rows(_)
+            | Event::Oracle(_) => {}
         }
     }
 
@@ -398,6 +402,7 @@ const fn kind_name(kind: PhaseKind) -> &'static str {
         PhaseKind::Run => "run",
         PhaseKind::Audit => "audit",
         PhaseKind::Cleanup => "cleanup",
+        PhaseKind::Pause => "pause",
     }
 }
 
