@@ -78,6 +78,19 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "bucketload-agents",
+        "",
+        &[
+            "bucketload-drivers",
+            "bucketload-wire",
+            "bucketload-store",
+            "bucketload-results",
+            // The service is written by hand.
+            "prost",
+            "axum",
+        ],
+    ),
+    (
         "bucketload-results",
         "",
         &[

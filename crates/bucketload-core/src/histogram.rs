@@ -140,6 +140,37 @@ impl Histogram {
         }
     }
 
+    /// Adds durations that were counted elsewhere: `(index, count)` of buckets of this layout with
+    /// their exact sum, minimum and maximum. Returns `false` when an index or a count cannot be; what
+    /// came before it has been added then.
+    pub fn add_buckets(
+        &mut self,
+        buckets: impl Iterator<Item = (usize, u64)>,
+        sum_ns: u128,
+        min_ns: u64,
+        max_ns: u64,
+    ) -> bool {
+        /// All buckets together cannot overflow 64 bits.
+        const MAX_COUNT: u64 = 1 << 48;
+        let mut added = 0;
+        for (index, count) in buckets {
+            if index >= BUCKETS || count > MAX_COUNT {
+                return false;
+            }
+            self.counts[index] = self.counts[index].saturating_add(count);
+            self.lo = self.lo.min(index);
+            self.hi = self.hi.max(index + 1);
+            self.count = self.count.saturating_add(count);
+            added += count;
+        }
+        if added > 0 {
+            self.sum_ns = self.sum_ns.saturating_add(sum_ns);
+            self.min_ns = self.min_ns.min(min_ns);
+            self.max_ns = self.max_ns.max(max_ns);
+        }
+        true
+    }
+
     /// Adds all of `other`. Associative and commutative; an empty histogram is neutral.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
@@ -311,6 +342,17 @@ mod tests {
             let whole = of(&[a.as_slice(), b.as_slice()].concat());
             prop_assert_eq!(&ab, &whole);
             prop_assert_eq!(&ba, &whole);
+        }
+
+        #[test]
+        fn buckets_counted_elsewhere_are_merged(a in prop::collection::vec(0u64..1 << 43, 0..100),
+                                                b in prop::collection::vec(0u64..1 << 43, 0..100)) {
+            let (mut ab, there) = (of(&a), of(&b));
+            let known = there.buckets().collect::<Vec<_>>().into_iter();
+            prop_assert!(ab.add_buckets(known, there.sum_ns(), there.min_ns(), there.max_ns()));
+            prop_assert_eq!(&ab, &of(&[a.as_slice(), b.as_slice()].concat()));
+            let beyond = std::iter::once((BUCKETS, 1));
+            prop_assert!(!ab.add_buckets(beyond, 1, 1, 1));
         }
 
         #[test]

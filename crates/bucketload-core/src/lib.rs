@@ -8,6 +8,7 @@
 //! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth); [`capacity`] searches for
 //! the rate that a store sustains.
 
+pub mod agent;
 pub mod anatomy;
 pub mod capacity;
 pub mod driver;

@@ -206,6 +206,27 @@ impl Producer {
         self.current.push(trail, key, source);
     }
 
+    /// Sends what has been logged so far if an empty batch is left; whether nothing is left to send.
+    pub fn settle(&mut self) -> bool {
+        self.flush();
+        self.current.rows.is_empty()
+    }
+
+    /// What is logged from now on belongs to phase `phase` and load thread `thread`: for who passes on
+    /// what several load threads elsewhere have logged.
+    pub fn switch(&mut self, phase: u16, thread: u16) {
+        if (self.phase, self.thread) == (phase, thread) {
+            return;
+        }
+        if !self.settle() {
+            // No batch is left: what could not be passed on is dropped, not put down to another.
+            let lost = self.current.rows.len() as u64;
+            self.dropped.fetch_add(lost, Ordering::Relaxed);
+            self.current.clear();
+        }
+        (self.phase, self.thread) = (phase, thread);
+    }
+
     /// Sends what has been logged so far, unless no empty batch is left.
     pub fn flush(&mut self) {
         if self.current.rows.is_empty() {

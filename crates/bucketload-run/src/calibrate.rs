@@ -263,6 +263,8 @@ fn drive<N: Driver>(
     }
     let options = RunOptions {
         interval: INTERVAL,
+        gate: None,
+        remote: None,
         check_writes: false,
         before_measuring: None,
         converged: None,

@@ -103,6 +103,29 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
     Ok(())
 }
 
+/// Refuses plans that several processes cannot carry out together.
+pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
+    for phase in &plan.phases {
+        if phase.accounting.streams {
+            return Err(RunError::Options(format!(
+                "phase `{}` sums each stream over the time in which all streams are active, which one \
+                 process must see; leave out --agents and --launch",
+                phase.name
+            )));
+        }
+        for work in &phase.works {
+            if matches!(work.model, ModelPlan::Replay(_)) {
+                return Err(RunError::Options(format!(
+                    "work `{}` replays a trace, which is read in one place; leave out --agents and \
+                     --launch",
+                    work.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Refuses what the driver cannot do, before anything is written.
 pub(crate) fn check_capabilities(
     plan: &Plan,

@@ -103,6 +103,9 @@ pub enum RunError {
         /// Class of the operation.
         class: bucketload_core::op::OpClass,
     },
+    /// Agents were lost or could not do their part; what they sent is kept.
+    #[error("{0}")]
+    Agents(String),
     /// Some objects of the run could not be deleted.
     #[error("clean-up of `{bucket}/{prefix}` failed: {error}; what is left there is this run's")]
     Cleanup {
@@ -134,6 +137,7 @@ impl RunError {
             | Self::Before(_)
             | Self::Trace(_)
             | Self::Absent { .. }
+            | Self::Agents(_)
             | Self::Cleanup { .. } => 4,
         }
     }

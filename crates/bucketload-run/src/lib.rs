@@ -38,6 +38,7 @@ mod names;
 mod open;
 mod options;
 mod oracle;
+mod orders;
 mod own;
 mod perform;
 mod phase;
@@ -64,7 +65,10 @@ pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
 pub use collect::PhaseTotals;
 pub use error::RunError;
-pub use options::{Cores, DataOf, Pacing, PhaseHook, RunOptions, Share, StopHook};
+pub use options::{
+    Cores, DataOf, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
+};
+pub use orders::{Order, Orders, serve};
 pub use own::{MARKER, Marker, prefix_in_own_buckets, read_marker};
 pub use phase::PhaseSummary;
 pub use run::{RunEnd, discard, run};

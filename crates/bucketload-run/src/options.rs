@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::oplog::OpLog;
+use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_core::trace::TraceSource;
 
 use crate::error::RunError;
+use crate::phase::PhaseSummary;
+use crate::stop::StopHandle;
 
 /// How the thread waits for the next arrival of an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,16 @@ pub struct Share {
     pub of: u32,
 }
 
+impl Share {
+    /// This agent's part of a limit over all agents; the parts add up to it. A limit of 0, which is
+    /// none, stays 0; a part of another one may not be 0, which would be none, and is at least 1.
+    pub(crate) fn part(self, limit: u64) -> u64 {
+        let (index, of) = (u64::from(self.index), u64::from(self.of.max(1)));
+        let part = limit / of + u64::from(index < limit % of);
+        if limit > 0 { part.max(1) } else { 0 }
+    }
+}
+
 /// An earlier run that left its objects in the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataOf {
@@ -56,6 +69,40 @@ pub struct DataOf {
 
 /// Decides after each interval whether a phase with a stopping rule has converged.
 pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
+
+/// Agrees on the instant at which a load phase begins, for processes that begin together.
+pub trait StartGate: Send + Sync {
+    /// The instant at which phase `phase` begins, nanoseconds on the clock of [`crate::now_ns`], once
+    /// it is agreed. Asked every 20 ms from the time when this process could begin.
+    fn start_ns(&self, phase: u16) -> Option<u64>;
+}
+
+/// Carries out load phases in other processes.
+pub trait RemoteLoad {
+    /// Measures what the clients can do together if the store costs nothing, with the schedule of
+    /// phase `phase`; `None` when that cannot be known.
+    ///
+    /// # Errors
+    /// When one of them cannot, or is lost.
+    fn calibrate(
+        &mut self,
+        phase: usize,
+        stop: &StopHandle,
+    ) -> Result<Option<Calibration>, RunError>;
+
+    /// Carries out load phase `phase` and reports its course to `sink`, from its start event to its
+    /// end event.
+    ///
+    /// # Errors
+    /// When the phase could not begin, or not be carried out by all.
+    fn run_phase(
+        &mut self,
+        phase: usize,
+        options: &RunOptions,
+        sink: &mut dyn RunSink,
+        stop: &StopHandle,
+    ) -> Result<PhaseSummary, RunError>;
+}
 
 /// Done before each phase that is measured, such as emptying caches; a reason why not ends the run.
 pub type PhaseHook = RefCell<Box<dyn FnMut() -> Result<(), String>>>;
@@ -114,6 +161,11 @@ pub struct RunOptions {
     pub before_measuring: Option<PhaseHook>,
     /// The trace that the plan replays, if it replays one.
     pub trace: Option<Arc<dyn TraceSource>>,
+    /// Who says when load phases begin; `None` = they begin when all load threads are ready.
+    pub gate: Option<Arc<dyn StartGate>>,
+    /// Who carries out load phases; `None` = the load threads of this process. `share` then says how
+    /// many processes they are divided over.
+    pub remote: Option<RefCell<Box<dyn RemoteLoad>>>,
 }
 
 impl Default for RunOptions {
@@ -141,6 +193,8 @@ impl Default for RunOptions {
             converged: None,
             before_measuring: None,
             trace: None,
+            gate: None,
+            remote: None,
         }
     }
 }

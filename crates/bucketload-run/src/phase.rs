@@ -249,8 +249,11 @@ impl Load {
                 }
             }
             // A phase that is stopped before its start never begins.
-            if ready == self.threads.len() && start_ns == 0 && end.is_none() {
-                start_ns = now_ns() + LEAD_NS;
+            let can_start = ready == self.threads.len() && start_ns == 0 && end.is_none();
+            let gate = context.options.gate.as_ref();
+            let agreed = || gate.map_or_else(|| Some(now_ns() + LEAD_NS), |g| g.start_ns(phase));
+            if let Some(agreed) = can_start.then(agreed).flatten() {
+                start_ns = agreed;
                 self.intervals.start(start_ns);
                 sink.event(&Event::PhaseStarted {
                     phase,

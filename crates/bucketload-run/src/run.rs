@@ -15,7 +15,8 @@ use tokio::task::LocalSet;
 use crate::affinity;
 use crate::buckets::{self, OwnBuckets};
 use crate::check::{
-    check_capabilities, check_existing, check_generators, check_plan, most_sessions,
+    check_capabilities, check_divisible, check_existing, check_generators, check_plan,
+    most_sessions,
 };
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
@@ -83,7 +84,9 @@ pub fn run<D: Driver>(
         cleanup: None,
         cores: context.layout.clone(),
     };
-    if let Some(message) = files::allow(most_sessions(plan, options)) {
+    if options.remote.is_some() {
+        check_divisible(plan)?;
+    } else if let Some(message) = files::allow(most_sessions(plan, options)) {
         sink.event(&Event::Warning { message });
     }
     let chosen = || {
@@ -108,9 +111,11 @@ pub fn run<D: Driver>(
             continue;
         }
         let outcome = match phase.kind {
-            PhaseKind::Prepare => run_phase(&driver, &mut context, index, sink),
-            PhaseKind::Run => before_measuring(options)
-                .and_then(|()| run_phase(&driver, &mut context, index, sink)),
+            PhaseKind::Prepare | PhaseKind::Run => match &options.remote {
+                Some(remote) => remote.borrow_mut().run_phase(index, options, sink, stop),
+                None => prepared(phase.kind, options)
+                    .and_then(|()| run_phase(&driver, &mut context, index, sink)),
+            },
             PhaseKind::Init => control.phase(index, sink, stop, async {
                 let claim = claim(&*driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;
@@ -183,10 +188,10 @@ pub fn run<D: Driver>(
 }
 
 /// Does what the caller wants done before a measured phase.
-fn before_measuring(options: &RunOptions) -> Result<(), RunError> {
+pub(crate) fn prepared(kind: PhaseKind, options: &RunOptions) -> Result<(), RunError> {
     match &options.before_measuring {
-        None => Ok(()),
-        Some(hook) => hook.borrow_mut()().map_err(RunError::Before),
+        Some(hook) if kind == PhaseKind::Run => hook.borrow_mut()().map_err(RunError::Before),
+        _ => Ok(()),
     }
 }
 

@@ -170,13 +170,17 @@ impl Shard {
         } else if phase.works.len() == 1 {
             seq >= limit
         } else {
-            self.shared.tickets.fetch_add(1, Ordering::Relaxed) >= limit
+            let mine = self.shared.share.part(limit);
+            self.shared.tickets.fetch_add(1, Ordering::Relaxed) >= mine
         }
     }
 
     /// Closes the phase when its byte limit is reached. Cheap when there is none.
     pub(crate) fn check_bytes(&self, now_ns: u64) {
-        let limit = self.shared.phase_plan().limits.bytes;
+        let limit = self
+            .shared
+            .share
+            .part(self.shared.phase_plan().limits.bytes);
         if limit > 0
             && now_ns < self.cutoff_ns.get()
             && self.shared.bytes.load(Ordering::Relaxed) >= limit

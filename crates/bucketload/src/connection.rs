@@ -110,7 +110,7 @@ pub(crate) struct Connection {
     /// Whether the machine's caches are emptied before each measured phase.
     pub(crate) drops_caches: bool,
     endpoints: Vec<String>,
-    _server: Option<EmbeddedServer>,
+    server: Option<EmbeddedServer>,
 }
 
 impl Connection {
@@ -179,8 +179,13 @@ impl Connection {
             target,
             drops_caches,
             endpoints,
-            _server: server,
+            server,
         })
+    }
+
+    /// The server of our own behind the target, if there is one.
+    pub(crate) const fn embedded(&self) -> Option<&EmbeddedServer> {
+        self.server.as_ref()
     }
 
     /// Whether the target runs on this machine and needs cores of its own.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bucketload_agents::Watch;
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
@@ -44,6 +45,8 @@ pub(crate) struct Job {
     pub(crate) live: Live,
     /// What to tell the user before the run.
     pub(crate) notes: Vec<String>,
+    /// The agents that carry out the run (`options.remote`); `None` = this process alone.
+    pub(crate) agents: Option<Watch>,
 }
 
 /// What the client could do if the store cost nothing.
@@ -110,6 +113,9 @@ impl Job {
         };
         let mut directory = RunDirSink::create(&self.out, self.manifest)
             .map_err(|e| Failure::usage(format!("--out {}: {e}", self.out.display())))?;
+        if let Some(agents) = &self.agents {
+            agents.set_directory(&self.out);
+        }
         let outcome = {
             let mut sinks = Fan::default();
             sinks.add(&mut directory);
@@ -123,10 +129,13 @@ impl Job {
             let calibration = match self.ceiling {
                 Ceiling::Skip => Ok(None),
                 Ceiling::Known(known) => Ok(Some(known)),
-                Ceiling::Measure(phase) => {
-                    let null = Arc::new(NullDriver::new());
-                    calibrate(&null, &self.plan, phase, &self.options, stop).map(Some)
-                }
+                Ceiling::Measure(phase) => match &self.options.remote {
+                    Some(remote) => remote.borrow_mut().calibrate(phase, stop),
+                    None => {
+                        let null = Arc::new(NullDriver::new());
+                        calibrate(&null, &self.plan, phase, &self.options, stop).map(Some)
+                    }
+                },
             };
             calibration.and_then(|calibration| {
                 if let Some(calibration) = calibration {
@@ -136,6 +145,8 @@ impl Job {
             })
         };
         self.live.finish();
+        // The agents are told that the run is over, and may go.
+        self.options.remote = None;
         if let Some(log) = log {
             let (facts, error) = log.finish(&mut self.options);
             directory.set_op_log(facts);
@@ -158,11 +169,14 @@ impl Job {
         directory
             .finish(end)
             .map_err(|e| Failure::aborted(e.to_string()))?;
-        if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed) {
+        // What was measured until agents were lost is reported, labelled.
+        let lost = matches!(&outcome, Err(RunError::Agents(_)));
+        if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed && !lost) {
             return Err(failure);
         }
         let result = report(&self.out)?;
         let exit = match (&outcome, gate(&result)) {
+            (Err(_), _) if lost => Exit::Aborted,
             (Err(_), _) => Exit::GateFailed,
             (Ok(end), _) if end.stopped != StopLevel::Run => Exit::Interrupted,
             (Ok(_), gate) => gate,

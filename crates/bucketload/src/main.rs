@@ -3,14 +3,16 @@
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
 //! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
-//! `campaign` is several runs on one prepared data set.
+//! `campaign` is several runs on one prepared data set; `distributed` is a run on many hosts.
 
 mod caches;
 mod campaign;
 mod cli;
 mod commands;
 mod connection;
+mod distributed;
 mod embedded;
+mod environment;
 mod exit;
 mod job;
 mod live;
@@ -56,6 +58,9 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     match &cli.command {
         Command::Run(args) => commands::run::execute(args, &cli.global, color),
+        Command::Agent(args) => commands::agent::execute(args, &cli.global),
+        Command::K8s(args) => commands::render::kubernetes(args),
+        Command::Slurm(args) => commands::render::slurm(args),
         Command::Replay(args) => commands::replay::execute(args, &cli.global, color),
         Command::Model(args) => commands::model::execute(args, &cli.global),
         Command::Convert(args) => commands::convert::execute(args, &cli.global),

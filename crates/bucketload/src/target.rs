@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 
 use bucketload_drivers::swift::check_container;
+use serde::{Deserialize, Serialize};
 
 /// A storage API that a service may have. `services` knows how to open each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Api {
     /// Amazon S3 and its kind.
     S3,
@@ -74,7 +75,7 @@ impl Api {
 }
 
 /// A target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Target {
     /// The embedded server over memory.
     Memory,

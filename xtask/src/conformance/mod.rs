@@ -2,6 +2,7 @@
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
 //! `servers/`; what cannot be had fails the run.
 
+mod agents;
 mod azure;
 mod bad_places;
 mod browser;
@@ -18,6 +19,7 @@ mod oracle;
 mod ossperf;
 mod replay;
 mod scenarios;
+mod schedulers;
 mod seaweedfs;
 mod servers;
 mod swift;
@@ -43,6 +45,11 @@ const LONG: &[&str] = &[
     "swift",
     "hdfs",
     "seaweedfs",
+    "agents",
+    "agents-scale",
+    "slurm",
+    "mpi",
+    "k8s",
 ];
 
 const PARTS: &[Part] = &[
@@ -67,6 +74,11 @@ const PARTS: &[Part] = &[
     ("swift", swift::all),
     ("hdfs", hdfs::all),
     ("seaweedfs", seaweedfs::all),
+    ("agents", agents::all),
+    ("agents-scale", schedulers::scale),
+    ("slurm", schedulers::slurm),
+    ("mpi", schedulers::mpi),
+    ("k8s", schedulers::kubernetes),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -67,18 +67,37 @@ impl FineCounts {
         squares(&self.completed)
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
-        if other.bin_ns == 0 {
+    /// The counts of operations that fell due and of successes, per bin; empty when nothing was
+    /// counted.
+    #[must_use]
+    pub fn bins(&self) -> (&[u32], &[u32]) {
+        (&self.offered, &self.completed)
+    }
+
+    /// Adds counts of an interval that began at `start_ns` and had bins of `bin_ns` nanoseconds;
+    /// nothing when that is 0.
+    pub fn add(&mut self, start_ns: u64, bin_ns: u64, offered: &[u32], completed: &[u32]) {
+        if bin_ns == 0 {
             return;
         }
         if self.bin_ns == 0 {
-            self.begin(other.start_ns, other.bin_ns * FINE_BINS as u64);
+            self.begin(start_ns, bin_ns.saturating_mul(FINE_BINS as u64));
         }
         let add = |into: &mut Vec<u32>, from: &[u32]| {
-            into.iter_mut().zip(from).for_each(|(a, b)| *a += b);
+            let pairs = into.iter_mut().zip(from);
+            pairs.for_each(|(a, b)| *a = a.saturating_add(*b));
         };
-        add(&mut self.offered, &other.offered);
-        add(&mut self.completed, &other.completed);
+        add(&mut self.offered, offered);
+        add(&mut self.completed, completed);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.add(
+            other.start_ns,
+            other.bin_ns,
+            &other.offered,
+            &other.completed,
+        );
     }
 
     pub(super) fn clear(&mut self) {

@@ -30,6 +30,7 @@ mod window;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bucketload_core::agent::{AGENTS, AgentsFile};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
@@ -48,6 +49,7 @@ use crate::result::{
     Rates, RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
 };
 use crate::rundir::{Manifest, RunDir, Status};
+use crate::units;
 
 pub use nodes::{nodes, read_placement, read_served};
 
@@ -124,7 +126,20 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
             log.rows + log.dropped
         ));
     }
+    let agents = agents(dir);
+    if let Some(agents) = &agents {
+        verdict.notes.extend(agents.failed().map(|agent| {
+            format!(
+                "agent {} ({}) {}: {}",
+                agent.rank,
+                agent.host,
+                agent.state.name(),
+                agent.reason.as_deref().unwrap_or("no reason is known")
+            )
+        }));
+    }
     let mut run = header::header(manifest);
+    run.facts.extend(agents.as_ref().map(agents_fact));
     run.popularity = accounting::popularity(&phases);
     let finished = manifest.status == Status::Finished;
     let ossperf = Ossperf::of(&manifest.plan, &phases, finished);
@@ -146,6 +161,30 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         .into_iter()
         .map(|(index, phase)| (index, phase.tally));
     Ok((result, tallies.collect()))
+}
+
+/// The agents that carried out the run; `None` for a run of one process.
+fn agents(dir: &Path) -> Option<AgentsFile> {
+    let text = std::fs::read(dir.join(AGENTS)).ok()?;
+    // It is replaced whole, so it is either what was written or not there.
+    serde_json::from_slice(&text).ok()
+}
+
+/// The agents in a line.
+fn agents_fact(agents: &AgentsFile) -> (String, String) {
+    let mut hosts: Vec<&str> = agents.agents.iter().map(|a| a.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let hosts = match hosts.as_slice() {
+        [one] => format!("on {one}"),
+        several => format!("on {} hosts", several.len()),
+    };
+    let text = format!(
+        "{} {hosts}; their clocks are known to within ±{}",
+        agents.agents.len(),
+        units::ns(agents.worst_bound_ns() as f64)
+    );
+    ("agents".to_owned(), text)
 }
 
 /// Measuring phases of the plan that left no intervals.

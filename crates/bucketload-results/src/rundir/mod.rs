@@ -11,6 +11,7 @@
 //!                   several endpoints
 //! slowest.jsonl     the slowest requests of each measuring phase, as they became known: those that
 //!                   count are the 1000 slowest of a phase
+//! agents.json       the agents of a run on many hosts; replaced atomically once a second
 //! ops-*.parquet     every operation, where the run was asked for it (or ops-*.csv.zst)
 //! ```
 //!

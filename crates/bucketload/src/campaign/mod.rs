@@ -201,6 +201,7 @@ impl Campaign {
             prometheus: None,
             live: Live::new(plan, spec.quiet),
             notes: Vec::new(),
+            agents: None,
             plan: resolved.plan,
         };
         let driver = &spec.connection.driver;

@@ -6,6 +6,7 @@
 //! ```text
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
+//!                  ├─ agent    a share of a run on another host; AgentsArgs are those of the run
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
@@ -19,6 +20,7 @@
 //! Values that belong to a workload stay text here: the resolver reads them, so that a mistake is
 //! explained the same way in a file and on the command line.
 
+pub(crate) mod agents;
 pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod convert;
@@ -39,6 +41,7 @@ pub(crate) mod workload;
 
 use clap::{Args, Parser, Subcommand};
 
+use agents::{AgentArgs, K8sArgs, SlurmArgs};
 use capacity::CapacityArgs;
 use compare::CompareArgs;
 use convert::ConvertArgs;
@@ -149,6 +152,10 @@ impl ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Agent(AgentArgs),
+    #[command(name = "k8s")]
+    K8s(K8sArgs),
+    Slurm(SlurmArgs),
     Replay(Box<ReplayArgs>),
     Model(Box<ModelArgs>),
     Convert(ConvertArgs),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::agents::AgentsArgs;
 use super::target::TargetArgs;
 use super::values::{CoreList, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
@@ -22,6 +23,9 @@ Examples:
       What the client alone can do
   bucketload run ossperf --objects 10 --size 1MiB --parallel 8 --target s3://bench --endpoint-url http://host:9000
       OSSperf's six steps in a bucket of their own; a line is appended to results.csv
+
+  bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
+      The same from two hosts on which `bucketload agent --listen` waits; the result is one run
 
 Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the
 files of the AWS command line; never from flags.";
@@ -45,6 +49,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) agents: AgentsArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

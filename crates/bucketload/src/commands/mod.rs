@@ -1,5 +1,6 @@
 //! The commands of the program, one module each.
 
+pub(crate) mod agent;
 pub(crate) mod capacity;
 pub(crate) mod cleanup;
 pub(crate) mod compare;
@@ -9,6 +10,7 @@ pub(crate) mod docs;
 pub(crate) mod grid;
 pub(crate) mod model;
 mod over;
+pub(crate) mod render;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -300,6 +300,7 @@ fn job(
         _ => Ceiling::Skip,
     };
     Ok(Job {
+        agents: None,
         options,
         manifest,
         out,

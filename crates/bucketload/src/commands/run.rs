@@ -1,8 +1,10 @@
 //! `bucketload run`: from the command line to a job on a driver.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use bucketload_agents::launch::rank::Place;
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
 use bucketload_core::spec::WorkloadFile;
 use bucketload_results::result::ossperf;
@@ -12,10 +14,13 @@ use crate::cli::GlobalArgs;
 use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
+use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of, with_driver};
+use crate::distributed::access;
+use crate::distributed::fleet::{self, Role};
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
@@ -28,6 +33,17 @@ use crate::{setup, setup::calibrated_phase};
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
     // Only a process with one thread may ask for it.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
+    let place = match args.load.dry_run {
+        true => None,
+        false => match fleet::role(&args.agents)? {
+            Role::Coordinator(place) => place,
+            Role::Agent { controller, rank } => {
+                let access = access(args.agents.agent_token_file.as_deref(), &args.agents.tls)?;
+                let wait = args.agents.agents_wait;
+                return agent::join(&controller, rank, access, wait, global.quiet);
+            }
+        },
+    };
     let (mut resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
     let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
@@ -44,7 +60,10 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let flags = flags_of(&args.target, file.spec().target.as_ref())?;
     let connection = Connection::open(target, &flags, &args.load)?;
-    let job = job(args, global, resolved, &file, &connection, old)?;
+    let mut job = job(args, global, resolved, &file, &connection, old)?;
+    if args.agents.is_distributed() {
+        distribute(&mut job, args, place.as_ref(), (&connection, &flags))?;
+    }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =
@@ -138,6 +157,31 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
     Ok(Exit::Ok)
 }
 
+/// Has agents carry out the load of `job`.
+fn distribute(
+    job: &mut Job,
+    args: &RunArgs,
+    place: Option<&Place>,
+    (connection, flags): (&Connection, &TargetArgs),
+) -> Result<(), Failure> {
+    let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;
+    job.options.share.of = fleet.len() as u32;
+    fleet::assign(
+        &mut fleet,
+        &args.agents,
+        &args.load,
+        &job.plan,
+        &job.options,
+        (connection, flags),
+        job.op_log.is_some(),
+    )?;
+    job.manifest.client.threads = fleet.threads();
+    job.agents = Some(fleet.watch());
+    let remote = fleet.remote(&job.plan, job.options.interval);
+    job.options.remote = Some(RefCell::new(Box::new(remote)));
+    Ok(())
+}
+
 fn job(
     args: &RunArgs,
     global: &GlobalArgs,
@@ -174,5 +218,6 @@ fn job(
         live: Live::new(&resolved.plan, global.quiet),
         notes: resolved.notes,
         plan: resolved.plan,
+        agents: None,
     })
 }

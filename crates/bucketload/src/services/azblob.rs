@@ -8,6 +8,7 @@ use bucketload_drivers::engines::EngineDriver;
 use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
+use crate::environment;
 use crate::exit::Failure;
 
 /// Configuration of a storage account: flags, then environment, then defaults.
@@ -28,7 +29,7 @@ pub(crate) fn config(args: &TargetArgs) -> Result<AzureConfig, Failure> {
         checksum: checksum.map_err(|e| Failure::usage(format!("--checksum: {e}")))?,
         source_addresses: args.source_address.clone(),
     };
-    AzureConfig::discover(&overrides, &|name| std::env::var(name).ok())
+    AzureConfig::discover(&overrides, &environment::variable)
         .map_err(|e| Failure::usage(e.to_string()))
 }
 

@@ -1,6 +1,5 @@
 //! From flags to the Google Cloud Storage driver.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bucketload_drivers::engines::EngineDriver;
@@ -10,6 +9,7 @@ use bucketload_drivers::http::TlsConfig;
 use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
+use crate::environment;
 use crate::exit::Failure;
 
 /// Configuration of the service: flags, then environment, then the files of Google's tools, then
@@ -36,13 +36,9 @@ pub(crate) fn config(args: &TargetArgs) -> Result<GcsConfig, Failure> {
         },
         source_addresses: args.source_address.clone(),
     };
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    GcsConfig::discover(
-        &overrides,
-        &|name| std::env::var(name).ok(),
-        home.as_deref(),
-    )
-    .map_err(|e| usage(e.to_string()))
+    let home = environment::home();
+    GcsConfig::discover(&overrides, &environment::variable, home.as_deref())
+        .map_err(|e| usage(e.to_string()))
 }
 
 /// The driver for the first `wanted` endpoints (`None`: all).

@@ -11,6 +11,7 @@ use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 use super::{Service, flags};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
+use crate::environment;
 use crate::exit::Failure;
 
 /// Flags that the RPC driver has a use for.
@@ -39,7 +40,7 @@ fn overrides(server: Option<&str>, args: &TargetArgs) -> Result<HadoopOverrides,
 }
 
 fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    environment::variable(name)
 }
 
 /// Configuration of a WebHDFS target.

@@ -1,24 +1,19 @@
 //! From flags to the configuration of the S3 driver.
 
-use std::path::PathBuf;
-
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Overrides, Secret};
 
 use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
+use crate::environment;
 use crate::exit::Failure;
 
 /// Configuration of an S3 service: flags, then environment, then profile files, then defaults.
 pub(crate) fn config(args: &TargetArgs) -> Result<S3Config, Failure> {
     flags::refuse_but(&[flags::HTTP, flags::S3], args, "s3://")?;
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    S3Config::discover(
-        &overrides(args)?,
-        &|name| std::env::var(name).ok(),
-        home.as_deref(),
-    )
-    .map_err(|e| Failure::usage(e.to_string()))
+    let home = environment::home();
+    S3Config::discover(&overrides(args)?, &environment::variable, home.as_deref())
+        .map_err(|e| Failure::usage(e.to_string()))
 }
 
 /// Configuration of the embedded server. Flags that say how to talk to it apply; those that say

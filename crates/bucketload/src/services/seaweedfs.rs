@@ -8,6 +8,7 @@ use bucketload_drivers::seaweedfs::{Mode, SeaweedConfig, SeaweedDriver, SeaweedO
 use super::{Service, flags, limit};
 use crate::cli::target::TargetArgs;
 use crate::connection::AnyDriver;
+use crate::environment;
 use crate::exit::Failure;
 
 /// Configuration of the service: flags, then our own variables, then SeaweedFS's default ports.
@@ -29,7 +30,7 @@ pub(crate) fn config(args: &TargetArgs) -> Result<SeaweedConfig, Failure> {
         },
         source_addresses: args.source_address.clone(),
     };
-    SeaweedConfig::new(&overrides, &|name| std::env::var(name).ok())
+    SeaweedConfig::new(&overrides, &environment::variable)
         .map_err(|e| Failure::usage(e.to_string()))
 }
 

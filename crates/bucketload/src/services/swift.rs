@@ -1,6 +1,5 @@
 //! From flags to the Swift driver, signed in.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bucketload_drivers::engines::EngineDriver;
@@ -11,6 +10,7 @@ use bucketload_drivers::swift::{
 use super::{Service, engines, flags};
 use crate::cli::target::{Checksum, TargetArgs};
 use crate::connection::AnyDriver;
+use crate::environment;
 use crate::exit::Failure;
 
 /// Configuration of a Swift service: flags, then environment or `clouds.yaml`, then defaults.
@@ -45,9 +45,8 @@ pub(crate) fn config(args: &TargetArgs) -> Result<SwiftConfig, Failure> {
         etag,
         source_addresses: args.source_address.clone(),
     };
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let env = |name: &str| std::env::var(name).ok();
-    SwiftConfig::discover(&overrides, &env, home.as_deref())
+    let home = environment::home();
+    SwiftConfig::discover(&overrides, &environment::variable, home.as_deref())
         .map_err(|e| Failure::usage(e.to_string()))
 }
 

@@ -1,0 +1,509 @@
+//! One load phase on all agents: barrier, agreed start, intervals, end.
+//!
+//! Every wait has a deadline, and none of them is left to a message that may not come:
+//!
+//! | waits for | ends |
+//! |---|---|
+//! | sessions of all agents | 2 minutes |
+//! | the end of a phase with a time limit | its limit and drain, and a minute |
+//! | the end after a stop | the drain, and a minute; 20 s after an abort |
+//! | the next interval of an agent | three time-outs, at least 30 s |
+//! | any sign of life | the time-out (on the network thread) |
+//!
+//! An agent that misses one is lost. What it sent is kept, the others finish, and the phase ends as
+//! aborted: a part of the load is missing, so the result is incomplete.
+
+use std::time::{Duration, Instant};
+
+use bucketload_core::agent::AgentState;
+use bucketload_core::plan::{PhaseKind, PhasePlan};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::slowest::{KEPT, Slowest};
+use bucketload_run::{
+    PhaseSummary, PhaseTotals, RunError, RunOptions, StopHandle, StopLevel, now_ns,
+};
+
+use super::net::Inbound;
+use super::{POLL, Remote};
+use crate::message::{Part, ToAgent, ToCoordinator};
+use crate::tally::shifted;
+
+/// Failures of a run that are reported in full, over all agents and kinds.
+pub(super) const FAILURES: u32 = 300;
+/// How long agents may take to open their sessions.
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
+/// What an end may take beyond what the plan says.
+const END_GRACE: Duration = Duration::from_secs(60);
+/// How long an aborted phase may take to end.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Least time that an agent may take for its next interval.
+const SLOW: Duration = Duration::from_secs(30);
+/// How long before its start a phase is announced, beside what messages take.
+const LEAD_NS: u64 = 100_000_000;
+/// Longest announcement.
+const MAX_LEAD_NS: u64 = 5_000_000_000;
+/// Clock bound that the user should know of, nanoseconds.
+const WIDE_BOUND_NS: u64 = 10_000_000;
+/// Messages that are taken before there is looked for other things.
+const BATCH: usize = 512;
+
+/// A phase under way.
+pub(super) struct Course<'a> {
+    remote: &'a mut Remote,
+    phase: u16,
+    plan: PhasePlan,
+    options: &'a RunOptions,
+    stop: &'a StopHandle,
+    ready: Vec<bool>,
+    done: Vec<Option<Part>>,
+    /// Clock offset of each agent in this phase, from its start on.
+    offsets: Vec<i64>,
+    start_ns: u64,
+    /// When whoever is not done is lost; `None` for as long as it takes.
+    deadline: Option<Instant>,
+    told: StopLevel,
+    end: Option<PhaseEnd>,
+    converged: bool,
+    failed: Option<RunError>,
+    slowest: Slowest<()>,
+}
+
+impl<'a> Course<'a> {
+    /// Has all agents open their sessions.
+    pub(super) fn new(
+        remote: &'a mut Remote,
+        phase: usize,
+        options: &'a RunOptions,
+        stop: &'a StopHandle,
+    ) -> Result<Self, RunError> {
+        let agents = remote.fleet.len();
+        let Some(plan) = remote.plan.phases.get(phase).cloned() else {
+            return Err(RunError::Options(format!("there is no phase {phase}")));
+        };
+        if let Some(rank) = (0..agents as u32).find(|rank| remote.fleet.roster.is_failed(*rank)) {
+            return Err(RunError::Agents(remote.fleet.lost(rank).message));
+        }
+        let phase = u16::try_from(phase).unwrap_or(u16::MAX);
+        for rank in 0..agents as u32 {
+            remote.fleet.roster.state(rank, AgentState::Preparing);
+        }
+        remote.fleet.tell_all(&ToAgent::Phase { phase });
+        remote.dropped.resize(agents, 0);
+        Ok(Self {
+            remote,
+            phase,
+            plan,
+            options,
+            stop,
+            ready: vec![false; agents],
+            done: vec![None; agents],
+            offsets: vec![0; agents],
+            start_ns: 0,
+            deadline: Some(Instant::now() + READY_TIMEOUT),
+            told: StopLevel::Run,
+            end: None,
+            converged: false,
+            failed: None,
+            slowest: Slowest::new(KEPT),
+        })
+    }
+
+    /// Carries the phase out.
+    pub(super) fn run(mut self, sink: &mut dyn RunSink) -> Result<PhaseSummary, RunError> {
+        if self.stop.level() > StopLevel::Run {
+            self.look_at_stop();
+        }
+        while !self.is_over() {
+            if let Some(first) = self.remote.fleet.next(POLL) {
+                self.take(first, sink);
+                for _ in 1..BATCH {
+                    match self.remote.fleet.inbound.try_recv() {
+                        Ok(message) => self.take(message, sink),
+                        Err(_) => break,
+                    }
+                }
+            }
+            if self.start_ns == 0 && self.told == StopLevel::Run && self.ready.iter().all(|r| *r) {
+                self.start(sink);
+            }
+            self.emit(sink);
+            self.check_preparation();
+            self.look_at_stop();
+            self.look_at_deadlines();
+        }
+        self.emit(sink);
+        self.finish(sink)
+    }
+
+    /// Whether nothing more comes from any agent.
+    fn is_over(&self) -> bool {
+        (0..self.done.len()).all(|rank| self.is_out(rank))
+    }
+
+    /// Whether an agent owes nothing more.
+    fn is_out(&self, rank: usize) -> bool {
+        self.done[rank].is_some() || self.remote.fleet.roster.is_failed(rank as u32)
+    }
+
+    fn take(&mut self, message: Inbound, sink: &mut dyn RunSink) {
+        match message {
+            Inbound::Interval(rank, bytes) => match self.remote.merger.add(rank as usize, &bytes) {
+                Some((last, totals)) => {
+                    self.remote.fleet.roster.delivered(rank, last, &totals);
+                }
+                None => self.fail(rank, AgentState::Failed, "it sent a damaged interval"),
+            },
+            Inbound::Lost(rank) => {
+                let lost = self.remote.fleet.lost(rank).message;
+                self.drop_out(rank, lost);
+            }
+            Inbound::Control(rank, message) => self.control(rank, message, sink),
+        }
+    }
+
+    fn control(&mut self, rank: u32, message: ToCoordinator, sink: &mut dyn RunSink) {
+        let at = rank as usize;
+        match message {
+            ToCoordinator::Ready { phase } if phase == self.phase => self.ready[at] = true,
+            ToCoordinator::Late { phase, late_ns } if phase == self.phase => {
+                let message = format!(
+                    "{} learned of the start {:.1} ms late; what fell due until then was late too",
+                    self.remote.fleet.roster.name(rank),
+                    late_ns as f64 / 1e6
+                );
+                sink.event(&Event::Warning { message });
+            }
+            ToCoordinator::Event(event) => self.event(rank, event, sink),
+            ToCoordinator::Slow(mut requests) => {
+                requests.retain(|r| self.slowest.offer(r.response_ns, ()));
+                let offset = self.offsets[at];
+                for r in &mut requests {
+                    for instant in [
+                        &mut r.due_ns,
+                        &mut r.started_ns,
+                        &mut r.first_byte_ns,
+                        &mut r.done_ns,
+                    ] {
+                        *instant = shifted(*instant, offset);
+                    }
+                }
+                if !requests.is_empty() {
+                    sink.slow_requests(&requests);
+                }
+            }
+            ToCoordinator::PhaseDone {
+                phase,
+                outcome,
+                dropped,
+            } if phase == self.phase => {
+                if let Some(log) = &self.options.op_log {
+                    let more = dropped.saturating_sub(self.remote.dropped[at]);
+                    let counter = log.dropped();
+                    counter.fetch_add(more, std::sync::atomic::Ordering::Relaxed);
+                }
+                self.remote.dropped[at] = dropped;
+                match outcome {
+                    Ok(part) => {
+                        self.done[at] = Some(part);
+                        self.remote.merger.done(at);
+                        self.remote.fleet.roster.state(rank, AgentState::Ready);
+                    }
+                    Err(problem) => self.fail(rank, AgentState::Failed, &problem.message),
+                }
+            }
+            ToCoordinator::Bye { reason } => self.fail(rank, AgentState::Failed, &reason),
+            ToCoordinator::Refused(problem) => {
+                self.fail(rank, AgentState::Failed, &problem.message);
+            }
+            // Of an earlier phase, or answered on the network thread.
+            ToCoordinator::Ready { .. }
+            | ToCoordinator::Late { .. }
+            | ToCoordinator::PhaseDone { .. }
+            | ToCoordinator::Hello(_)
+            | ToCoordinator::Accepted { .. }
+            | ToCoordinator::Calibrated(_)
+            | ToCoordinator::Pong { .. } => {}
+        }
+    }
+
+    /// Passes on what happened on an agent.
+    fn event(&mut self, rank: u32, event: Event, sink: &mut dyn RunSink) {
+        let name = self.remote.fleet.roster.name(rank);
+        match event {
+            Event::Warning { message } => sink.event(&Event::Warning {
+                message: format!("{name}: {message}"),
+            }),
+            Event::Failure {
+                phase,
+                class,
+                key,
+                error,
+                at_ns,
+            } if self.remote.failures_left > 0 => {
+                self.remote.failures_left -= 1;
+                sink.event(&Event::Failure {
+                    phase,
+                    class,
+                    key,
+                    error: format!("{error} [{name}]"),
+                    at_ns: shifted(at_ns, self.offsets[rank as usize]),
+                });
+            }
+            // Plans with these are refused for several agents, and the coordinator tells the rest.
+            _ => {}
+        }
+    }
+
+    /// An agent cannot do its part.
+    fn fail(&mut self, rank: u32, state: AgentState, reason: &str) {
+        if self.remote.fleet.roster.failed(rank, state, reason) {
+            let name = self.remote.fleet.roster.name(rank);
+            self.drop_out(rank, format!("{name}: {reason}"));
+        }
+    }
+
+    /// Goes on without an agent: the others finish.
+    fn drop_out(&mut self, rank: u32, message: String) {
+        self.remote.merger.done(rank as usize);
+        if self.done[rank as usize].is_some() {
+            // It has done its part of this phase; the next one will not begin without it.
+            return;
+        }
+        self.end = Some(PhaseEnd::Aborted);
+        self.failed.get_or_insert(RunError::Agents(message));
+        self.tell(StopLevel::Finish);
+    }
+
+    /// Agrees on an instant and begins.
+    fn start(&mut self, sink: &mut dyn RunSink) {
+        let roster = &self.remote.fleet.roster;
+        let agents = self.ready.len();
+        let known: Vec<_> = (0..agents as u32).map(|rank| roster.offset(rank)).collect();
+        let widest = known
+            .iter()
+            .flatten()
+            .map(|o| o.bound_ns)
+            .max()
+            .unwrap_or(0);
+        // A message takes at most twice the bound, which is half of a round trip.
+        let lead = LEAD_NS.saturating_add(widest.saturating_mul(4));
+        self.start_ns = now_ns() + lead.min(MAX_LEAD_NS);
+        for (rank, offset) in known.iter().enumerate() {
+            let offset_ns = offset.map_or(0, |o| o.offset_ns);
+            self.offsets[rank] = offset_ns;
+            let at_ns = shifted(self.start_ns, -offset_ns);
+            let phase = self.phase;
+            let start = ToAgent::Start { phase, at_ns };
+            self.remote.fleet.tell(rank as u32, &start);
+            self.remote
+                .fleet
+                .roster
+                .state(rank as u32, AgentState::Running);
+        }
+        let offsets: Vec<_> = (0..agents)
+            .map(|rank| (!self.is_out(rank)).then_some(self.offsets[rank]))
+            .collect();
+        self.remote
+            .merger
+            .begin(self.phase, self.start_ns, &offsets);
+        if let Some(log) = &self.options.op_log {
+            let mut base = 0u16;
+            let origins = self.offsets.iter().zip(&self.remote.fleet.threads);
+            let origins = origins.map(|(offset, threads)| {
+                let of = (*offset, base);
+                base = base.saturating_add(u16::try_from(*threads).unwrap_or(u16::MAX));
+                of
+            });
+            let origins = origins.collect();
+            self.remote.fleet.relay.begin(log, self.phase, origins);
+        }
+        sink.event(&Event::PhaseStarted {
+            phase: self.phase,
+            at_ns: self.start_ns,
+        });
+        if widest > WIDE_BOUND_NS && !self.remote.told_clock {
+            self.remote.told_clock = true;
+            let message = format!(
+                "the agents' clocks are known to within ±{:.1} ms: that is how far apart they begin and \
+                 how well instants of different agents compare (agents.json says it for each); \
+                 latencies are not concerned, each is measured on one clock",
+                widest as f64 / 1e6
+            );
+            sink.event(&Event::Warning { message });
+        }
+        let limits = self.plan.limits;
+        self.deadline = (limits.duration_ns > 0).then(|| {
+            let planned = lead.saturating_add(limits.duration_ns);
+            Instant::now()
+                + Duration::from_nanos(planned.saturating_add(limits.drain_ns))
+                + END_GRACE
+        });
+    }
+
+    /// Tells the intervals that are complete, and ends the phase when they are enough.
+    fn emit(&mut self, sink: &mut dyn RunSink) {
+        if self.start_ns == 0 {
+            return;
+        }
+        let hook = self.options.converged.as_ref();
+        let hook = hook.filter(|_| self.plan.stop.is_some() && self.end.is_none());
+        let mut enough = false;
+        self.remote.merger.emit(|interval| {
+            sink.interval(interval);
+            enough |= hook.is_some_and(|hook| (hook.borrow_mut())(interval));
+        });
+        if enough && !self.converged {
+            self.converged = true;
+            self.end = Some(PhaseEnd::Converged);
+            let phase = self.phase;
+            self.remote.fleet.tell_all(&ToAgent::Converged { phase });
+            self.end_within(END_GRACE);
+        }
+    }
+
+    /// Refuses to go on with a data set that has holes, as a local run does.
+    fn check_preparation(&mut self) {
+        let totals = self.remote.merger.totals;
+        let (failed, all) = (totals.failed, totals.failed + totals.ok);
+        let complete = self.done.iter().all(Option::is_some);
+        if self.plan.kind == PhaseKind::Prepare
+            && self.start_ns > 0
+            && self.failed.is_none()
+            && failed * 100 > all
+            && (complete || failed >= 100)
+        {
+            self.failed = Some(RunError::Prepare { failed, all });
+            self.end = Some(PhaseEnd::Aborted);
+            self.tell(StopLevel::Finish);
+        }
+    }
+
+    /// Passes on what the user wants.
+    fn look_at_stop(&mut self) {
+        let wanted = self.stop.level();
+        if wanted > self.told {
+            let end = match wanted {
+                StopLevel::Abort => PhaseEnd::Aborted,
+                _ => PhaseEnd::Interrupted,
+            };
+            if self.failed.is_none() {
+                self.end = Some(end);
+            }
+            self.tell(wanted);
+        }
+    }
+
+    fn tell(&mut self, level: StopLevel) {
+        if level > self.told {
+            self.told = level;
+            let number = if level == StopLevel::Abort { 2 } else { 1 };
+            self.remote.fleet.tell_all(&ToAgent::Stop { level: number });
+            match level {
+                StopLevel::Abort => self.deadline = Some(Instant::now() + ABORT_TIMEOUT),
+                _ => self.end_within(END_GRACE),
+            }
+        }
+    }
+
+    /// Whoever is not done after the drain and `grace` is lost.
+    fn end_within(&mut self, grace: Duration) {
+        let latest = Instant::now() + Duration::from_nanos(self.plan.limits.drain_ns) + grace;
+        self.deadline = Some(self.deadline.map_or(latest, |known| known.min(latest)));
+    }
+
+    fn look_at_deadlines(&mut self) {
+        let late = self.deadline.is_some_and(|at| Instant::now() > at);
+        let slow = SLOW.max(3 * self.remote.fleet.timeout);
+        let patience_ns = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
+        let interval_ns = u64::try_from(self.remote.interval.as_nanos()).unwrap_or(u64::MAX);
+        let now = now_ns();
+        for rank in 0..self.done.len() {
+            if self.is_out(rank) {
+                continue;
+            }
+            let owed = self.remote.merger.owed(rank);
+            let silent = self.start_ns > 0
+                && owed.is_some_and(|index| {
+                    let due = (index + 1).saturating_mul(interval_ns);
+                    now.saturating_sub(self.start_ns.saturating_add(due)) > patience_ns
+                });
+            let reason = match (late, self.start_ns) {
+                (true, 0) => format!(
+                    "it did not open its sessions within {} s",
+                    READY_TIMEOUT.as_secs()
+                ),
+                (true, _) => "it did not end the phase in time".to_owned(),
+                (false, _) if silent => {
+                    format!("it has delivered no interval for {} s", slow.as_secs())
+                }
+                (false, _) => continue,
+            };
+            self.fail(rank as u32, AgentState::Lost, &reason);
+        }
+    }
+
+    /// Says how the phase ended.
+    fn finish(self, sink: &mut dyn RunSink) -> Result<PhaseSummary, RunError> {
+        if let Some(log) = self.options.op_log.as_ref().filter(|_| self.start_ns > 0) {
+            self.remote.fleet.relay.end(log);
+        }
+        let parts = || {
+            let parts = self.done.iter().zip(&self.offsets);
+            parts.filter_map(|(part, offset)| part.map(|part| (part, *offset)))
+        };
+        let started = self.start_ns > 0;
+        let now = now_ns();
+        let start_ns = if started { self.start_ns } else { now };
+        let ended = |end| parts().any(|(part, _)| part.end == end);
+        let own_end = match () {
+            () if ended(PhaseEnd::ByteLimit) => PhaseEnd::ByteLimit,
+            () if ended(PhaseEnd::TimeLimit) => PhaseEnd::TimeLimit,
+            () => PhaseEnd::Complete,
+        };
+        // A request to stop that came after the phase's own end did not end it.
+        let by_itself = parts().all(|(part, _)| {
+            matches!(
+                part.end,
+                PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit
+            )
+        });
+        let end = self.end.filter(|_| !by_itself || self.failed.is_some());
+        let end = end.unwrap_or(own_end);
+        let offered_until = parts().map(|(part, offset)| shifted(part.at_ns, offset));
+        let at_ns = match end {
+            PhaseEnd::TimeLimit => start_ns.saturating_add(self.plan.limits.duration_ns),
+            // From when the first one stopped, the load was no longer whole.
+            PhaseEnd::Converged | PhaseEnd::Interrupted | PhaseEnd::Aborted => {
+                offered_until.min().unwrap_or(now)
+            }
+            PhaseEnd::Complete | PhaseEnd::ByteLimit => offered_until.max().unwrap_or(now),
+        };
+        let drained = parts().map(|(part, offset)| shifted(part.drained_ns, offset));
+        let drained_ns = drained.max().unwrap_or(now).max(start_ns);
+        let totals = self.remote.merger.totals;
+        let summary = PhaseSummary {
+            phase: self.phase,
+            start_ns,
+            at_ns: at_ns.max(start_ns),
+            drained_ns,
+            end,
+            totals: PhaseTotals {
+                offered: totals.offered,
+                issued: totals.issued,
+                ok: totals.ok,
+                failed: totals.failed,
+                cancelled: totals.cancelled,
+                bytes: totals.bytes,
+            },
+        };
+        if started {
+            sink.event(&Event::PhaseEnded {
+                phase: self.phase,
+                at_ns: summary.at_ns,
+                end,
+                drained_ns,
+            });
+        }
+        self.failed.map_or(Ok(summary), Err)
+    }
+}

@@ -1,0 +1,386 @@
+//! Brings the agents of a run together: calls those that listen, waits for those that call, starts
+//! those that are child processes.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bucketload_core::agent::AgentState;
+use bytes::Bytes;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use super::Fleet;
+use super::net::{Listener, Network, keep_asking, keep_writing, ping};
+use super::oplog::Relay;
+use super::roster::Roster;
+use crate::access::Access;
+use crate::agent::{ProbeAnswer, call_until};
+use crate::error::{AgentsError, described};
+use crate::host;
+use crate::message::{Frame, Greeting, ToAgent, ToCoordinator, control, parse};
+use crate::service::{self, Handler, Link};
+
+/// Messages of all agents on their way to the collector.
+const INBOUND_AHEAD: usize = 256;
+/// How long an agent may take to say who it is.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A process that becomes an agent on its standard input and output.
+#[derive(Debug)]
+pub struct Child {
+    /// What it is called in messages, such as its host.
+    pub name: String,
+    /// How it is started.
+    pub command: std::process::Command,
+}
+
+/// Where the agents of a run come from. They are numbered in this order; agents that call may bring
+/// numbers of their own.
+#[derive(Debug)]
+pub struct Gather {
+    /// Processes to start.
+    pub children: Vec<Child>,
+    /// Addresses (`HOST:PORT`) at which agents listen.
+    pub dial: Vec<String>,
+    /// Where agents call, and how many will.
+    pub listen: Option<(TcpListener, u32)>,
+    /// What to present and to ask for.
+    pub access: Access,
+    /// Identifier of the run.
+    pub run_id: String,
+    /// Silence after which an agent, or for an agent the coordinator, counts as lost.
+    pub timeout: Duration,
+    /// How long to wait until all agents are there.
+    pub deadline: Duration,
+}
+
+/// An agent that has said who it is.
+struct Greeted {
+    link: Link,
+    greeting: Greeting,
+    child: Option<tokio::process::Child>,
+    /// Its number, where its place in the list gives it one.
+    place: Option<u32>,
+}
+
+impl Fleet {
+    /// Brings all agents together.
+    ///
+    /// # Errors
+    /// When one cannot be reached or started within the deadline, is of another version, or refuses.
+    pub fn gather(gather: Gather) -> Result<Self, AgentsError> {
+        let net = Network::start()?;
+        let calling = gather.listen.as_ref().map_or(0, |(_, n)| *n);
+        let known = gather.children.len() + gather.dial.len();
+        let wanted = known + calling as usize;
+        if wanted == 0 {
+            return Err(AgentsError::usage("no agent is named"));
+        }
+        let greeted = net.wait(async {
+            let all = meet(
+                gather.children,
+                gather.dial,
+                gather.listen,
+                &gather.access,
+                gather.deadline,
+            );
+            match tokio::time::timeout(gather.deadline, all).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(AgentsError::aborted(format!(
+                    "not all of {wanted} agents were there within {} s",
+                    gather.deadline.as_secs()
+                ))),
+            }
+        })?;
+        let ranked = rank(greeted, wanted)?;
+        let addresses = ranked.iter().map(|a| a.link.peer.clone()).collect();
+        let roster = Arc::new(Roster::new(&gather.run_id, addresses));
+        let relay = Relay::start()?;
+        let (inbound, from) = mpsc::channel(INBOUND_AHEAD);
+        let mut fleet = Self {
+            peers: Vec::new(),
+            inbound: from,
+            relay,
+            timeout: gather.timeout,
+            threads: vec![0; wanted],
+            children: Vec::new(),
+            roster: Arc::clone(&roster),
+            net,
+        };
+        let hello = control(&ToAgent::Hello(Greeting {
+            version: gather.access.version.clone(),
+            protocol: gather.access.protocol,
+            host: host::name(),
+            pid: std::process::id(),
+            rank: None,
+            timeout_ns: u64::try_from(gather.timeout.as_nanos()).unwrap_or(u64::MAX),
+        }));
+        for (agent, rank) in ranked.into_iter().zip(0..) {
+            roster.greeted(rank, &agent.greeting);
+            roster.state(rank, AgentState::Connected);
+            let _ = agent.link.out.control.try_send(hello.clone());
+            ping(&agent.link.out);
+            fleet.peers.push(agent.link.out.clone());
+            fleet.children.extend(agent.child);
+            fleet.net.spawn(
+                Listener {
+                    rank,
+                    out: agent.link.out,
+                    incoming: agent.link.incoming,
+                    roster: Arc::clone(&roster),
+                    inbound: inbound.clone(),
+                    rows: fleet.relay.entrance(),
+                    timeout: gather.timeout,
+                }
+                .listen(),
+            );
+        }
+        fleet
+            .net
+            .spawn(keep_asking(fleet.peers.clone(), gather.timeout));
+        fleet.net.spawn(keep_writing(Arc::downgrade(&roster)));
+        Ok(fleet)
+    }
+}
+
+/// Waits for every agent.
+async fn meet(
+    children: Vec<Child>,
+    dial: Vec<String>,
+    listen: Option<(TcpListener, u32)>,
+    access: &Access,
+    deadline: Duration,
+) -> Result<Vec<Greeted>, AgentsError> {
+    let mut tasks = tokio::task::JoinSet::new();
+    let mut place = 0;
+    for child in children {
+        let access = access.clone();
+        let at = place;
+        tasks.spawn(async move {
+            let name = child.name.clone();
+            let (link, process) = start(child, &access).await?;
+            let mut greeted = greet(link, &access, &name).await?;
+            greeted.child = Some(process);
+            greeted.place = Some(at);
+            Ok::<_, AgentsError>(greeted)
+        });
+        place += 1;
+    }
+    for address in dial {
+        let access = access.clone();
+        let at = place;
+        tasks.spawn(async move {
+            let link = call_until(&address, &access, deadline).await?;
+            let mut greeted = greet(link, &access, &address).await?;
+            greeted.place = Some(at);
+            Ok(greeted)
+        });
+        place += 1;
+    }
+    let mut all = Vec::new();
+    let wait = async {
+        while let Some(done) = tasks.join_next().await {
+            let greeted = done.map_err(|e| AgentsError::aborted(e.to_string()))?;
+            all.push(greeted?);
+        }
+        Ok::<_, AgentsError>(all)
+    };
+    let (mut all, called) = tokio::try_join!(wait, await_calls(listen, access, deadline))?;
+    all.extend(called);
+    Ok(all)
+}
+
+/// Starts a child process and calls it.
+async fn start(
+    child: Child,
+    access: &Access,
+) -> Result<(Link, tokio::process::Child), AgentsError> {
+    let mut command = Command::from(child.command);
+    let program = command
+        .as_std()
+        .get_program()
+        .to_string_lossy()
+        .into_owned();
+    let mut process = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        // Ctrl-C is for the coordinator, which tells its agents what it means.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|e| AgentsError::usage(format!("{}: {program}: {e}", child.name)))?;
+    let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+        return Err(AgentsError::aborted(format!("{}: no pipes", child.name)));
+    };
+    let stream = tokio::io::join(output, input);
+    match service::call_over(stream, &child.name, access).await {
+        Ok(link) => Ok((link, process)),
+        Err(error) => {
+            let status = tokio::time::timeout(Duration::from_secs(2), process.wait()).await;
+            let how = match status {
+                Ok(Ok(status)) => format!(" ({program} ended with {status})"),
+                _ => String::new(),
+            };
+            Err(AgentsError::aborted(format!(
+                "{}: {}{how}",
+                child.name,
+                error.message()
+            )))
+        }
+    }
+}
+
+/// Learns who an agent is.
+async fn greet(mut link: Link, access: &Access, name: &str) -> Result<Greeted, AgentsError> {
+    let broken = |text: &str| AgentsError::aborted(format!("{name}: {text}"));
+    let first = tokio::time::timeout(GREETING_TIMEOUT, link.incoming.message())
+        .await
+        .map_err(|_| broken("did not say who it is within 10 s"))?
+        .map_err(|status| broken(&described(&status)))?
+        .ok_or_else(|| broken("closed the connection"))?;
+    let Some(Frame::Control(bytes)) = Frame::of(first) else {
+        return Err(broken("sent something that is no message"));
+    };
+    let Ok(ToCoordinator::Hello(greeting)) = parse(&bytes) else {
+        return Err(broken("did not say who it is"));
+    };
+    access
+        .check_version(&greeting.version, &greeting.protocol.to_string())
+        .map_err(|reason| AgentsError::usage(format!("{name}: {reason}")))?;
+    Ok(Greeted {
+        link,
+        greeting,
+        child: None,
+        place: None,
+    })
+}
+
+/// Takes the calls of agents.
+struct Calls {
+    /// `None` when there are enough.
+    links: Mutex<Option<mpsc::Sender<Link>>>,
+    /// Why the last caller was refused.
+    refused: Mutex<String>,
+    version: String,
+    protocol: u32,
+}
+
+impl Handler for Calls {
+    fn session(&self, link: Link) -> Result<(), Status> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = || Status::failed_precondition("the coordinator has all its agents already");
+        let sent = links.as_ref().ok_or_else(full)?.try_send(link);
+        sent.map_err(|_| full())
+    }
+
+    fn probe(&self) -> Bytes {
+        let answer = ProbeAnswer {
+            version: self.version.clone(),
+            protocol: self.protocol,
+            host: host::name(),
+            pid: std::process::id(),
+            busy: Some("coordinator".to_owned()),
+        };
+        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+    }
+
+    fn refused(&self, reason: &str) {
+        let mut last = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        reason.clone_into(&mut last);
+    }
+}
+
+async fn await_calls(
+    listen: Option<(TcpListener, u32)>,
+    access: &Access,
+    deadline: Duration,
+) -> Result<Vec<Greeted>, AgentsError> {
+    let Some((listener, wanted)) = listen else {
+        return Ok(Vec::new());
+    };
+    let broken = |e: std::io::Error| AgentsError::aborted(format!("listening for agents: {e}"));
+    listener.set_nonblocking(true).map_err(broken)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(broken)?;
+    let (links, mut calls) = mpsc::channel(wanted.max(1) as usize);
+    let handler = Arc::new(Calls {
+        links: Mutex::new(Some(links)),
+        refused: Mutex::default(),
+        version: access.version.clone(),
+        protocol: access.protocol,
+    });
+    // The connections live on it, so it stays until the network ends.
+    let server = service::serve(
+        listener,
+        Arc::new(access.clone()),
+        Arc::clone(&handler) as Arc<dyn Handler>,
+        std::future::pending(),
+    );
+    tokio::spawn(async move {
+        // An error shows as agents that do not come.
+        let _ = server.await;
+    });
+    let mut all = Vec::new();
+    let until = tokio::time::Instant::now() + deadline;
+    while all.len() < wanted as usize {
+        let Ok(Some(link)) = tokio::time::timeout_at(until, calls.recv()).await else {
+            let refused = handler
+                .refused
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let why = match refused.as_str() {
+                "" => String::new(),
+                reason => format!("; the last caller was refused: {reason}"),
+            };
+            return Err(AgentsError::aborted(format!(
+                "{} of {wanted} agents have called within {} s{why}",
+                all.len(),
+                deadline.as_secs()
+            )));
+        };
+        let peer = link.peer.clone();
+        // Who says nothing sensible leaves its place to another.
+        if let Ok(greeted) = greet(link, access, &peer).await {
+            all.push(greeted);
+        }
+    }
+    *handler.links.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    Ok(all)
+}
+
+/// Orders agents by their numbers: those of the list, then those that callers brought, then whatever
+/// is free.
+fn rank(greeted: Vec<Greeted>, wanted: usize) -> Result<Vec<Greeted>, AgentsError> {
+    let mut ranked: BTreeMap<u32, Greeted> = BTreeMap::new();
+    let mut others = Vec::new();
+    for agent in greeted {
+        match agent.place.or(agent.greeting.rank) {
+            Some(at) if (at as usize) < wanted => {
+                if let Some(twin) = ranked.insert(at, agent) {
+                    return Err(AgentsError::usage(format!(
+                        "two agents have the number {at}, one of them on {}; each needs one of its own",
+                        twin.greeting.host
+                    )));
+                }
+            }
+            Some(at) => {
+                return Err(AgentsError::usage(format!(
+                    "an agent on {} has the number {at}, but there are only {wanted}; say how many \
+                     agents there are",
+                    agent.greeting.host
+                )));
+            }
+            None => others.push(agent),
+        }
+    }
+    for agent in others {
+        let free = (0..)
+            .find(|at| !ranked.contains_key(at))
+            .unwrap_or(u32::MAX);
+        ranked.insert(free, agent);
+    }
+    Ok(ranked.into_values().collect())
+}

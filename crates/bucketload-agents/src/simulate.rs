@@ -1,0 +1,166 @@
+//! Agents that measure nothing: they answer a coordinator as real ones do and send an interval with eight
+//! classes once a second, so that what a thousand agents cost the coordinator can be measured on one
+//! machine.
+
+use std::time::Duration;
+
+use bucketload_core::op::OpClass;
+use bucketload_core::record::{ConnectTimes, OpRecord, Outcome};
+use bucketload_core::sink::PhaseEnd;
+use bucketload_core::tally::{Gauges, Interval, Tally};
+use bucketload_run::now_ns;
+use bytes::Bytes;
+
+use crate::access::Access;
+use crate::agent::call_until;
+use crate::error::{AgentsError, described};
+use crate::message::{Frame, Greeting, Part, ToAgent, ToCoordinator, control, parse, raw_interval};
+use crate::service::Out;
+use crate::tally;
+
+/// Operations of each class in an interval.
+const OPERATIONS: u64 = 40;
+
+/// The interval that every simulated agent sends: eight classes with all their histograms, log-uniform
+/// latencies from 0.1 to 100 ms.
+#[must_use]
+pub fn interval() -> Interval {
+    let mut tally = Tally::new();
+    tally.fine.begin(1, 1_000_000_000);
+    for (work, class) in OpClass::ALL.into_iter().take(8).enumerate() {
+        for n in 0..OPERATIONS {
+            // A fixed walk over the range: any would do.
+            let share = ((n * 37 + work as u64 * 11) % OPERATIONS) as f64 / OPERATIONS as f64;
+            let ns = (1e5 * 1000f64.powf(share)) as u64;
+            tally.offered += 1;
+            tally.issued += 1;
+            tally.record(&OpRecord {
+                seq: n,
+                work: 0,
+                class,
+                worker: 0,
+                endpoint: 0,
+                due_ns: 1_000,
+                taken_ns: 1_000 + ns / 100,
+                dispatch_ns: 0,
+                blocked_ns: 0,
+                started_ns: 1_000 + ns / 50,
+                held_ns: 0,
+                connect: ConnectTimes::default(),
+                sent_ns: 1_000 + ns / 40,
+                first_byte_ns: 1_000 + ns / 2,
+                done_ns: 1_000 + ns,
+                bytes: 4096,
+                outcome: Outcome::Ok,
+                attempts: 1,
+            });
+        }
+    }
+    Interval {
+        phase: 0,
+        index: 0,
+        start_ns: 0,
+        end_ns: 0,
+        tally,
+        gauges: Gauges {
+            sessions: 8,
+            machine_total_ns: 1_000_000_000,
+            ..Gauges::default()
+        },
+    }
+}
+
+/// Calls the coordinator at `address` as one agent and serves its run.
+///
+/// # Errors
+/// When the coordinator cannot be reached or ends the conversation otherwise than with a goodbye.
+pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
+    let mut link = call_until(address, access, Duration::from_secs(60)).await?;
+    let out = link.out.clone();
+    say(
+        &out,
+        &ToCoordinator::Hello(Greeting {
+            version: access.version.clone(),
+            protocol: access.protocol,
+            host: "simulated".to_owned(),
+            pid: std::process::id(),
+            ..Greeting::default()
+        }),
+    )
+    .await;
+    let mut durations: Vec<u64> = Vec::new();
+    loop {
+        let message = link.incoming.message().await;
+        let message = message.map_err(|status| AgentsError::aborted(described(&status)))?;
+        let Some(Frame::Control(bytes)) = message.and_then(Frame::of) else {
+            return Err(AgentsError::aborted("the coordinator is gone"));
+        };
+        match parse(&bytes).map_err(AgentsError::aborted)? {
+            ToAgent::Ping { t0 } => {
+                let t1 = now_ns();
+                let pong = ToCoordinator::Pong {
+                    t0,
+                    t1,
+                    t2: t1,
+                    wall_ns: 0,
+                };
+                say(&out, &pong).await;
+            }
+            ToAgent::Assign(assignment) => {
+                let phases = assignment.plan.phases.iter();
+                durations = phases.map(|phase| phase.limits.duration_ns).collect();
+                let accepted = ToCoordinator::Accepted {
+                    threads: 1,
+                    facts: Default::default(),
+                };
+                say(&out, &accepted).await;
+            }
+            ToAgent::Phase { phase } => say(&out, &ToCoordinator::Ready { phase }).await,
+            ToAgent::Start { phase, at_ns } => {
+                let duration_ns = durations.get(usize::from(phase)).copied().unwrap_or(0);
+                tokio::spawn(load(out.clone(), phase, at_ns, duration_ns));
+            }
+            ToAgent::Bye => return Ok(()),
+            ToAgent::Hello(_)
+            | ToAgent::Calibrate { .. }
+            | ToAgent::Converged { .. }
+            | ToAgent::Stop { .. } => {}
+        }
+    }
+}
+
+/// A phase from `at_ns` on: an interval each second, and the end.
+async fn load(out: Out, phase: u16, at_ns: u64, duration_ns: u64) {
+    let mut interval = interval();
+    let mut body = Vec::new();
+    tally::encode_tally(&interval.tally, &mut body);
+    interval.phase = phase;
+    interval.tally = Tally::new();
+    let seconds = duration_ns / 1_000_000_000;
+    for index in 0..seconds {
+        interval.index = index;
+        interval.start_ns = at_ns + index * 1_000_000_000;
+        interval.end_ns = interval.start_ns + 1_000_000_000;
+        interval.gauges.machine_total_ns += 1_000_000_000;
+        let wait = interval.end_ns.saturating_sub(now_ns());
+        tokio::time::sleep(Duration::from_nanos(wait)).await;
+        // A coordinator that is gone is noticed by who reads.
+        let _ = out.control.send(raw_interval(&interval, &body)).await;
+    }
+    let end_ns = at_ns + duration_ns;
+    let done = ToCoordinator::PhaseDone {
+        phase,
+        outcome: Ok(Part {
+            at_ns: end_ns,
+            drained_ns: end_ns,
+            end: PhaseEnd::TimeLimit,
+        }),
+        dropped: 0,
+    };
+    say(&out, &done).await;
+}
+
+async fn say(out: &Out, what: &ToCoordinator) {
+    let message: Bytes = control(what);
+    let _ = out.control.send(message).await;
+}

@@ -1,0 +1,94 @@
+//! An agent's part of a run: load phases one by one, as somebody else orders them.
+//!
+//! ```text
+//!  Orders ── next: a phase or a calibration ──▶ run_phase with this agent's share ──▶ RunSink
+//!    ▲                                              │ starts when the StartGate says
+//!    └──────────────── what came of it ◀────────────┘
+//! ```
+//!
+//! Preflight, ownership, audit and clean-up are not an agent's: [`crate::run`] does them where the
+//! orders come from.
+
+use std::sync::Arc;
+
+use bucketload_core::driver::Driver;
+use bucketload_core::plan::Plan;
+use bucketload_core::sink::{Calibration, Event, RunSink};
+
+use crate::affinity;
+use crate::calibrate::calibrate;
+use crate::check::{
+    check_capabilities, check_divisible, check_existing, check_generators, check_plan,
+    most_sessions,
+};
+use crate::error::RunError;
+use crate::files;
+use crate::options::RunOptions;
+use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::run::prepared;
+use crate::stop::StopHandle;
+
+/// What an agent is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Measure what this process can do without a store, with the schedule of this phase.
+    Calibrate(usize),
+    /// Carry out this load phase.
+    Phase(usize),
+}
+
+/// Where an agent's orders come from and their outcomes go to.
+pub trait Orders {
+    /// Waits for the next order; `None` when there is nothing more to do.
+    fn next(&mut self) -> Option<Order>;
+
+    /// How a calibration went.
+    fn calibrated(&mut self, outcome: Result<Calibration, RunError>);
+
+    /// How a phase went. Everything that belongs to it has been told to the sink.
+    fn phase_done(&mut self, phase: usize, outcome: Result<PhaseSummary, RunError>);
+}
+
+/// Carries out `orders` against `driver` with the share of `options`; `null` is a driver whose
+/// operations do nothing. Returns when there are no more orders.
+///
+/// # Errors
+/// When the options or the plan cannot be carried out; nothing has been sent then.
+pub fn serve<D: Driver, N: Driver>(
+    driver: &Arc<D>,
+    null: &Arc<N>,
+    plan: &Plan,
+    options: &RunOptions,
+    sink: &mut dyn RunSink,
+    stop: &StopHandle,
+    orders: &mut dyn Orders,
+) -> Result<(), RunError> {
+    options.check()?;
+    check_plan(plan, options)?;
+    check_divisible(plan)?;
+    check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
+    check_existing(plan, options)?;
+    check_generators(plan, options)?;
+    let layout = affinity::layout(options)?;
+    let mut context = RunContext::new(plan, options, stop, layout);
+    if let Some(message) = files::allow(most_sessions(plan, options)) {
+        sink.event(&Event::Warning { message });
+    }
+    while let Some(order) = orders.next() {
+        match order {
+            Order::Calibrate(phase) => {
+                orders.calibrated(calibrate(null, plan, phase, options, stop));
+            }
+            Order::Phase(phase) if plan.phases.get(phase).is_none_or(|p| p.works.is_empty()) => {
+                let text = format!("phase {phase} of the plan offers no load");
+                orders.phase_done(phase, Err(RunError::Options(text)));
+            }
+            Order::Phase(phase) => {
+                let outcome = prepared(plan.phases[phase].kind, options)
+                    .and_then(|()| run_phase(driver, &mut context, phase, sink));
+                orders.phase_done(phase, outcome);
+            }
+        }
+    }
+    Ok(())
+}

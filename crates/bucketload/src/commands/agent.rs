@@ -1,0 +1,115 @@
+//! `bucketload agent`: a share of the runs of a coordinator on another host.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use bucketload_agents::launch::rank::detect;
+use bucketload_agents::{Access, AgentOptions, AgentsError, dial, listen, serve_stdio};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::GlobalArgs;
+use crate::cli::agents::AgentArgs;
+use crate::distributed::{access, broken, host::DriverHost};
+use crate::embedded::Announcement;
+use crate::exit::{Exit, Failure};
+
+/// Serves until it is ended, or one run.
+pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let access = access(args.token_file.as_deref(), &args.tls)?;
+    let rank = match args.rank {
+        Some(rank) => Some(rank),
+        None if args.controller.is_some() => detect(&|name| std::env::var(name).ok())
+            .map_err(broken)?
+            .map(|place| place.rank),
+        None => None,
+    };
+    let options = options(access, rank, global.quiet);
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(async {
+        if args.stdio {
+            return serve_stdio(options).await;
+        }
+        if let Some(controller) = &args.controller {
+            return dial(options, controller, args.wait).await;
+        }
+        let Some(address) = args.listen else {
+            return Err(AgentsError::usage(
+                "--listen, --controller or --stdio is missing",
+            ));
+        };
+        options.access.check_listen(address.ip())?;
+        let usage = |e: std::io::Error| AgentsError::usage(format!("--listen {address}: {e}"));
+        let listener = tokio::net::TcpListener::bind(address)
+            .await
+            .map_err(usage)?;
+        let listening = listener.local_addr().map_err(usage)?;
+        if args.announce {
+            let line = serde_json::to_string(&Announcement {
+                listening,
+                pid: std::process::id(),
+            });
+            let mut out = std::io::stdout().lock();
+            // Nobody reads it: the agent works all the same.
+            let _ = writeln!(out, "{}", line.unwrap_or_default());
+            let _ = out.flush();
+        }
+        if !global.quiet {
+            eprintln!("bucketload: agent at {listening}; end it with Ctrl-C");
+        }
+        listen(options, listener, args.once, ended()).await
+    });
+    // What a load thread may still hold is not waited for.
+    runtime.shutdown_background();
+    outcome.map_err(broken)?;
+    Ok(Exit::Ok)
+}
+
+/// Works for the coordinator at `controller`: this process was started together with it.
+pub(crate) fn join(
+    controller: &str,
+    rank: u32,
+    access: Access,
+    wait: std::time::Duration,
+    quiet: bool,
+) -> Result<Exit, Failure> {
+    let options = options(access, Some(rank), quiet);
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(dial(options, controller, wait));
+    runtime.shutdown_background();
+    outcome.map_err(broken)?;
+    Ok(Exit::Ok)
+}
+
+fn options(access: Access, rank: Option<u32>, quiet: bool) -> AgentOptions {
+    AgentOptions {
+        access,
+        rank,
+        host: Arc::new(DriverHost),
+        say: Arc::new(move |text| {
+            if !quiet {
+                eprintln!("bucketload: {text}");
+            }
+        }),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::aborted(format!("agent: {e}")))
+}
+
+/// Ends with Ctrl-C or SIGTERM.
+async fn ended() {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

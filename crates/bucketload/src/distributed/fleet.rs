@@ -1,0 +1,420 @@
+//! The coordinator's side: finds or starts the agents of a run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::Command;
+
+use bucketload_agents::launch::rank::{CONTROLLER_ENV, Launcher, Place, detect};
+use bucketload_agents::{Access, Assignment, Child, Fleet, Gather, TOKEN_ENV, Token};
+use bucketload_core::plan::Plan;
+use bucketload_run::{RunOptions, usable_cores};
+
+use super::broken;
+use super::setup::Setup;
+use crate::cli::agents::{AgentsArgs, Launch};
+use crate::cli::run::LoadArgs;
+use crate::connection::Connection;
+use crate::embedded::random_hex;
+use crate::exit::Failure;
+
+/// Port at which the coordinator of a Kubernetes job listens.
+pub(crate) const PORT: u16 = 7401;
+
+/// What this process is in a run on many hosts.
+pub(crate) enum Role {
+    /// It coordinates.
+    Coordinator(Option<Place>),
+    /// It works for the coordinator at this address.
+    Agent {
+        /// `HOST:PORT`.
+        controller: String,
+        /// Its number.
+        rank: u32,
+    },
+}
+
+/// Finds out what this process is: a launcher may have started the same command several times.
+///
+/// # Errors
+/// When the launcher that is named has not started this process, or does not tell enough.
+pub(crate) fn role(args: &AgentsArgs) -> Result<Role, Failure> {
+    let (name, wanted, number) = match &args.launch {
+        Some(Launch::Slurm(n)) => ("srun", &[Launcher::Slurm][..], n),
+        Some(Launch::Mpi(n)) => (
+            "mpirun",
+            &[Launcher::OpenMpi, Launcher::Pmix, Launcher::Pmi][..],
+            n,
+        ),
+        Some(Launch::Kubernetes(n)) => (
+            "the job of `bucketload k8s`",
+            &[Launcher::Kubernetes][..],
+            n,
+        ),
+        _ => return Ok(Role::Coordinator(None)),
+    };
+    if number.is_some() {
+        return Ok(Role::Coordinator(None));
+    }
+    let variable = |name: &str| std::env::var(name).ok();
+    let place = detect(&variable)
+        .map_err(broken)?
+        .filter(|place| wanted.contains(&place.launcher));
+    let Some(place) = place else {
+        return Err(Failure::usage(format!(
+            "--launch: {name} has not started this process; start it that way, or say how many agents \
+             to start, such as --launch slurm:4"
+        )));
+    };
+    if place.rank == 0 {
+        return Ok(Role::Coordinator(Some(place)));
+    }
+    let controller = match variable(CONTROLLER_ENV) {
+        Some(address) => address,
+        None => {
+            let leader = place.leader.clone().ok_or_else(|| no_leader(name))?;
+            let port = place.port.ok_or_else(|| no_leader(name))?;
+            format!("{leader}:{port}")
+        }
+    };
+    Ok(Role::Agent {
+        controller,
+        rank: place.rank,
+    })
+}
+
+fn no_leader(launcher: &str) -> Failure {
+    Failure::usage(format!(
+        "--launch: {launcher} does not tell where its first process runs; set {CONTROLLER_ENV} to \
+         HOST:PORT of it for all processes"
+    ))
+}
+
+/// Brings the agents together. The target is `connection`'s.
+///
+/// # Errors
+/// When they do not come together.
+pub(crate) fn gather(
+    args: &AgentsArgs,
+    place: Option<&Place>,
+    connection: &Connection,
+    run_id: &str,
+) -> Result<Fleet, Failure> {
+    let mut access = super::access(args.agent_token_file.as_deref(), &args.tls)?;
+    let mut gather = Gather {
+        children: Vec::new(),
+        dial: args.agents.clone(),
+        listen: None,
+        access: access.clone(),
+        run_id: run_id.to_owned(),
+        timeout: args.agent_timeout,
+        deadline: args.agents_wait,
+    };
+    if args.agent_timeout < std::time::Duration::from_secs(1) {
+        return Err(Failure::usage(
+            "--agent-timeout: below a second, a busy host would count as lost",
+        ));
+    }
+    let mut launched = None;
+    match (&args.launch, place) {
+        (None, _) => check_reach(connection, &args.agents)?,
+        (Some(Launch::Local(n)), _) => {
+            gather.children = (0..*n)
+                .map(|i| local(&format!("local {i}")))
+                .collect::<Result<_, _>>()?;
+        }
+        (Some(Launch::Ssh(hosts)), _) => {
+            check_reach(connection, hosts)?;
+            let child = |host: &String| ssh(host, &args.agent_program);
+            gather.children = hosts.iter().map(child).collect();
+        }
+        (Some(_), Some(place)) => {
+            refuse_embedded(connection)?;
+            let size = place.size.ok_or_else(|| {
+                Failure::usage(
+                    "--launch: the launcher does not tell how many processes it has started; set \
+                     BUCKETLOAD_AGENTS for all of them",
+                )
+            })?;
+            let port = place.port.unwrap_or(PORT);
+            let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+            gather.children = vec![local("local 0")?];
+            if size > 1 {
+                let listener = listen(args.agents_listen.unwrap_or(anywhere), &access)?;
+                gather.listen = Some((listener, size - 1));
+            }
+        }
+        (Some(launch), None) => {
+            refuse_embedded(connection)?;
+            let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+            let (program, n) = match launch {
+                Launch::Slurm(n) => (Some("srun"), n.unwrap_or(1)),
+                Launch::Mpi(n) => (Some("mpirun"), n.unwrap_or(1)),
+                _ => (None, launch_number(launch)),
+            };
+            if program.is_some() && access.token.is_none() {
+                // Nobody else needs to know it: the agents get it from here.
+                let made = random_hex(16).map_err(Failure::aborted)?;
+                access.token = Some(Token::new(&made).map_err(broken)?);
+                gather.access = access.clone();
+            }
+            let anywhere = match program {
+                Some(_) => anywhere,
+                None => SocketAddr::new(anywhere.ip(), PORT),
+            };
+            let listener = listen(args.agents_listen.unwrap_or(anywhere), &access)?;
+            if let Some(program) = program {
+                let address = listener
+                    .local_addr()
+                    .map_err(|e| Failure::aborted(format!("--agents-listen: {e}")))?;
+                launched = Some(Launched::start(program, n, address, &access, args)?);
+            }
+            gather.listen = Some((listener, n));
+        }
+    }
+    let fleet = Fleet::gather(gather).map_err(broken)?;
+    // Who has called is there; the launcher ends when they do.
+    if let Some(launched) = launched {
+        launched.leave();
+    }
+    Ok(fleet)
+}
+
+fn launch_number(launch: &Launch) -> u32 {
+    match launch {
+        Launch::Kubernetes(Some(n)) => *n,
+        _ => 1,
+    }
+}
+
+/// What every agent gets.
+///
+/// # Errors
+/// When a file that the target needs cannot be read.
+pub(crate) fn assign(
+    fleet: &mut Fleet,
+    args: &AgentsArgs,
+    load: &LoadArgs,
+    plan: &Plan,
+    options: &RunOptions,
+    (connection, target_args): (&Connection, &crate::cli::target::TargetArgs),
+    op_log: bool,
+) -> Result<(), Failure> {
+    let setup = Setup::new(target_args, connection)?;
+    let setup = serde_json::to_value(setup).map_err(|e| Failure::aborted(e.to_string()))?;
+    let of = fleet.len() as u32;
+    let local = matches!(args.launch, Some(Launch::Local(_)));
+    let usable = usable_cores().map_err(|e| Failure::aborted(format!("cores: {e}")))?;
+    let layout = |index| match local {
+        true => divide(&usable, connection.is_local(), load, index, of),
+        false => (None, None),
+    };
+    let assigned = fleet.assign(|index| {
+        let (threads, cores) = layout(index);
+        Assignment {
+            run_id: options.run_id.clone(),
+            bucket: options.bucket.clone(),
+            prefix: options.prefix.clone(),
+            index,
+            of,
+            interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
+            threads,
+            cores,
+            data: options
+                .data
+                .as_ref()
+                .map(|data| (data.run_id.clone(), data.prefix.clone())),
+            op_log,
+            plan: plan.clone(),
+            setup: setup.clone(),
+        }
+    });
+    assigned.map_err(broken)
+}
+
+/// Load threads and cores of agent `index` of `of` on one machine: its cores divided, or everything
+/// unpinned where there are not enough.
+fn divide(
+    usable: &[usize],
+    local_target: bool,
+    load: &LoadArgs,
+    index: u32,
+    of: u32,
+) -> (Option<u16>, Option<Vec<usize>>) {
+    if load.cores.is_some() {
+        return (None, None);
+    }
+    // As in a local run, a target on this machine keeps half of the cores.
+    let mine = match local_target {
+        true => &usable[..(usable.len() / 2).max(1).min(usable.len())],
+        false => usable,
+    };
+    let (index, of) = (index as usize, (of as usize).max(1));
+    let share = (mine.len() / of).max(1);
+    let threads = load.threads.map_or(share, usize::from);
+    let threads16 = u16::try_from(threads).ok();
+    if threads * of > mine.len() {
+        return (threads16, Some(Vec::new()));
+    }
+    let from = index * threads;
+    (threads16, Some(mine[from..from + threads].to_vec()))
+}
+
+fn local(name: &str) -> Result<Child, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::aborted(format!("--launch: this program: {e}")))?;
+    let mut command = Command::new(program);
+    command.args(["agent", "--stdio", "--quiet"]);
+    command.env_remove(TOKEN_ENV);
+    Ok(Child {
+        name: name.to_owned(),
+        command,
+    })
+}
+
+/// An agent through ssh. `BUCKETLOAD_SSH` names another program than `ssh`.
+fn ssh(host: &str, program: &str) -> Child {
+    let ssh = std::env::var("BUCKETLOAD_SSH").unwrap_or_else(|_| "ssh".to_owned());
+    let mut command = Command::new(ssh);
+    // Nobody is there to answer questions, and a host that is gone must be noticed.
+    command.args([
+        "-T",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "ServerAliveInterval=5",
+        "--",
+    ]);
+    command.args([host, program, "agent", "--stdio", "--quiet"]);
+    Child {
+        name: host.to_owned(),
+        command,
+    }
+}
+
+fn listen(address: SocketAddr, access: &Access) -> Result<TcpListener, Failure> {
+    access.check_listen(address.ip()).map_err(broken)?;
+    TcpListener::bind(address)
+        .map_err(|e| Failure::usage(format!("--agents-listen {address}: {e}")))
+}
+
+/// The embedded server listens on loopback.
+fn check_reach(connection: &Connection, hosts: &[String]) -> Result<(), Failure> {
+    let here = |host: &String| {
+        host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
+    };
+    match hosts.iter().all(here) {
+        true => Ok(()),
+        false => refuse_embedded(connection),
+    }
+}
+
+fn refuse_embedded(connection: &Connection) -> Result<(), Failure> {
+    match connection.embedded() {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(
+            "the embedded server listens on loopback only, where agents on other hosts do not reach it; \
+             name a service: --target s3://BUCKET/PREFIX --endpoint-url URL",
+        )),
+    }
+}
+
+/// A scheduler's program that starts agents.
+struct Launched {
+    child: Option<std::process::Child>,
+}
+
+impl Launched {
+    fn start(
+        program: &str,
+        n: u32,
+        listening: SocketAddr,
+        access: &Access,
+        args: &AgentsArgs,
+    ) -> Result<Self, Failure> {
+        use std::os::unix::process::CommandExt as _;
+        let host = match listening.ip().is_unspecified() {
+            true => rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            false => listening.ip().to_string(),
+        };
+        let agent = match args.agent_program.as_str() {
+            "bucketload" => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bucketload")),
+            other => PathBuf::from(other),
+        };
+        let mut command = Command::new(program);
+        command.args(["-n", &n.to_string()]);
+        if program == "mpirun" {
+            command.args(["-x", TOKEN_ENV]);
+        }
+        command.arg(agent).args(["agent", "--quiet"]);
+        command.args(["--controller", &format!("{host}:{}", listening.port())]);
+        if let Some(token) = &access.token {
+            command.env(TOKEN_ENV, token.expose());
+        }
+        for (flag, path) in [
+            ("--agent-cert", &args.tls.agent_cert),
+            ("--agent-key", &args.tls.agent_key),
+            ("--agent-ca", &args.tls.agent_ca),
+        ] {
+            if let Some(path) = path {
+                command.arg(flag).arg(path);
+            }
+        }
+        command.stdin(std::process::Stdio::null());
+        // Ctrl-C is for the coordinator.
+        command.process_group(0);
+        let child = command
+            .spawn()
+            .map_err(|e| Failure::usage(format!("--launch: {program}: {e}")))?;
+        Ok(Self { child: Some(child) })
+    }
+
+    /// The agents are there: the program ends when they do.
+    fn leave(mut self) {
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        // Without the thread it would stay in the process table until the end of this process.
+        let _ = std::thread::Builder::new()
+            .name("launcher".to_owned())
+            .spawn(move || child.wait());
+    }
+}
+
+impl Drop for Launched {
+    /// The agents did not come together: those that were started are not needed.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Our own child, by its handle.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divide;
+    use crate::cli::run::LoadArgs;
+
+    #[test]
+    fn agents_on_one_machine_share_its_cores() {
+        let load = LoadArgs::default();
+        let cores = [0, 1, 2, 3, 4, 5, 6, 7];
+        let of = |index| divide(&cores, true, &load, index, 2);
+        assert_eq!(of(0), (Some(2), Some(vec![0, 1])));
+        assert_eq!(of(1), (Some(2), Some(vec![2, 3])));
+        let crowded = divide(&cores[..2], false, &load, 3, 4);
+        assert_eq!(crowded, (Some(1), Some(Vec::new())), "unpinned");
+        let threads = LoadArgs {
+            threads: Some(4),
+            ..LoadArgs::default()
+        };
+        assert_eq!(
+            divide(&cores, false, &threads, 1, 2),
+            (Some(4), Some(vec![4, 5, 6, 7]))
+        );
+    }
+}

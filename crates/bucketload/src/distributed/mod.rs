@@ -1,0 +1,47 @@
+//! Runs on many hosts: this program as coordinator or as agent of `bucketload-agents`.
+//!
+//! `setup` is what an agent needs to know of the target, `host` opens it there, `fleet` finds or starts
+//! the agents.
+
+pub(crate) mod fleet;
+pub(crate) mod host;
+pub(crate) mod setup;
+
+use std::path::Path;
+
+use bucketload_agents::{Access, AgentsError, TOKEN_ENV, Tls, TlsFiles, Token};
+
+use crate::cli::agents::AgentTlsArgs;
+use crate::exit::{Exit, Failure};
+
+/// What an error of agents means for the user.
+pub(crate) fn broken(error: AgentsError) -> Failure {
+    Failure {
+        exit: match error.exit_code {
+            2 => Exit::Usage,
+            3 => Exit::Target,
+            1 => Exit::GateFailed,
+            _ => Exit::Aborted,
+        },
+        message: error.message,
+    }
+}
+
+/// What this side presents and wants to see.
+///
+/// # Errors
+/// When the token or a certificate cannot be read.
+pub(crate) fn access(token_file: Option<&Path>, tls: &AgentTlsArgs) -> Result<Access, Failure> {
+    let variable = std::env::var(TOKEN_ENV).ok();
+    let token = Token::find(token_file, variable.as_deref()).map_err(broken)?;
+    let files = match (&tls.agent_cert, &tls.agent_key, &tls.agent_ca) {
+        (Some(certificate), Some(key), Some(authority)) => Some(TlsFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            authority: authority.clone(),
+        }),
+        _ => None,
+    };
+    let tls = files.as_ref().map(Tls::read).transpose().map_err(broken)?;
+    Ok(Access::new(env!("CARGO_PKG_VERSION"), token, tls))
+}
