@@ -144,7 +144,7 @@ pub(crate) fn from_answer(
         at = cause.source();
     }
     let mut document = match whole.find("<Error") {
-        Some(from) => ErrorDocument::parse(whole[from..].as_bytes()),
+        Some(from) => ErrorDocument::parse(&whole.as_bytes()[from..]),
         None => ErrorDocument::default(),
     };
     // opendal: `S3Error { code: "NoSuchKey", message: …`
