@@ -56,6 +56,17 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         &["tokio", "bucketload-core", "bucketload-wire"],
     ),
     (
+        // The load never runs inside the web server.
+        "bucketload-console",
+        "",
+        &[
+            "bucketload-wire",
+            "bucketload-store",
+            "bucketload-drivers",
+            "bucketload-run",
+        ],
+    ),
+    (
         "bucketload-trace",
         "",
         &[

@@ -73,6 +73,11 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Report(args) => commands::report::execute(args, color),
         Command::Placement(args) => placement::execute(args),
         Command::Serve(args) => commands::serve::execute(args),
+        Command::Controller(args) => commands::controller::execute(args, &cli.global),
+        Command::Submit(args) => commands::controller::submit(args),
+        Command::Cancel(args) => commands::controller::cancel(args),
+        Command::Info(args) => commands::controller::info(args),
+        Command::Top(args) => commands::controller::top(args),
         Command::Cleanup(args) => commands::cleanup::execute(args),
         Command::Config(args) => match &args.command {
             ConfigCommand::Show {

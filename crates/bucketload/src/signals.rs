@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts.
+//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts. The end of a parent counts as
+//! one, where that is asked for.
 
 use bucketload_run::StopHandle;
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,4 +37,19 @@ pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
         })
         .map(drop)
         .map_err(|e| format!("signal handling: {e}"))
+}
+
+/// Starts the thread that stops the run when standard input closes.
+///
+/// # Errors
+/// When there can be no thread.
+pub(crate) fn stop_with_stdin(stop: StopHandle) -> Result<(), String> {
+    std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            crate::embedded::wait_for_stdin_end();
+            stop.stop();
+        })
+        .map(drop)
+        .map_err(|e| format!("standard input: {e}"))
 }

@@ -9,7 +9,9 @@ mod browser;
 mod capacity;
 mod clients;
 mod compare;
+mod console;
 mod delays;
+mod devtools;
 mod engines;
 mod files;
 mod hdfs;
@@ -50,6 +52,7 @@ const LONG: &[&str] = &[
     "slurm",
     "mpi",
     "k8s",
+    "console",
 ];
 
 const PARTS: &[Part] = &[
@@ -79,6 +82,7 @@ const PARTS: &[Part] = &[
     ("slurm", schedulers::slurm),
     ("mpi", schedulers::mpi),
     ("k8s", schedulers::kubernetes),
+    ("console", console::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("assets/page.html");
 const CSS: &str = include_str!("assets/report.css");
-const CHARTS: &str = include_str!("assets/charts.js");
+/// The functions that draw charts, for other pages of ours: they need the colours of the style sheet as
+/// custom properties, and add nothing to a page by themselves.
+pub const CHARTS: &str = include_str!("assets/charts.js");
 const SCRIPT: &str = include_str!("assets/report.js");
 
 /// A whole report page.

@@ -20,7 +20,7 @@
 //! line of a file; [`read`] skips what is torn and reports it. The histogram files are also read by
 //! other HdrHistogram tools.
 //!
-//! [`RunDirSink`] writes, [`read`] streams, [`manifest`] and the lines of the files are the formats,
+//! [`RunDirSink`] writes, [`read`] streams, [`Follow`] watches a directory that still grows, [`manifest`] and the lines of the files are the formats,
 //! `hdr` converts histograms, [`redact`] keeps secrets out, [`host`] describes the machine.
 
 pub mod host;
@@ -28,6 +28,7 @@ pub mod manifest;
 pub mod read;
 pub mod redact;
 
+mod follow;
 mod hdr;
 mod line;
 mod sink;
@@ -36,6 +37,7 @@ mod slow;
 pub(crate) use line::{IntervalLine, Metric};
 pub(crate) use read::empty_interval;
 
+pub use follow::Follow;
 pub use manifest::{ClientFacts, Manifest, Status, TraceInput, VerdictSummary};
 pub use read::{Damage, RunDir};
 pub use sink::{RunDirSink, RunEnd, write_verdict};

@@ -13,6 +13,7 @@
 //!                  ├─ capacity, sweep, study-grid  several runs in one directory
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
+//!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
 //! ```
@@ -23,6 +24,7 @@
 pub(crate) mod agents;
 pub(crate) mod capacity;
 pub(crate) mod compare;
+pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod docs;
 pub(crate) mod grid;
@@ -44,6 +46,7 @@ use clap::{Args, Parser, Subcommand};
 use agents::{AgentArgs, K8sArgs, SlurmArgs};
 use capacity::CapacityArgs;
 use compare::CompareArgs;
+use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
 use grid::GridArgs;
 use manage::{
@@ -168,6 +171,11 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Placement(PlacementArgs),
     Serve(ServeArgs),
+    Controller(ControllerArgs),
+    Submit(SubmitArgs),
+    Cancel(CancelArgs),
+    Info(InfoArgs),
+    Top(TopArgs),
     Cleanup(CleanupArgs),
     Config(ConfigArgs),
     Schema(SchemaArgs),

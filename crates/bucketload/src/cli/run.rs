@@ -55,6 +55,10 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+
+    /// Stop as if interrupted when standard input closes, which happens when the parent process ends
+    #[arg(long, help_heading = "Run options")]
+    pub(crate) exit_with_stdin: bool,
 }
 
 /// Objects of an earlier run.

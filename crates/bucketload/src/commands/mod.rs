@@ -5,6 +5,7 @@ pub(crate) mod capacity;
 pub(crate) mod cleanup;
 pub(crate) mod compare;
 pub(crate) mod config;
+pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod docs;
 pub(crate) mod grid;

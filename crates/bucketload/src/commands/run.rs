@@ -66,6 +66,9 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    if args.exit_with_stdin {
+        signals::stop_with_stdin(stop.clone()).map_err(Failure::aborted)?;
+    }
     let (done, exit) =
         with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
     drop(connection);

@@ -1,0 +1,367 @@
+//! Talks to a controller: what `bucketload submit`, `info`, `cancel` and `top --controller` do.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1;
+use hyper::{Method, Request, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, ServerName};
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::auth::Token;
+use crate::web::api::{JobInfo, LiveInfo};
+
+/// Longest time for a request: the controller checks a workload for up to a minute.
+const LIMIT: Duration = Duration::from_secs(150);
+/// Largest answer, bytes.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The URL or a certificate file is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The controller refused the request.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no controller to talk to.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// A controller to talk to. Each request has a connection of its own.
+pub struct Client {
+    host: String,
+    port: u16,
+    authority: String,
+    tls: Option<TlsConnector>,
+    token: Option<Token>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("authority", &self.authority)
+            .field("tls", &self.tls.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of the controller at `url`, such as `http://127.0.0.1:19088`. Certificates are verified
+    /// with those of the system, or those of the PEM file `ca`.
+    ///
+    /// # Errors
+    /// When the URL or the file is wrong.
+    pub fn new(url: &str, token: Option<Token>, ca: Option<&Path>) -> Result<Self, ClientError> {
+        let wrong = || {
+            ClientError::Usage(format!(
+                "--controller {url}: this is no URL; write one such as http://127.0.0.1:19088"
+            ))
+        };
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let host = uri.host().ok_or_else(wrong)?.to_owned();
+        let secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(wrong()),
+        };
+        let authority = uri.authority().ok_or_else(wrong)?.as_str().to_owned();
+        if authority.contains('@') || uri.path() != "/" || uri.query().is_some() {
+            return Err(ClientError::Usage(format!(
+                "--controller: write the URL without user, path and query; a token belongs into --token-file or {}",
+                "BUCKETLOAD_TOKEN"
+            )));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| ClientError::Unreachable(e.to_string()))?;
+        Ok(Self {
+            port: uri.port_u16().unwrap_or(if secure { 443 } else { 80 }),
+            host: host.trim_matches(['[', ']']).to_owned(),
+            authority,
+            tls: secure.then(|| connector(ca)).transpose()?,
+            token,
+            runtime,
+        })
+    }
+
+    /// Submits a workload file, or a built-in workload by its name, with options of `bucketload run`.
+    ///
+    /// # Errors
+    /// When it is not accepted, with the controller's reason.
+    pub fn submit(
+        &self,
+        file: Option<(&str, &[u8])>,
+        builtin: Option<&str>,
+        options: &[(String, String)],
+    ) -> Result<JobInfo, ClientError> {
+        let mut fields: Vec<(&str, &str)> = options
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        fields.extend(builtin.map(|name| ("builtin", name)));
+        let (kind, body) = multipart(&fields, file);
+        self.json(Method::POST, "/api/jobs", Some((kind, body)))
+    }
+
+    /// All jobs: the running one, those that wait, those that are over.
+    ///
+    /// # Errors
+    /// When the controller does not answer or refuses.
+    pub fn jobs(&self) -> Result<Vec<JobInfo>, ClientError> {
+        self.json(Method::GET, "/api/jobs", None)
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// As [`Client::jobs`]; also when there is no such job.
+    pub fn job(&self, id: &str) -> Result<JobInfo, ClientError> {
+        self.json(Method::GET, &format!("/api/jobs/{}", word(id)?), None)
+    }
+
+    /// Cancels a job.
+    ///
+    /// # Errors
+    /// As [`Client::job`]; also when it is over.
+    pub fn cancel(&self, id: &str) -> Result<JobInfo, ClientError> {
+        let path = format!("/api/jobs/{}/cancel", word(id)?);
+        self.json(Method::POST, &path, None)
+    }
+
+    /// The run that is under way, with the points of a phase.
+    ///
+    /// # Errors
+    /// As [`Client::jobs`].
+    pub fn live(&self, phase: Option<usize>) -> Result<LiveInfo, ClientError> {
+        let path = match phase {
+            Some(phase) => format!("/api/live?phase={phase}"),
+            None => "/api/live".to_owned(),
+        };
+        self.json(Method::GET, &path, None)
+    }
+
+    fn json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(String, Vec<u8>)>,
+    ) -> Result<T, ClientError> {
+        let request = async {
+            tokio::time::timeout(LIMIT, self.request(method, path, body))
+                .await
+                .unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())))
+        };
+        let (status, answer) = self
+            .runtime
+            .block_on(request)
+            .map_err(|e| ClientError::Unreachable(format!("controller {}: {e}", self.authority)))?;
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(ClientError::Refused(format!(
+                "the controller {} asks for a token: --token-file FILE or the environment variable BUCKETLOAD_TOKEN",
+                self.authority
+            )));
+        }
+        if !status.is_success() {
+            let text = String::from_utf8_lossy(&answer).into_owned();
+            let problem: Option<serde_json::Value> = serde_json::from_slice(&answer).ok();
+            let reason = problem
+                .as_ref()
+                .and_then(|problem| problem["error"].as_str())
+                .unwrap_or_else(|| text.trim());
+            return Err(ClientError::Refused(reason.to_owned()));
+        }
+        serde_json::from_slice(&answer).map_err(|e| {
+            ClientError::Unreachable(format!(
+                "controller {}: this is no answer of a controller ({e})",
+                self.authority
+            ))
+        })
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(String, Vec<u8>)>,
+    ) -> Result<(StatusCode, Bytes), String> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port))
+            .await
+            .map_err(|e| e.to_string())?;
+        let (kind, body) = body.unwrap_or_default();
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.authority)
+            .header("accept", "application/json")
+            .header("connection", "close");
+        if !kind.is_empty() {
+            request = request.header("content-type", kind);
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {}", token.expose()));
+        }
+        let request = request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|e| e.to_string())?;
+        match &self.tls {
+            None => exchange(stream, request).await,
+            Some(tls) => {
+                let name = ServerName::try_from(self.host.clone()).map_err(|e| e.to_string())?;
+                let stream = tls.connect(name, stream).await.map_err(|e| e.to_string())?;
+                exchange(stream, request).await
+            }
+        }
+    }
+}
+
+async fn exchange<S>(
+    stream: S,
+    request: Request<Full<Bytes>>,
+) -> Result<(StatusCode, Bytes), String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|e| e.to_string())?;
+    let exchange = async {
+        let answer = sender
+            .send_request(request)
+            .await
+            .map_err(|e| e.to_string())?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), MAX_ANSWER)
+            .collect()
+            .await
+            .map_err(|e| e.to_string())?;
+        Ok((status, body.to_bytes()))
+    };
+    tokio::pin!(exchange);
+    tokio::pin!(connection);
+    tokio::select! {
+        answer = &mut exchange => answer,
+        // The connection may be over before its last bytes were looked at.
+        _ = &mut connection => exchange.await,
+    }
+}
+
+fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
+    let mut roots = rustls::RootCertStore::empty();
+    match ca {
+        Some(path) => {
+            let at = |e: String| ClientError::Usage(format!("--ca-bundle {}: {e}", path.display()));
+            let certs = CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|e| at(e.to_string()))?;
+            for cert in certs {
+                roots.add(cert).map_err(|e| at(e.to_string()))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| ClientError::Usage(e.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// An identifier that can stand in a path.
+fn word(id: &str) -> Result<&str, ClientError> {
+    if !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric()) {
+        Ok(id)
+    } else {
+        Err(ClientError::Usage(format!(
+            "`{id}` is no identifier of a workload; they are w1, w2, …"
+        )))
+    }
+}
+
+/// A form with its content type.
+fn multipart(fields: &[(&str, &str)], file: Option<(&str, &[u8])>) -> (String, Vec<u8>) {
+    let longest = |boundary: &str| {
+        file.is_some_and(|(_, bytes)| {
+            bytes
+                .windows(boundary.len())
+                .any(|window| window == boundary.as_bytes())
+        }) || fields.iter().any(|(_, value)| value.contains(boundary))
+    };
+    let mut boundary = "bucketload-part".to_owned();
+    while longest(&boundary) {
+        boundary.push('x');
+    }
+    let mut body = Vec::new();
+    let mut part = |head: String, bytes: &[u8]| {
+        body.extend_from_slice(format!("--{boundary}\r\n{head}\r\n\r\n").as_bytes());
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(b"\r\n");
+    };
+    for (name, value) in fields {
+        part(
+            format!("Content-Disposition: form-data; name=\"{name}\""),
+            value.as_bytes(),
+        );
+    }
+    if let Some((name, bytes)) = file {
+        let name = name.replace(['"', '\r', '\n', '\\'], "_");
+        part(
+            format!(
+                "Content-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: application/octet-stream"
+            ),
+            bytes,
+        );
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    (format!("multipart/form-data; boundary={boundary}"), body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Client, ClientError, multipart, word};
+
+    #[test]
+    fn urls_have_no_secrets() {
+        for bad in [
+            "127.0.0.1:19088",
+            "ftp://h",
+            "http://u:p@h",
+            "http://h/path",
+            "http://h/?token=x",
+            "",
+        ] {
+            assert!(
+                matches!(Client::new(bad, None, None), Err(ClientError::Usage(_))),
+                "{bad}"
+            );
+        }
+        let client = Client::new("https://[::1]", None, None).unwrap();
+        assert_eq!((client.host.as_str(), client.port), ("::1", 443));
+        assert!(word("w1").is_ok() && word("../x").is_err() && word("").is_err());
+    }
+
+    #[test]
+    fn a_form_survives_its_own_boundary() {
+        let (kind, body) = multipart(&[("a", "--bucketload-part")], Some(("f\"\r\n", b"x")));
+        assert!(kind.ends_with("boundary=bucketload-partx"));
+        let text = String::from_utf8(body).unwrap();
+        assert!(text.contains("filename=\"f___\""), "{text}");
+        assert!(text.ends_with("--bucketload-partx--\r\n"));
+    }
+}

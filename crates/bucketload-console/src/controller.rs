@@ -1,0 +1,473 @@
+//! The controller: holds the queue, runs one job after the other, and stops what is cancelled.
+//!
+//! ```text
+//! submit ──check (--dry-run)──> queue ──┐            ┌── LiveRun (follows the run directory)
+//! cancel, shift ────────────────────────┤── drive() ─┤
+//!                                       └─ save      └── process: wait, SIGINT, SIGKILL after the grace time
+//! ```
+//!
+//! Everybody who shows the queue is told of changes by a counter ([`Controller::watch`]).
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bucketload_core::spec::BUILTIN_WORKLOADS;
+use bucketload_results::rundir::Manifest;
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::launcher::{Launcher, RUN, Task, last_words};
+use crate::live::LiveRun;
+use crate::options::RunOptions;
+use crate::queue::store::Store;
+use crate::queue::{Ended, JobId, Queue, QueueError};
+use crate::upload::Upload;
+
+/// Checks of workloads at the same time: they take processor time from a run on the same machine.
+const CHECKS: usize = 1;
+
+/// How a controller works.
+pub struct ControllerConfig {
+    /// Its data directory.
+    pub data: PathBuf,
+    /// Starts the processes of jobs.
+    pub launcher: Arc<dyn Launcher>,
+    /// Time between SIGINT and SIGKILL: a run that was asked to stop removes its objects first.
+    pub grace: Duration,
+    /// Milliseconds since 1970.
+    pub clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+/// What is submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A workload file.
+    File {
+        /// Its name, as the submitter calls it.
+        name: String,
+        /// Its content.
+        bytes: Vec<u8>,
+    },
+    /// A built-in workload.
+    Builtin(String),
+}
+
+/// Why a submission is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The workload or an option is wrong; the text says where.
+    #[error("{0}")]
+    Refused(String),
+    /// The queue does not take it.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// The controller cannot keep it.
+    #[error("the controller cannot keep the workload: {0}")]
+    Storage(String),
+}
+
+/// A queue of workloads and the task that runs them. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Controller {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: ControllerConfig,
+    store: Store,
+    queue: Mutex<Queue>,
+    /// Counts changes of the queue.
+    changes: watch::Sender<u64>,
+    /// Wakes the driver: something was submitted.
+    wake: Notify,
+    /// Wakes the driver: the running job is to end.
+    cancel: Notify,
+    /// Whether the controller is to end.
+    stopping: watch::Sender<bool>,
+    live: Mutex<Option<Arc<LiveRun>>>,
+    checks: Semaphore,
+}
+
+impl std::fmt::Debug for Controller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Controller")
+            .field("data", &self.inner.config.data)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Controller {
+    /// Opens the data directory with the queue of the last controller.
+    ///
+    /// # Errors
+    /// When it cannot be used, is in use, or its queue cannot be read.
+    pub fn open(mut config: ControllerConfig) -> Result<Self, String> {
+        // Processes run in directories of their own, so paths must not depend on the present one.
+        config.data = std::path::absolute(&config.data)
+            .map_err(|e| format!("--data {}: {e}", config.data.display()))?;
+        let store = Store::open(&config.data)?;
+        let queue = store.load()?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                store,
+                queue: Mutex::new(queue),
+                changes: watch::Sender::new(0),
+                wake: Notify::new(),
+                cancel: Notify::new(),
+                stopping: watch::Sender::new(false),
+                live: Mutex::new(None),
+                checks: Semaphore::new(CHECKS),
+            }),
+        })
+    }
+
+    /// Looks at the queue.
+    pub fn with_queue<T>(&self, look: impl FnOnce(&Queue) -> T) -> T {
+        look(&self.queue())
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.inner
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Is told of changes of the queue.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Becomes true when the controller is to end.
+    #[must_use]
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.inner.stopping.subscribe()
+    }
+
+    /// Now, milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        (self.inner.config.clock)()
+    }
+
+    /// The directory of a job.
+    #[must_use]
+    pub fn job_dir(&self, id: JobId) -> PathBuf {
+        self.inner.store.job(id)
+    }
+
+    /// The directory of all jobs.
+    pub(crate) fn jobs_dir(&self) -> PathBuf {
+        self.inner.config.data.join("jobs")
+    }
+
+    /// The run directory of a job.
+    #[must_use]
+    pub fn run_dir(&self, id: JobId) -> PathBuf {
+        self.job_dir(id).join(RUN)
+    }
+
+    /// The run of a job that is watched, if it is the latest one.
+    pub(crate) fn live(&self, id: JobId) -> Option<Arc<LiveRun>> {
+        let live = self
+            .inner
+            .live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        live.clone().filter(|live| live.id == id)
+    }
+
+    /// Checks a workload and puts it at the end of the queue.
+    ///
+    /// # Errors
+    /// When it is refused, with the reason as `bucketload run` gives it, or cannot be kept.
+    pub async fn submit(&self, source: Source, options: RunOptions) -> Result<JobId, SubmitError> {
+        let id = self.queue().reserve();
+        let dir = self.job_dir(id);
+        let storage = |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", dir.display()));
+        let (workload, file) = match source {
+            Source::File { name, bytes } => {
+                let upload = Upload::check(&name, &bytes).map_err(SubmitError::Refused)?;
+                make_dir(&dir).map_err(storage)?;
+                write_private(&dir.join(&upload.file), upload.text.as_bytes()).map_err(storage)?;
+                (upload.file.clone(), Some(upload.file))
+            }
+            Source::Builtin(name) => {
+                if !BUILTIN_WORKLOADS.iter().any(|(known, _)| *known == name) {
+                    return Err(SubmitError::Refused(
+                        "there is no built-in workload of this name".to_owned(),
+                    ));
+                }
+                make_dir(&dir).map_err(storage)?;
+                (name, None)
+            }
+        };
+        self.accept(id, dir, workload, file, options).await
+    }
+
+    async fn accept(
+        &self,
+        id: JobId,
+        dir: PathBuf,
+        workload: String,
+        file: Option<String>,
+        options: RunOptions,
+    ) -> Result<JobId, SubmitError> {
+        let task = Task {
+            dir,
+            workload,
+            arguments: options.arguments(),
+        };
+        let checked = {
+            let _turn = self.inner.checks.acquire().await;
+            self.inner.config.launcher.check(&task).await
+        };
+        let accepted = checked.map_err(SubmitError::Refused).and_then(|name| {
+            // A built-in workload is run by its name; a file has the name that stands in it.
+            let name = if file.is_some() {
+                name
+            } else {
+                task.workload.clone()
+            };
+            let mut queue = self.queue();
+            let before = queue.clone();
+            queue.submit(id, name, file.clone(), options, self.now_ms())?;
+            if let Err(e) = self.inner.store.save(&queue) {
+                *queue = before;
+                return Err(SubmitError::Storage(e.to_string()));
+            }
+            Ok(id)
+        });
+        match accepted {
+            Ok(id) => {
+                self.inner.changes.send_modify(|n| *n += 1);
+                self.inner.wake.notify_one();
+                Ok(id)
+            }
+            Err(e) => {
+                // Only what this call made: the file and the directory, which is empty then.
+                if let Some(file) = &file {
+                    let _ = fs::remove_file(task.dir.join(file));
+                }
+                let _ = fs::remove_dir(&task.dir);
+                Err(e)
+            }
+        }
+    }
+
+    /// Submits once more what was submitted as `id`.
+    ///
+    /// # Errors
+    /// As [`Controller::submit`].
+    pub async fn resubmit(&self, id: JobId) -> Result<JobId, SubmitError> {
+        let job = self.queue().get(id).cloned();
+        let job = job.ok_or(QueueError::Unknown(id))?;
+        let source = match &job.file {
+            None => Source::Builtin(job.name),
+            Some(file) => {
+                let path = self.job_dir(id).join(file);
+                let bytes = fs::read(&path)
+                    .map_err(|e| SubmitError::Storage(format!("{}: {e}", path.display())))?;
+                Source::File {
+                    name: file.clone(),
+                    bytes,
+                }
+            }
+        };
+        self.submit(source, job.options).await
+    }
+
+    /// Cancels a job.
+    ///
+    /// # Errors
+    /// When there is none, or it is over.
+    pub fn cancel(&self, id: JobId) -> Result<(), QueueError> {
+        let stop = self.queue().cancel(id, self.now_ms())?;
+        self.changed();
+        if stop {
+            self.inner.cancel.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Moves a waiting job; see [`Queue::shift`].
+    ///
+    /// # Errors
+    /// When there is none, or it does not wait.
+    pub fn shift(&self, id: JobId, places: i64) -> Result<(), QueueError> {
+        self.queue().shift(id, places)?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Ends [`Controller::drive`]: the running job is stopped, those that wait stay in the queue.
+    pub fn stop(&self) {
+        self.inner.stopping.send_replace(true);
+    }
+
+    /// Takes over the verdict of a run that got it after its end, when its report was made.
+    pub(crate) fn note_verdict(&self, id: JobId) {
+        let known = self.queue().get(id).map(|job| job.verdict.clone());
+        let found = verdict(&self.run_dir(id));
+        if found.is_some() && known.is_some_and(|known| known != found) {
+            self.change(|queue| queue.verdict(id, found));
+        }
+    }
+
+    /// Saves the queue and tells everybody.
+    fn changed(&self) {
+        let saved = {
+            let queue = self.queue();
+            self.inner.store.save(&queue)
+        };
+        if let Err(e) = saved {
+            eprintln!("bucketload: the queue could not be saved: {e}");
+        }
+        self.inner.changes.send_modify(|n| *n += 1);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Queue)) {
+        change(&mut self.queue());
+        self.changed();
+    }
+
+    /// Runs the jobs one after the other, until [`Controller::stop`].
+    pub async fn drive(&self) {
+        let mut stopping = self.stopping();
+        self.recover(&mut stopping).await;
+        while !*stopping.borrow() {
+            let next = self.queue().start(self.now_ms());
+            match next {
+                Some(id) => {
+                    self.changed();
+                    self.run(id, &mut stopping).await;
+                }
+                None => tokio::select! {
+                    () = self.inner.wake.notified() => {}
+                    _ = stopping.wait_for(|stop| *stop) => {}
+                },
+            }
+        }
+    }
+
+    /// A job that an earlier controller left behind is over; its run keeps what it measured.
+    async fn recover(&self, stopping: &mut watch::Receiver<bool>) {
+        let Some(id) = self.queue().running().map(|job| job.id) else {
+            return;
+        };
+        let dir = self.job_dir(id);
+        tokio::select! {
+            () = self.inner.config.launcher.settled(&dir) => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+        let verdict = verdict(&self.run_dir(id));
+        self.change(|queue| {
+            queue.verdict(id, verdict);
+            queue.terminated(
+                id,
+                "the controller ended while this workload ran; what was measured until then is kept"
+                    .to_owned(),
+                self.now_ms(),
+            );
+        });
+    }
+
+    async fn run(&self, id: JobId, stopping: &mut watch::Receiver<bool>) {
+        let Some(job) = self.queue().get(id).cloned() else {
+            return;
+        };
+        let task = Task {
+            dir: self.job_dir(id),
+            workload: job.file.unwrap_or(job.name),
+            arguments: job.options.arguments(),
+        };
+        let mut process = match self.inner.config.launcher.start(&task) {
+            Ok(process) => process,
+            Err(e) => {
+                let message = format!("the run could not be started: {e}");
+                self.change(|queue| queue.terminated(id, message, self.now_ms()));
+                return;
+            }
+        };
+        let live = LiveRun::new(id);
+        *self
+            .inner
+            .live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
+        self.inner.changes.send_modify(|n| *n += 1);
+        let over = watch::Sender::new(false);
+        let watching = tokio::spawn(live.follow(self.run_dir(id), over.subscribe()));
+        let mut stopped = false;
+        let ended = loop {
+            let cancelling = self.queue().get(id).is_some_and(|job| job.cancelling);
+            if cancelling || *stopping.borrow() {
+                stopped = !cancelling;
+                process.interrupt();
+                break match tokio::time::timeout(self.inner.config.grace, process.wait()).await {
+                    Ok(ended) => ended,
+                    Err(_) => {
+                        process.kill();
+                        process.wait().await
+                    }
+                };
+            }
+            tokio::select! {
+                ended = process.wait() => break ended,
+                () = self.inner.cancel.notified() => {}
+                _ = stopping.wait_for(|stop| *stop) => {}
+            }
+        };
+        over.send_replace(true);
+        let _ = watching.await;
+        let verdict = verdict(&self.run_dir(id));
+        let mut message = match &ended {
+            Ok(Ended::Signal(signal)) => {
+                format!(
+                    "the process of the run was ended by signal {signal}; what was measured is kept"
+                )
+            }
+            Ok(Ended::Code(_)) => last_words(&task.dir),
+            Err(e) => format!("the process of the run could not be waited for: {e}"),
+        };
+        if stopped {
+            "the controller was stopped; what was measured until then is kept"
+                .clone_into(&mut message);
+        }
+        self.change(|queue| {
+            queue.verdict(id, verdict);
+            match ended {
+                Ok(ended) => queue.ended(id, ended, message, self.now_ms()),
+                Err(_) => queue.terminated(id, message, self.now_ms()),
+            }
+        });
+    }
+}
+
+/// The verdict in the manifest of a run directory.
+fn verdict(dir: &Path) -> Option<String> {
+    let manifest = Manifest::read(dir).ok()?;
+    manifest.verdict.map(|verdict| verdict.word.to_string())
+}
+
+fn make_dir(dir: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(bytes)
+}

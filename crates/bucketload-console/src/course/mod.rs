@@ -1,0 +1,413 @@
+//! The course of a run for those who watch it, in bounded memory.
+//!
+//! ```text
+//! Event, Interval ──RunSink──> Course ──run()──> RunView      sums, state, what does not look right
+//!                                │ └──series(phase, from)──> SeriesView   points over time
+//!                                └─ per phase: Series (histograms) while it lasts, points afterwards
+//! ```
+//!
+//! The bounds: at most 360 bins of the phase under way, 120 points of each of the latest 64 phases that are
+//! over, sums of the earlier ones, 20 messages.
+
+mod series;
+mod sketch;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::collections::VecDeque;
+
+use bucketload_core::plan::{Limits, PhaseKind};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::tally::{Gauges, Interval};
+use bucketload_results::rundir::{Manifest, Status};
+
+use series::Series;
+use view::{PhaseState, PhaseView, Point, RunView, SeriesView, Sign, View};
+
+/// Phases that are over whose points are kept.
+const KEPT_PHASES: usize = 64;
+/// Messages that are kept.
+const MESSAGES: usize = 20;
+/// Longest message, characters.
+const MESSAGE_LEN: usize = 300;
+/// Share of a core from which on a load thread may be the limit; the verdict has its own rule for it.
+const BUSY_THREAD: f64 = 0.9;
+/// Age of the oldest operation from which on it is worth a remark, nanoseconds.
+const OLD_NS: u64 = 2_000_000_000;
+
+/// What is known of one phase over time.
+#[derive(Debug)]
+enum Data {
+    None,
+    Live(Box<Series>),
+    Done {
+        width_ns: u64,
+        classes: Vec<&'static str>,
+        points: Vec<Point>,
+    },
+}
+
+#[derive(Debug)]
+struct Phase {
+    view: PhaseView,
+    limits: Limits,
+    offered: u64,
+    capped: u64,
+    started_ns: Option<u64>,
+    data: Data,
+}
+
+/// The course of a run.
+#[derive(Debug)]
+pub struct Course {
+    run: RunView,
+    phases: Vec<Phase>,
+    current: usize,
+    messages: VecDeque<String>,
+    gauges: Gauges,
+    busiest_share: Option<f64>,
+}
+
+impl Course {
+    /// A run that has only a manifest.
+    #[must_use]
+    pub fn new(manifest: &Manifest) -> Self {
+        let phases = manifest
+            .plan
+            .phases
+            .iter()
+            .map(|phase| Phase {
+                view: PhaseView {
+                    name: phase.name.clone(),
+                    kind: kind_name(phase.kind).to_owned(),
+                    limit_s: phase.limits.duration_ns as f64 / 1e9,
+                    ..PhaseView::default()
+                },
+                limits: phase.limits,
+                offered: 0,
+                capped: 0,
+                started_ns: None,
+                data: Data::None,
+            })
+            .collect();
+        let mut course = Self {
+            run: RunView {
+                run_id: manifest.run_id.clone(),
+                workload: manifest.plan.workload.clone(),
+                target: manifest.target.clone(),
+                ..RunView::default()
+            },
+            phases,
+            current: 0,
+            messages: VecDeque::new(),
+            gauges: Gauges::default(),
+            busiest_share: None,
+        };
+        course.status(manifest);
+        course
+    }
+
+    /// Takes over how the run stands from its manifest.
+    pub fn status(&mut self, manifest: &Manifest) {
+        self.run.status = match manifest.status {
+            Status::Running => "running",
+            Status::Finished => "finished",
+            Status::Interrupted => "interrupted",
+            Status::Aborted => "aborted",
+        }
+        .to_owned();
+        self.run.verdict = manifest.verdict.as_ref().map(|v| v.word.to_string());
+        if let Some(error) = &manifest.error
+            && manifest.status != Status::Running
+            && self.messages.back() != Some(error)
+        {
+            self.say(error);
+        }
+    }
+
+    /// The run in sum.
+    #[must_use]
+    pub fn run(&self) -> RunView {
+        RunView {
+            current: self.current,
+            phases: self.phases.iter().map(|phase| phase.view.clone()).collect(),
+            signs: self.signs(),
+            messages: self.messages.iter().cloned().collect(),
+            in_flight: self.gauges.in_flight,
+            busiest_share: self.busiest_share,
+            rss_bytes: self.gauges.rss_bytes,
+            ..self.run.clone()
+        }
+    }
+
+    /// The points of a phase, those from the one at `from` on; all of them when the bins are not `width_ns`
+    /// wide (any more).
+    #[must_use]
+    pub fn series(&self, phase: usize, from: usize, width_ns: u64) -> SeriesView {
+        let (width, classes, points, from) = match self.phases.get(phase).map(|p| &p.data) {
+            Some(Data::Live(series)) => {
+                let from = if series.width_ns() == width_ns {
+                    from.min(series.len())
+                } else {
+                    0
+                };
+                let classes = series.classes();
+                (series.width_ns(), classes, series.points(from), from)
+            }
+            Some(Data::Done {
+                width_ns: width,
+                classes,
+                points,
+            }) => {
+                // A phase that is over may have fewer points than it had before with the same width.
+                (*width, classes.clone(), points.clone(), 0)
+            }
+            _ => (0, Vec::new(), Vec::new(), 0),
+        };
+        SeriesView {
+            phase,
+            width_s: width as f64 / 1e9,
+            classes: classes.into_iter().map(str::to_owned).collect(),
+            from,
+            points,
+        }
+    }
+
+    /// Index of the phase under way, or of the last one.
+    #[must_use]
+    pub const fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn current_name(&self) -> String {
+        let phase = self.phases.get(self.current);
+        phase.map_or_else(String::new, |phase| phase.view.name.clone())
+    }
+
+    /// The run with all points of `phase`, or of the current one.
+    #[must_use]
+    pub fn view(&self, phase: Option<usize>) -> View {
+        View {
+            run: self.run(),
+            series: self.series(phase.unwrap_or(self.current), 0, 0),
+        }
+    }
+
+    fn signs(&self) -> Vec<Sign> {
+        let sign = |name: &str, text: String| Sign {
+            name: name.to_owned(),
+            text,
+        };
+        let mut signs = Vec::new();
+        let measured = |phase: &&Phase| phase.view.kind == kind_name(PhaseKind::Run);
+        let (ok, failed) = self
+            .phases
+            .iter()
+            .filter(measured)
+            .fold((0, 0), |(ok, failed), phase| {
+                (ok + phase.view.ok, failed + phase.view.failed)
+            });
+        if failed > 0 {
+            let share = 100.0 * failed as f64 / (ok + failed) as f64;
+            let of = ok + failed;
+            signs.push(sign(
+                "failures",
+                format!("{failed} of {of} operations failed ({share:.2} %)"),
+            ));
+        }
+        let capped: u64 = self
+            .phases
+            .iter()
+            .filter(measured)
+            .map(|phase| phase.capped)
+            .sum();
+        if capped > 0 {
+            signs.push(sign(
+                "overload",
+                format!("{capped} operations fell due while all workers were busy and the cap of operations in flight was reached"),
+            ));
+        }
+        if self.gauges.backlog_ns >= OLD_NS {
+            signs.push(sign(
+                "backlog",
+                format!(
+                    "the oldest operation under way fell due {:.1} s ago",
+                    self.gauges.backlog_ns as f64 / 1e9
+                ),
+            ));
+        }
+        if let Some(share) = self.busiest_share.filter(|share| *share >= BUSY_THREAD) {
+            signs.push(sign(
+                "client",
+                format!(
+                    "the busiest load thread uses {:.0} % of a core: the client may be the limit",
+                    100.0 * share
+                ),
+            ));
+        }
+        signs
+    }
+
+    fn say(&mut self, message: &str) {
+        if self.messages.len() == MESSAGES {
+            self.messages.pop_front();
+        }
+        let message = match message.char_indices().nth(MESSAGE_LEN) {
+            Some((end, _)) => format!("{}…", &message[..end]),
+            None => message.to_owned(),
+        };
+        self.messages.push_back(message);
+    }
+
+    /// Makes `phase` the current one; whatever ran before is over.
+    fn enter(&mut self, phase: usize, at_ns: u64) {
+        if phase >= self.phases.len() {
+            return;
+        }
+        if phase != self.current {
+            let before = self.current;
+            self.leave(before);
+        }
+        self.current = phase;
+        let entered = &mut self.phases[phase];
+        let started = entered.started_ns.get_or_insert(at_ns);
+        *started = (*started).min(at_ns);
+        if entered.view.state == PhaseState::Waiting {
+            entered.view.state = PhaseState::Running;
+        }
+        if matches!(entered.data, Data::None) {
+            entered.data = Data::Live(Box::default());
+        }
+    }
+
+    fn leave(&mut self, phase: usize) {
+        let Some(left) = self.phases.get_mut(phase) else {
+            return;
+        };
+        if left.view.state == PhaseState::Running {
+            left.view.state = PhaseState::Done;
+        }
+        if let Data::Live(series) = std::mem::replace(&mut left.data, Data::None) {
+            let (width_ns, classes, points) = series.freeze();
+            left.view.has_series = !points.is_empty();
+            left.data = Data::Done {
+                width_ns,
+                classes,
+                points,
+            };
+        }
+        let kept =
+            |p: &&mut Phase| matches!(&p.data, Data::Done { points, .. } if !points.is_empty());
+        let over = self.phases.iter_mut().filter(kept).count();
+        for phase in self
+            .phases
+            .iter_mut()
+            .filter(kept)
+            .take(over.saturating_sub(KEPT_PHASES))
+        {
+            phase.data = Data::None;
+            phase.view.has_series = false;
+        }
+    }
+}
+
+impl RunSink for Course {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::PhaseStarted { phase, at_ns } => {
+                let known = self.phases.get(usize::from(*phase));
+                // Told after its first intervals, it changes nothing.
+                if known.is_some_and(|p| p.view.state == PhaseState::Waiting) {
+                    self.enter(usize::from(*phase), *at_ns);
+                }
+            }
+            Event::PhaseEnded {
+                phase,
+                end,
+                drained_ns,
+                ..
+            } => {
+                let index = usize::from(*phase);
+                if let Some(ended) = self.phases.get_mut(index) {
+                    ended.view.state = PhaseState::Done;
+                    ended.view.end = end_name(*end).to_owned();
+                    if let Some(started) = ended.started_ns {
+                        ended.view.elapsed_s = drained_ns.saturating_sub(started) as f64 / 1e9;
+                    }
+                    if *end == PhaseEnd::Complete || *end == PhaseEnd::TimeLimit {
+                        ended.view.share = ended.view.share.map(|_| 1.0);
+                    }
+                }
+                self.leave(index);
+            }
+            Event::Warning { message } => self.say(message),
+            Event::Failure {
+                class, key, error, ..
+            } => self.say(&format!("{class} {key}: {error}")),
+            Event::Finding(finding) => self.say(&format!("oracle: {}", finding.kind)),
+            Event::Calibrated(_) | Event::Streams { .. } | Event::Round(_) | Event::Oracle(_) => {}
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let index = usize::from(interval.phase);
+        self.enter(index, interval.start_ns);
+        let length = interval.end_ns.saturating_sub(interval.start_ns).max(1);
+        let busiest = interval.gauges.busiest_thread_cpu_ns;
+        let before = self.gauges.busiest_thread_cpu_ns;
+        self.busiest_share =
+            (before > 0 && busiest >= before).then(|| (busiest - before) as f64 / length as f64);
+        self.gauges = interval.gauges;
+        let Some(phase) = self.phases.get_mut(index) else {
+            return;
+        };
+        let tally = &interval.tally;
+        phase.offered += tally.offered;
+        phase.capped += tally.capped;
+        for cell in &tally.cells {
+            phase.view.ok += cell.ok;
+            phase.view.failed += cell.failures();
+            phase.view.bytes += cell.bytes;
+        }
+        let started = phase.started_ns.unwrap_or(interval.start_ns);
+        let elapsed = interval.end_ns.saturating_sub(started);
+        phase.view.elapsed_s = elapsed as f64 / 1e9;
+        phase.view.share = [
+            (elapsed, phase.limits.duration_ns),
+            (phase.view.ok + phase.view.failed, phase.limits.ops),
+            (phase.view.bytes, phase.limits.bytes),
+        ]
+        .into_iter()
+        .filter(|&(_, limit)| limit > 0)
+        .map(|(value, limit)| (value as f64 / limit as f64).min(1.0))
+        .reduce(f64::max);
+        if let Data::Live(series) = &mut phase.data {
+            series.add(interval);
+            phase.view.has_series = true;
+        }
+    }
+}
+
+const fn kind_name(kind: PhaseKind) -> &'static str {
+    match kind {
+        PhaseKind::Init => "init",
+        PhaseKind::Prepare => "prepare",
+        PhaseKind::Run => "run",
+        PhaseKind::Audit => "audit",
+        PhaseKind::Cleanup => "cleanup",
+    }
+}
+
+const fn end_name(end: PhaseEnd) -> &'static str {
+    match end {
+        PhaseEnd::Complete => "complete",
+        PhaseEnd::TimeLimit => "time limit",
+        PhaseEnd::ByteLimit => "byte limit",
+        PhaseEnd::Converged => "converged",
+        PhaseEnd::Interrupted => "interrupted",
+        PhaseEnd::Aborted => "aborted",
+    }
+}

@@ -1,0 +1,34 @@
+//! The controller of Bucketload: a queue of workloads, a web console, a terminal console.
+//!
+//! ```text
+//! queue ─── controller ─── launcher ──> child process `bucketload run …` ──> run directory
+//!              │                                                                 │
+//!              │                             live: follows it ──> course <───────┘
+//!              │                                                    │
+//!  web (pages, forms, events, files, JSON, COSBench's texts) ◄──────┼──► tui (terminal)
+//!   └─ server: TLS, limits      client: submit, info, cancel        │
+//! ```
+//!
+//! [`controller`] holds the [`queue`] and runs one job after the other through a [`launcher::Launcher`];
+//! [`options`] and `upload` say what may be submitted. [`course`] is what is known of a run, in bounded
+//! memory, for [`web`] and [`tui`]. `auth` and the web's guard keep others out; [`server`] serves,
+//! [`client`] talks to a controller.
+
+pub mod agents;
+pub mod client;
+pub mod controller;
+pub mod course;
+pub mod launcher;
+pub mod options;
+pub mod queue;
+pub mod server;
+pub mod tui;
+pub mod web;
+
+mod auth;
+mod feed;
+mod live;
+mod upload;
+
+pub use auth::Token;
+pub use web::api::{JobInfo, LiveInfo};

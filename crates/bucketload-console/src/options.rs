@@ -1,0 +1,307 @@
+//! What may be asked for beside a workload file: the flags of `bucketload run` that reach its process.
+//!
+//! Only what stands in [`OPTIONS`] does, each as one argument `--NAME=VALUE`, so that no value can be taken
+//! for a flag. Flags that name files of the controller's machine, open ports or start programs are not in
+//! the list. Neither are credentials: they come from the environment of the controller, or from an AWS
+//! profile that is chosen by name.
+
+use serde::{Deserialize, Serialize};
+
+/// How an option is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value.
+    Text,
+    /// Present or not.
+    Flag,
+    /// A value, any number of times.
+    Many,
+}
+
+/// An option that may be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionRow {
+    /// Its name, as `bucketload run` has it.
+    pub name: &'static str,
+    /// How it is written.
+    pub kind: Kind,
+    /// Group in the form: `load`, `target` or `more`.
+    pub group: &'static str,
+    /// What it is, for people.
+    pub label: &'static str,
+    /// An example value.
+    pub example: &'static str,
+}
+
+const fn row(
+    name: &'static str,
+    kind: Kind,
+    group: &'static str,
+    label: &'static str,
+    example: &'static str,
+) -> OptionRow {
+    OptionRow {
+        name,
+        kind,
+        group,
+        label,
+        example,
+    }
+}
+
+use Kind::{Flag, Many, Text};
+
+/// Everything that may be asked for.
+#[rustfmt::skip]
+pub const OPTIONS: &[OptionRow] = &[
+    row("duration", Text, "load", "Time limit", "60s"),
+    row("rate", Text, "load", "Open loop: operations per second", "200/s"),
+    row("workers", Text, "load", "Closed loop: workers", "32"),
+    row("objects", Text, "load", "Objects", "10000"),
+    row("size", Text, "load", "Object size", "64KiB"),
+    row("mix", Text, "load", "Operations", "get=70,put=30"),
+    row("target", Text, "target", "Target", "s3://bucket/prefix"),
+    row("endpoint-url", Many, "target", "Endpoint", "http://host:9000"),
+    row("region", Text, "target", "Region", "us-east-1"),
+    row("profile", Text, "target", "AWS profile with the credentials", "default"),
+    row("addressing", Text, "target", "Bucket stands in", "path"),
+    row("create-bucket", Flag, "target", "Create the bucket if it does not exist", ""),
+    row("no-sign-request", Flag, "target", "Send requests without a signature", ""),
+    row("no-verify-ssl", Flag, "target", "Accept any TLS certificate", ""),
+    row("profile-name", Text, "more", "Variant of the workload", ""),
+    row("arrival", Text, "more", "Arrival process", "lognormal(200/s, cv=2)"),
+    row("max-in-flight", Text, "more", "Most operations in flight", "1000"),
+    row("think", Text, "more", "Pause of a worker", "10ms"),
+    row("ops", Text, "more", "Limit of operations", "100000"),
+    row("bytes", Text, "more", "Limit of bytes", "10GiB"),
+    row("keys", Text, "more", "Popularity of objects", "zipf(0.99)"),
+    row("seed", Text, "more", "Seed", "1"),
+    row("scale", Text, "more", "Factor on object counts", "0.1"),
+    row("payload", Text, "more", "Content of objects", "random"),
+    row("timeout", Text, "more", "Longest duration of an attempt", "10s"),
+    row("threads", Text, "more", "Load threads", "2"),
+    row("payload-signing", Text, "more", "Payload signing", "unsigned"),
+    row("checksum", Text, "more", "Checksum", "crc32c"),
+    row("op-log", Text, "more", "Log every operation (parquet or csv.zst)", "parquet"),
+    row("set", Many, "more", "Any field of the workload", "phases.run.drain=5s"),
+    row("fact", Many, "more", "What is known of the target", "durability=3-copies"),
+    row("verify", Flag, "more", "Compare every byte that is read", ""),
+    row("oracle", Flag, "more", "Judge every answer (consistency oracle)", ""),
+    row("keep", Flag, "more", "Leave the objects in the store", ""),
+    row("no-calibration", Flag, "more", "Do not measure the client's own ceiling first", ""),
+];
+
+/// Longest value, bytes.
+const MAX_VALUE: usize = 1000;
+/// Most options of one job.
+const MAX_OPTIONS: usize = 100;
+
+/// Options that were checked: names of [`OPTIONS`] with their values (empty for flags).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
+pub struct RunOptions(Vec<(String, String)>);
+
+impl From<RunOptions> for Vec<(String, String)> {
+    fn from(options: RunOptions) -> Self {
+        options.0
+    }
+}
+
+impl TryFrom<Vec<(String, String)>> for RunOptions {
+    type Error = String;
+
+    fn try_from(pairs: Vec<(String, String)>) -> Result<Self, String> {
+        Self::check(pairs)
+    }
+}
+
+impl RunOptions {
+    /// Checks options as they were given; those with an empty value were left out by the user, except
+    /// flags, which are on with any value but `false`.
+    ///
+    /// # Errors
+    /// For an option that may not be asked for, or a value that cannot be one.
+    pub fn check(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, String> {
+        let mut checked: Vec<(String, String)> = Vec::new();
+        for (name, value) in pairs {
+            let Some(row) = OPTIONS.iter().find(|row| row.name == name) else {
+                return Err(format!(
+                    "option `{}` cannot be asked for; possible are {}",
+                    printable(&name),
+                    OPTIONS
+                        .iter()
+                        .map(|row| row.name)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ));
+            };
+            let value = value.trim();
+            match row.kind {
+                Flag if value == "false" => continue,
+                Flag => {
+                    if !checked.iter().any(|(known, _)| *known == name) {
+                        checked.push((name, String::new()));
+                    }
+                    continue;
+                }
+                Text | Many if value.is_empty() => continue,
+                Text if checked.iter().any(|(known, _)| *known == name) => {
+                    return Err(format!("option `{name}` was given twice"));
+                }
+                Text | Many => {}
+            }
+            check_value(&name, value)?;
+            checked.push((name, value.to_owned()));
+            if checked.len() > MAX_OPTIONS {
+                return Err(format!("more than {MAX_OPTIONS} options"));
+            }
+        }
+        Ok(Self(checked))
+    }
+
+    /// The arguments for `bucketload run`.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        self.0
+            .iter()
+            .map(|(name, value)| {
+                if value.is_empty() {
+                    format!("--{name}")
+                } else {
+                    format!("--{name}={value}")
+                }
+            })
+            .collect()
+    }
+
+    /// Names and values.
+    #[must_use]
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+}
+
+fn check_value(name: &str, value: &str) -> Result<(), String> {
+    use bucketload_results::rundir::redact;
+
+    if value.len() > MAX_VALUE {
+        return Err(format!(
+            "option `{name}`: the value is longer than {MAX_VALUE} bytes"
+        ));
+    }
+    if value.chars().any(char::is_control) {
+        return Err(format!("option `{name}`: the value has control characters"));
+    }
+    let secret = "credentials do not belong here: everyone on the machine can see arguments; set them in the environment of the controller, or name an AWS profile";
+    let named = value.split_once('=').is_some_and(|(field, _)| {
+        redact::is_secret_name(field.rsplit('.').next().unwrap_or(field))
+    });
+    if matches!(name, "set" | "fact") && named {
+        return Err(format!("option `{name}`: {secret}"));
+    }
+    // What would be masked in a report is a secret in a URL.
+    if redact::text(value) != value {
+        return Err(format!("option `{name}`: {secret}"));
+    }
+    Ok(())
+}
+
+fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(60)
+        .collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RunOptions;
+
+    fn check(pairs: &[(&str, &str)]) -> Result<Vec<String>, String> {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        RunOptions::check(pairs).map(|options| options.arguments())
+    }
+
+    #[test]
+    fn options_become_single_arguments() {
+        let arguments = check(&[
+            ("duration", " 5s "),
+            ("rate", ""),
+            ("verify", "on"),
+            ("verify", "true"),
+            ("keep", "false"),
+            ("endpoint-url", "http://a:1"),
+            ("endpoint-url", "http://b:2"),
+            ("size", "--out=/etc/passwd"),
+        ]);
+        assert_eq!(
+            arguments.unwrap(),
+            [
+                "--duration=5s",
+                "--verify",
+                "--endpoint-url=http://a:1",
+                "--endpoint-url=http://b:2",
+                "--size=--out=/etc/passwd"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_in_the_list_is_refused() {
+        for name in [
+            "out",
+            "results-csv",
+            "ca-bundle",
+            "client-key",
+            "token-file",
+            "prometheus",
+            "engine",
+            "launch",
+            "objects-of",
+            "agents",
+            "--rate",
+            "",
+        ] {
+            assert!(
+                check(&[(name, "x")])
+                    .unwrap_err()
+                    .contains("cannot be asked for"),
+                "{name}"
+            );
+        }
+        assert!(
+            check(&[("rate", "1"), ("rate", "2")])
+                .unwrap_err()
+                .contains("twice")
+        );
+        assert!(check(&[("mix", "get=1\nput=1")]).is_err());
+        assert!(check(&[("mix", &"x".repeat(2000))]).is_err());
+    }
+
+    #[test]
+    fn credentials_are_refused_where_they_could_be_seen() {
+        for (name, value) in [
+            ("endpoint-url", "http://user:secret@host:9000"),
+            ("set", "target.secret-key=abc"),
+            ("fact", "password=abc"),
+        ] {
+            assert!(
+                check(&[(name, value)])
+                    .unwrap_err()
+                    .contains("environment of the controller"),
+                "{name} {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_stored_list_is_checked_again() {
+        let stored = r#"[["rate","5/s"],["out","/tmp"]]"#;
+        assert!(serde_json::from_str::<RunOptions>(stored).is_err());
+        let stored = r#"[["rate","5/s"],["verify",""]]"#;
+        let options: RunOptions = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&options).unwrap(), stored);
+    }
+}

@@ -1,0 +1,138 @@
+//! The queue on disk: one file that is replaced as a whole, and a lock against a second controller.
+//!
+//! ```text
+//! DIR/lock         held while a controller uses the directory
+//! DIR/queue.json   the queue
+//! DIR/jobs/wN/     workload file, output of the process, and the run directory `run`
+//! ```
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::{JobId, Queue};
+
+/// Format of the queue file; raised when older programs would misread it.
+const FORMAT: u32 = 1;
+/// Name of the queue file.
+const FILE: &str = "queue.json";
+
+/// What is in the file.
+#[derive(Serialize, Deserialize)]
+struct Document<Q> {
+    format: u32,
+    queue: Q,
+}
+
+/// The data directory of a controller.
+#[derive(Debug)]
+pub(crate) struct Store {
+    dir: PathBuf,
+    /// Held open: the lock goes with it.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens or makes the directory, which nobody else may read: workload files can hold credentials.
+    ///
+    /// # Errors
+    /// When it cannot be used, or another controller uses it.
+    pub(crate) fn open(dir: &Path) -> Result<Self, String> {
+        let at = |path: &Path| {
+            let path = path.display().to_string();
+            move |e: io::Error| format!("--data {path}: {e}")
+        };
+        let jobs = dir.join("jobs");
+        for path in [dir, &jobs] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(at(path))?;
+        }
+        let path = dir.join("lock");
+        let lock = private(&path).map_err(at(&path))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            format!(
+                "--data {}: another controller uses this directory",
+                dir.display()
+            )
+        })?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// The queue of the last controller; an empty one where there was none.
+    ///
+    /// # Errors
+    /// When the file is damaged or of a newer format.
+    pub(crate) fn load(&self) -> Result<Queue, String> {
+        let path = self.dir.join(FILE);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Queue::default()),
+            Err(e) => return Err(format!("{}: {e}", path.display())),
+        };
+        let damaged = |e: serde_json::Error| {
+            format!(
+                "{}: {e}; move the file away to begin with an empty queue",
+                path.display()
+            )
+        };
+        let head: Document<serde_json::Value> = serde_json::from_slice(&text).map_err(damaged)?;
+        if head.format > FORMAT {
+            return Err(format!(
+                "{}: written by a newer version (format {}, this one reads up to {FORMAT})",
+                path.display(),
+                head.format
+            ));
+        }
+        let mut queue: Queue = serde_json::from_value(head.queue).map_err(damaged)?;
+        queue.mend();
+        Ok(queue)
+    }
+
+    /// Replaces the file, atomically and durably.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn save(&self, queue: &Queue) -> io::Result<()> {
+        let new = self.dir.join("queue.json.new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
+        let document = Document {
+            format: FORMAT,
+            queue,
+        };
+        let mut text = serde_json::to_vec_pretty(&document)?;
+        text.push(b'\n');
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&new, self.dir.join(FILE))?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// The directory of a job.
+    pub(crate) fn job(&self, id: JobId) -> PathBuf {
+        self.dir.join("jobs").join(id.to_string())
+    }
+}
+
+/// A file that only its owner may read, opened for appending.
+pub(crate) fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+}

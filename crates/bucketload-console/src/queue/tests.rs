@@ -1,0 +1,167 @@
+//! The state machine, without a clock and without processes.
+
+use super::store::Store;
+use super::{Ended, JobId, MAX_JOBS, MAX_WAITING, Queue, QueueError, State};
+use crate::options::RunOptions;
+
+fn submit(queue: &mut Queue, now_ms: u64) -> JobId {
+    let id = queue.reserve();
+    let name = format!("job-{}", id.0);
+    queue
+        .submit(id, name, None, RunOptions::default(), now_ms)
+        .unwrap();
+    id
+}
+
+fn order(queue: &Queue) -> Vec<u64> {
+    queue.waiting().map(|job| job.id.0).collect()
+}
+
+fn state(queue: &Queue, id: JobId) -> State {
+    queue.get(id).unwrap().state
+}
+
+#[test]
+fn jobs_run_one_at_a_time_in_their_order() {
+    let mut queue = Queue::default();
+    let (a, b) = (submit(&mut queue, 1), submit(&mut queue, 2));
+    assert_eq!(queue.start(10), Some(a));
+    assert_eq!(queue.start(11), None, "one at a time");
+    assert_eq!(queue.running().unwrap().started_ms, 10);
+    queue.ended(a, Ended::Code(0), String::new(), 20);
+    assert_eq!(
+        (state(&queue, a), queue.get(a).unwrap().ended_ms),
+        (State::Finished, 20)
+    );
+    assert_eq!(queue.start(21), Some(b));
+    assert_eq!(queue.start(22), None);
+}
+
+#[test]
+fn ends_have_the_words_of_cosbench() {
+    for (ended, word) in [
+        (Ended::Code(0), State::Finished),
+        (Ended::Code(1), State::Failed),
+        (Ended::Code(2), State::Terminated),
+        (Ended::Code(3), State::Terminated),
+        (Ended::Code(4), State::Terminated),
+        (Ended::Code(130), State::Terminated),
+        (Ended::Signal(9), State::Terminated),
+    ] {
+        let mut queue = Queue::default();
+        let id = submit(&mut queue, 0);
+        queue.start(1);
+        queue.ended(id, ended, "why".into(), 2);
+        assert_eq!(state(&queue, id), word, "{ended:?}");
+        assert_eq!(queue.get(id).unwrap().message, "why");
+    }
+}
+
+#[test]
+fn cancelling_depends_on_the_state() {
+    let mut queue = Queue::default();
+    let (a, b, c) = (
+        submit(&mut queue, 0),
+        submit(&mut queue, 0),
+        submit(&mut queue, 0),
+    );
+    queue.start(1);
+    assert_eq!(queue.cancel(b, 2), Ok(false), "nothing has to be stopped");
+    assert_eq!(state(&queue, b), State::Cancelled);
+    assert_eq!(queue.cancel(a, 3), Ok(true));
+    assert_eq!(state(&queue, a), State::Processing, "until it has ended");
+    queue.ended(a, Ended::Code(130), String::new(), 4);
+    assert_eq!(state(&queue, a), State::Cancelled);
+    assert_eq!(
+        queue.cancel(a, 5),
+        Err(QueueError::Over(a, State::Cancelled))
+    );
+    assert_eq!(
+        queue.cancel(JobId(99), 5),
+        Err(QueueError::Unknown(JobId(99)))
+    );
+    // The run was over before the signal came.
+    queue.start(6);
+    assert_eq!(queue.cancel(c, 7), Ok(true));
+    queue.ended(c, Ended::Code(0), String::new(), 8);
+    assert_eq!(state(&queue, c), State::Finished);
+}
+
+#[test]
+fn waiting_jobs_can_be_moved() {
+    let mut queue = Queue::default();
+    let ids: Vec<JobId> = (0..4).map(|_| submit(&mut queue, 0)).collect();
+    queue.start(1);
+    assert_eq!(order(&queue), [2, 3, 4]);
+    queue.shift(ids[3], -1).unwrap();
+    assert_eq!(order(&queue), [2, 4, 3]);
+    queue.shift(ids[1], 1).unwrap();
+    assert_eq!(order(&queue), [4, 2, 3]);
+    queue.shift(ids[2], i64::MIN).unwrap();
+    assert_eq!(order(&queue), [3, 4, 2]);
+    queue.shift(ids[2], i64::MAX).unwrap();
+    assert_eq!(order(&queue), [4, 2, 3]);
+    assert_eq!(
+        queue.shift(ids[0], 1),
+        Err(QueueError::NotWaiting(ids[0], State::Processing))
+    );
+}
+
+#[test]
+fn the_list_is_bounded_and_never_loses_what_is_not_over() {
+    let mut queue = Queue::default();
+    let first = submit(&mut queue, 0);
+    for n in 0..MAX_JOBS as u64 + 10 {
+        let id = submit(&mut queue, n);
+        queue.cancel(id, n).unwrap();
+    }
+    let last = submit(&mut queue, 0);
+    assert!(queue.get(first).is_some() && queue.get(last).is_some());
+    assert!(queue.history().count() <= MAX_JOBS);
+    assert_eq!(order(&queue), [first.0, last.0]);
+    let mut full = Queue::default();
+    (0..MAX_WAITING).for_each(|_| {
+        submit(&mut full, 0);
+    });
+    let id = full.reserve();
+    let refused = full.submit(id, String::new(), None, RunOptions::default(), 0);
+    assert_eq!(refused, Err(QueueError::Full));
+}
+
+#[test]
+fn identifiers_are_those_of_cosbench() {
+    assert_eq!("w12".parse::<JobId>(), Ok(JobId(12)));
+    assert_eq!(JobId(12).to_string(), "w12");
+    for text in [
+        "", "w", "12", "W1", "w-1", "w+1", "w1/..", "../w1", "w1 ", "w0x1",
+    ] {
+        assert!(text.parse::<JobId>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_queue_survives_on_disk_and_belongs_to_one_controller() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let store = Store::open(&data).unwrap();
+    let mut queue = store.load().unwrap();
+    assert_eq!(queue, Queue::default());
+    let a = submit(&mut queue, 5);
+    submit(&mut queue, 6);
+    queue.start(7);
+    store.save(&queue).unwrap();
+    assert!(
+        Store::open(&data)
+            .unwrap_err()
+            .contains("another controller")
+    );
+    drop(store);
+    let store = Store::open(&data).unwrap();
+    let again = store.load().unwrap();
+    assert_eq!(again, queue);
+    assert_eq!(again.running().unwrap().id, a);
+    std::fs::write(data.join("queue.json"), "{\"format\":99,\"queue\":{}}").unwrap();
+    assert!(store.load().unwrap_err().contains("newer version"));
+    std::fs::write(data.join("queue.json"), "{\"format").unwrap();
+    assert!(store.load().unwrap_err().contains("move the file away"));
+}

@@ -1,0 +1,142 @@
+//! Serves the console: connections, TLS, limits.
+//!
+//! HTTP/1.1 by hyper. A connection that does not send its request's head in time, or does not complete its
+//! TLS handshake, is closed; there are at most [`MAX_CONNECTIONS`].
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+/// Most connections at the same time.
+pub const MAX_CONNECTIONS: usize = 256;
+/// Longest time for a TLS handshake, and for the head of a request.
+const HEAD_LIMIT: Duration = Duration::from_secs(15);
+
+/// A listening socket, and how connections are encrypted.
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("listener", &self.listener)
+            .field("tls", &self.tls.is_some())
+            .finish()
+    }
+}
+
+impl Server {
+    /// Listens at `address`, with the certificate chain and key of two PEM files where there are any.
+    ///
+    /// # Errors
+    /// When the address cannot be bound or a file cannot be used.
+    pub fn bind(address: SocketAddr, tls: Option<(&Path, &Path)>) -> Result<Self, String> {
+        let tls = tls.map(|(cert, key)| acceptor(cert, key)).transpose()?;
+        let listener = TcpListener::bind(address)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|e| format!("--listen {address}: {e}"))?;
+        Ok(Self { listener, tls })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers requests until `stopping` becomes true.
+    ///
+    /// # Errors
+    /// When the socket cannot be used.
+    pub async fn serve(
+        self,
+        router: Router,
+        mut stopping: watch::Receiver<bool>,
+    ) -> std::io::Result<()> {
+        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = stopping.wait_for(|stop| *stop) => return Ok(()),
+            };
+            let Ok((stream, _)) = accepted else {
+                // Out of descriptors, or the client has gone: others may have better luck.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            };
+            let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+                continue;
+            };
+            let (tls, router) = (self.tls.clone(), router.clone());
+            tokio::spawn(async move {
+                let _slot = slot;
+                connection(stream, tls, router).await;
+            });
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
+    // Events are small and should not wait for more.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => http(stream, router).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(stream)).await {
+                http(stream, router).await;
+            }
+        }
+    }
+}
+
+async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: S, router: Router) {
+    // How a connection ends is its client's business.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .max_buf_size(64 << 10)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .await;
+}
+
+fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, String> {
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| format!("--tls-cert {}: {e}", cert.display()))?;
+    if chain.is_empty() {
+        return Err(format!(
+            "--tls-cert {}: there is no certificate in it (PEM)",
+            cert.display()
+        ));
+    }
+    let private = PrivateKeyDer::from_pem_file(key)
+        .map_err(|e| format!("--tls-key {}: {e}", key.display()))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(chain, private)
+        })
+        .map_err(|e| format!("--tls-cert {}: {e}", cert.display()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

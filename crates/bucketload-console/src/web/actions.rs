@@ -1,0 +1,283 @@
+//! What forms of pages do.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::multipart::MultipartError;
+use axum::extract::{Form, Multipart, Path, State};
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use serde::Deserialize;
+
+use super::Console;
+use super::pages::{job_id, login_page, submit_page};
+use crate::auth::Who;
+use crate::controller::{Source, SubmitError};
+use crate::options::RunOptions;
+
+/// Form of small actions.
+#[derive(Debug, Deserialize)]
+pub(super) struct Small {
+    #[serde(default)]
+    csrf: String,
+    #[serde(default)]
+    to: String,
+}
+
+/// Answers unless the change is meant.
+fn meant(console: &Console, who: &Who, csrf: &str) -> Result<(), Response> {
+    if who.means(Some(csrf)) {
+        return Ok(());
+    }
+    Err(console.message(
+        StatusCode::FORBIDDEN,
+        who,
+        "Nothing was changed",
+        "The form was not made by this session of the console. Go back, load the page again and repeat what you did.",
+    ))
+}
+
+pub(super) async fn cancel(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    Path(id): Path<String>,
+    Form(form): Form<Small>,
+) -> Response {
+    let done = meant(&console, &who, &form.csrf)
+        .and_then(|()| job_id(&console, &who, &id))
+        .and_then(|id| {
+            console.controller.cancel(id).map_err(|e| {
+                console.message(
+                    StatusCode::CONFLICT,
+                    &who,
+                    "Nothing to cancel",
+                    &e.to_string(),
+                )
+            })
+        });
+    match done {
+        Ok(()) => back(&form.to, &id),
+        Err(response) => response,
+    }
+}
+
+/// A waiting job moves by `to` places: `up`, `down`, `first` or `last`.
+pub(super) async fn shift(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    Path(id): Path<String>,
+    Form(form): Form<Small>,
+) -> Response {
+    let done = meant(&console, &who, &form.csrf)
+        .and_then(|()| job_id(&console, &who, &id))
+        .and_then(|id| {
+            let places = places(&form.to).unwrap_or(0);
+            console.controller.shift(id, places).map_err(|e| {
+                console.message(
+                    StatusCode::CONFLICT,
+                    &who,
+                    "Nothing to move",
+                    &e.to_string(),
+                )
+            })
+        });
+    match done {
+        Ok(()) => Redirect::to("/").into_response(),
+        Err(response) => response,
+    }
+}
+
+/// How far a word moves a job.
+pub(super) fn places(word: &str) -> Option<i64> {
+    match word {
+        "up" => Some(-1),
+        "down" => Some(1),
+        "first" => Some(i64::MIN),
+        "last" => Some(i64::MAX),
+        _ => None,
+    }
+}
+
+pub(super) async fn again(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    Path(id): Path<String>,
+    Form(form): Form<Small>,
+) -> Response {
+    let id = match meant(&console, &who, &form.csrf).and_then(|()| job_id(&console, &who, &id)) {
+        Ok(id) => id,
+        Err(response) => return response,
+    };
+    match console.controller.resubmit(id).await {
+        Ok(new) => Redirect::to(&format!("/jobs/{new}")).into_response(),
+        Err(e) => console.message(
+            status_of(&e),
+            &who,
+            "The workload was not accepted",
+            &e.to_string(),
+        ),
+    }
+}
+
+/// Back to the list for actions of lists, else to the job.
+fn back(to: &str, id: &str) -> Response {
+    let path = if to == "list" {
+        "/".to_owned()
+    } else {
+        format!("/jobs/{id}")
+    };
+    Redirect::to(&path).into_response()
+}
+
+/// A submission as it came in.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    /// The file that was sent, with its name.
+    file: Option<(String, Vec<u8>)>,
+    /// Everything else.
+    pub(super) fields: Vec<(String, String)>,
+}
+
+impl Received {
+    /// Reads a multipart body; its size is limited by the router.
+    pub(super) async fn read(
+        mut parts: Multipart,
+        file_field: &str,
+    ) -> Result<Self, MultipartError> {
+        let mut received = Self::default();
+        while let Some(part) = parts.next_field().await? {
+            let name = part.name().unwrap_or_default().to_owned();
+            if name == file_field {
+                let file = part.file_name().unwrap_or("workload").to_owned();
+                let bytes = part.bytes().await?.to_vec();
+                // A form without a chosen file sends an empty one.
+                if !bytes.is_empty() {
+                    received.file = Some((file, bytes));
+                }
+            } else {
+                received.fields.push((name, part.text().await?));
+            }
+        }
+        Ok(received)
+    }
+
+    /// The value of a field that is no option.
+    pub(super) fn take(&mut self, name: &str) -> String {
+        match self.fields.iter().position(|(known, _)| known == name) {
+            Some(at) => self.fields.remove(at).1,
+            None => String::new(),
+        }
+    }
+
+    /// What is to be run, and with which options.
+    pub(super) fn submission(mut self) -> Result<(Source, RunOptions), String> {
+        let (text, builtin) = (self.take("text"), self.take("builtin"));
+        let given = [
+            self.file.is_some(),
+            !text.trim().is_empty(),
+            !builtin.is_empty(),
+        ];
+        let source = match (self.file, text, builtin) {
+            _ if given.iter().filter(|given| **given).count() > 1 => {
+                return Err("give one of: a file, a text, a built-in workload".to_owned());
+            }
+            (Some((name, bytes)), _, _) => Source::File { name, bytes },
+            (None, text, _) if given[1] => Source::File {
+                name: "workload".to_owned(),
+                bytes: text.into_bytes(),
+            },
+            (None, _, builtin) if given[2] => Source::Builtin(builtin),
+            _ => {
+                return Err(
+                    "there is no workload: choose a file, a text or a built-in one".to_owned(),
+                );
+            }
+        };
+        // One line per value in fields that may be given several times.
+        let options = self.fields.into_iter().flat_map(|(name, value)| {
+            let lines: Vec<(String, String)> = value
+                .lines()
+                .map(|line| (name.clone(), line.to_owned()))
+                .collect();
+            lines
+        });
+        Ok((source, RunOptions::check(options)?))
+    }
+}
+
+/// The status of an answer to a submission that is not accepted.
+pub(super) const fn status_of(error: &SubmitError) -> StatusCode {
+    match error {
+        SubmitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        SubmitError::Queue(_) => StatusCode::CONFLICT,
+        SubmitError::Storage(_) => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+pub(super) async fn submit(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    parts: Multipart,
+) -> Response {
+    let mut received = match Received::read(parts, "file").await {
+        Ok(received) => received,
+        Err(e) => {
+            return console.message(
+                e.status(),
+                &who,
+                "The workload was not accepted",
+                &e.body_text(),
+            );
+        }
+    };
+    let csrf = received.take("csrf");
+    if let Err(response) = meant(&console, &who, &csrf) {
+        return response;
+    }
+    let entered = received.fields.clone();
+    let refused = |status, text: &str| submit_page(&console, &who, status, text, &entered);
+    let (source, options) = match received.submission() {
+        Ok(submission) => submission,
+        Err(e) => return refused(StatusCode::UNPROCESSABLE_ENTITY, &e),
+    };
+    match console.controller.submit(source, options).await {
+        Ok(id) => Redirect::to(&format!("/jobs/{id}")).into_response(),
+        Err(e) => refused(status_of(&e), &e.to_string()),
+    }
+}
+
+/// The login form.
+#[derive(Deserialize)]
+pub(super) struct Login {
+    #[serde(default)]
+    token: String,
+}
+
+pub(super) async fn login(
+    State(console): State<Arc<Console>>,
+    Form(form): Form<Login>,
+) -> Response {
+    match console.auth.login(&form.token, console.controller.now_ms()) {
+        Ok(Some(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
+        Ok(None) => login_page(
+            &console,
+            StatusCode::UNAUTHORIZED,
+            "This is not the token of this controller.",
+        ),
+        Err(e) => login_page(&console, StatusCode::INTERNAL_SERVER_ERROR, &e),
+    }
+}
+
+pub(super) async fn logout(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    headers: HeaderMap,
+    Form(form): Form<Small>,
+) -> Response {
+    if let Err(response) = meant(&console, &who, &form.csrf) {
+        return response;
+    }
+    let cookie = console.auth.logout(&headers);
+    ([(SET_COOKIE, cookie)], Redirect::to("/login")).into_response()
+}

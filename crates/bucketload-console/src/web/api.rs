@@ -1,0 +1,239 @@
+//! JSON for programs: `bucketload submit`, `info`, `cancel` and `top --controller` use it, and anybody may.
+
+use std::sync::Arc;
+
+use axum::extract::{Multipart, Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+
+use super::Console;
+use super::actions::{Received, places, status_of};
+use crate::agents;
+use crate::agents::AgentState;
+use crate::auth::Who;
+use crate::course::view::View;
+use crate::queue::{Job, JobId};
+
+/// Header that carries the number of a browser's session.
+const CSRF: &str = "x-csrf-token";
+
+/// A job for programs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobInfo {
+    /// Its identifier, such as `w3`.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its state, one of COSBench's words in lower case.
+    pub state: String,
+    /// Milliseconds since 1970.
+    pub submitted_ms: u64,
+    /// When it began to run; 0 before.
+    pub started_ms: u64,
+    /// When it was over; 0 before.
+    pub ended_ms: u64,
+    /// Why it ended as it did.
+    pub message: String,
+    /// The verdict of its run.
+    pub verdict: Option<String>,
+    /// Whether it was asked to end.
+    pub cancelling: bool,
+    /// Place in the queue, from 1; 0 when it does not wait.
+    pub place: usize,
+    /// What was asked for beside the file.
+    pub options: Vec<(String, String)>,
+}
+
+impl JobInfo {
+    fn new(job: &Job, place: usize) -> Self {
+        Self {
+            id: job.id.to_string(),
+            name: job.name.clone(),
+            state: job.state.name().to_owned(),
+            submitted_ms: job.submitted_ms,
+            started_ms: job.started_ms,
+            ended_ms: job.ended_ms,
+            message: job.message.clone(),
+            verdict: job.verdict.clone(),
+            cancelling: job.cancelling,
+            place,
+            options: job.options.pairs().to_vec(),
+        }
+    }
+}
+
+/// The run that a controller shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LiveInfo {
+    /// The job, if there is one.
+    pub job: Option<String>,
+    /// Its run, once its directory exists.
+    pub view: Option<View>,
+    /// Its agents.
+    pub agents: Vec<AgentState>,
+    /// Jobs that wait.
+    pub waiting: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Problem<'a> {
+    error: &'a str,
+}
+
+fn problem(status: StatusCode, text: &str) -> Response {
+    (status, Json(Problem { error: text })).into_response()
+}
+
+fn id_of(text: &str) -> Result<JobId, Response> {
+    text.parse()
+        .map_err(|e: String| problem(StatusCode::NOT_FOUND, &e))
+}
+
+fn meant(who: &Who, headers: &HeaderMap) -> Result<(), Response> {
+    let given = headers.get(CSRF).and_then(|value| value.to_str().ok());
+    if who.means(given) {
+        Ok(())
+    } else {
+        Err(problem(
+            StatusCode::FORBIDDEN,
+            "browsers need the number of their session in the header X-CSRF-Token",
+        ))
+    }
+}
+
+/// Running first, then waiting in order, then what is over, latest first.
+pub(super) async fn list(State(console): State<Arc<Console>>) -> Response {
+    let jobs: Vec<JobInfo> = console.controller.with_queue(|queue| {
+        let running = queue.running().into_iter().map(|job| JobInfo::new(job, 0));
+        let waiting = queue
+            .waiting()
+            .zip(1..)
+            .map(|(job, n)| JobInfo::new(job, n));
+        let over = queue.history().map(|job| JobInfo::new(job, 0));
+        running.chain(waiting).chain(over).collect()
+    });
+    Json(jobs).into_response()
+}
+
+fn info_of(console: &Console, id: JobId) -> Response {
+    let info = console.controller.with_queue(|queue| {
+        let place = queue.waiting().position(|job| job.id == id);
+        queue
+            .get(id)
+            .map(|job| JobInfo::new(job, place.map_or(0, |at| at + 1)))
+    });
+    match info {
+        Some(info) => Json(info).into_response(),
+        None => problem(StatusCode::NOT_FOUND, &format!("there is no workload {id}")),
+    }
+}
+
+pub(super) async fn info(State(console): State<Arc<Console>>, Path(id): Path<String>) -> Response {
+    match id_of(&id) {
+        Ok(id) => info_of(&console, id),
+        Err(response) => response,
+    }
+}
+
+pub(super) async fn submit(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    headers: HeaderMap,
+    parts: Multipart,
+) -> Response {
+    if let Err(response) = meant(&who, &headers) {
+        return response;
+    }
+    let received = match Received::read(parts, "file").await {
+        Ok(received) => received,
+        Err(e) => return problem(e.status(), &e.body_text()),
+    };
+    let (source, options) = match received.submission() {
+        Ok(submission) => submission,
+        Err(e) => return problem(StatusCode::UNPROCESSABLE_ENTITY, &e),
+    };
+    match console.controller.submit(source, options).await {
+        Ok(id) => info_of(&console, id),
+        Err(e) => problem(status_of(&e), &e.to_string()),
+    }
+}
+
+pub(super) async fn cancel(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Response {
+    let id = match meant(&who, &headers).and_then(|()| id_of(&id)) {
+        Ok(id) => id,
+        Err(response) => return response,
+    };
+    match console.controller.cancel(id) {
+        Ok(()) => info_of(&console, id),
+        Err(e) => problem(StatusCode::CONFLICT, &e.to_string()),
+    }
+}
+
+/// Where a job moves to.
+#[derive(Debug, Deserialize)]
+pub(super) struct Move {
+    #[serde(default)]
+    to: String,
+}
+
+pub(super) async fn shift(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+    Query(query): Query<Move>,
+) -> Response {
+    let id = match meant(&who, &headers).and_then(|()| id_of(&id)) {
+        Ok(id) => id,
+        Err(response) => return response,
+    };
+    let Some(places) = places(&query.to) else {
+        return problem(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "?to= is up, down, first or last",
+        );
+    };
+    match console.controller.shift(id, places) {
+        Ok(()) => info_of(&console, id),
+        Err(e) => problem(StatusCode::CONFLICT, &e.to_string()),
+    }
+}
+
+/// Which run.
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    job: Option<String>,
+    phase: Option<usize>,
+}
+
+/// The run that is under way, or the one of `?job=`, as far as it is known.
+pub(super) async fn live(
+    State(console): State<Arc<Console>>,
+    Query(which): Query<Which>,
+) -> Response {
+    let asked = which.job.as_deref().and_then(|id| id.parse().ok());
+    let (id, waiting) = console.controller.with_queue(|queue| {
+        (
+            asked.or_else(|| queue.running().map(|job| job.id)),
+            queue.waiting().count(),
+        )
+    });
+    let view = id
+        .and_then(|id| console.controller.live(id))
+        .and_then(|live| live.with(|course| course.view(which.phase)));
+    let agents = id.map(|id| agents::of_run(&console.controller.run_dir(id)));
+    Json(LiveInfo {
+        job: id.map(|id| id.to_string()),
+        view,
+        agents: agents.unwrap_or_default(),
+        waiting,
+    })
+    .into_response()
+}

@@ -1,0 +1,334 @@
+//! Reports, artifacts and comparisons.
+//!
+//! A report is a page with a script inside. It is served with a policy that puts it into an origin of its
+//! own: it can draw, but neither read nor ask for anything of the console. Artifacts are a fixed list of
+//! names; nothing that a request says becomes part of a path.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::header::{
+    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{Html, IntoResponse as _, Response};
+use bucketload_results::compare::{Options, Run, compare};
+use bucketload_results::{analyze, output, report, rundir};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use super::Console;
+use super::guard::plain;
+use super::pages::job_id;
+use crate::auth::Who;
+use crate::controller::Controller;
+use crate::feed::Feed;
+use crate::launcher::LOG;
+use crate::queue::JobId;
+
+/// Name of the report in the run directory.
+const REPORT: &str = "report.html";
+/// Files of the run directory that can be fetched, in the order in which they are shown.
+const FIXED: [&str; 8] = [
+    rundir::MANIFEST,
+    rundir::INTERVALS,
+    rundir::EVENTS,
+    rundir::SLOWEST,
+    rundir::ORACLE,
+    REPORT,
+    "results.csv",
+    crate::agents::FILE,
+];
+/// Most files that are listed: a phase has one histogram log, a minute one operation log.
+const MAX_FILES: usize = 500;
+/// Most runs on one side of a comparison: each is held in memory.
+const MAX_SIDE: usize = 10;
+/// Bytes of a file that are on their way at a time.
+const CHUNK: usize = 64 << 10;
+/// What a report may do: draw.
+const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                             img-src data:; frame-ancestors 'self'; sandbox allow-scripts allow-popups";
+
+/// A file that can be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Artifact {
+    /// Its name for requests, without folders.
+    pub(super) name: String,
+    /// Its length, bytes.
+    pub(super) bytes: u64,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+/// The files of a job that can be fetched.
+pub(super) fn available(controller: &Controller, id: JobId) -> Vec<Artifact> {
+    let run = controller.run_dir(id);
+    let mut paths: Vec<PathBuf> = FIXED.iter().map(|name| run.join(name)).collect();
+    paths.extend(listed(&run, "ops-"));
+    paths.extend(listed(&run.join(rundir::HIST), "phase-"));
+    paths.push(controller.job_dir(id).join(LOG));
+    paths
+        .into_iter()
+        .filter_map(|path| {
+            let about = std::fs::symlink_metadata(&path).ok()?;
+            let name = path.file_name()?.to_str()?.to_owned();
+            about.is_file().then_some(Artifact {
+                name,
+                bytes: about.len(),
+                path,
+            })
+        })
+        .take(MAX_FILES)
+        .collect()
+}
+
+/// Files of a directory whose names begin with `prefix`, sorted.
+fn listed(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.starts_with(prefix) && !name.ends_with(".new"))
+        })
+        .map(|entry| entry.path())
+        .take(MAX_FILES)
+        .collect();
+    found.sort();
+    found
+}
+
+pub(super) async fn artifact(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    UrlPath((id, name)): UrlPath<(String, String)>,
+) -> Response {
+    let id = match job_id(&console, &who, &id) {
+        Ok(id) => id,
+        Err(response) => return response,
+    };
+    // The name only chooses from the list.
+    let chosen = available(&console.controller, id)
+        .into_iter()
+        .find(|artifact| artifact.name == name);
+    let opened = chosen.map(|artifact| (File::open(&artifact.path), artifact));
+    match opened {
+        Some((Ok(file), artifact)) => download(file, &artifact),
+        _ => plain(StatusCode::NOT_FOUND, "this workload has no such file"),
+    }
+}
+
+/// Sends a file of which the present length is sent, even if it grows meanwhile.
+fn download(file: File, artifact: &Artifact) -> Response {
+    let (tx, rx) = mpsc::channel::<io::Result<Vec<u8>>>(1);
+    let mut file = file.take(artifact.bytes);
+    tokio::task::spawn_blocking(move || {
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            let part = match file.read(&mut chunk) {
+                Ok(0) => return,
+                Ok(n) => {
+                    chunk.truncate(n);
+                    Ok(chunk)
+                }
+                Err(e) => Err(e),
+            };
+            let failed = part.is_err();
+            // Who hangs up gets no more.
+            if tx.blocking_send(part).is_err() || failed {
+                return;
+            }
+        }
+    });
+    // The names on the list have no quotes.
+    let disposition = format!("attachment; filename=\"{}\"", artifact.name);
+    (
+        [
+            (CONTENT_TYPE, "application/octet-stream".to_owned()),
+            (CONTENT_LENGTH, artifact.bytes.to_string()),
+            (CONTENT_DISPOSITION, disposition),
+        ],
+        Body::from_stream(Feed(rx)),
+    )
+        .into_response()
+}
+
+/// An HTML page with a script of its own, as an answer.
+fn sandboxed(html: String) -> Response {
+    let headers: [(HeaderName, HeaderValue); 2] = [
+        (
+            CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static(REPORT_POLICY),
+        ),
+        (X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN")),
+    ];
+    (headers, Html(html)).into_response()
+}
+
+/// The report of a run; of a run that was cut off it is made now.
+pub(super) async fn report(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    UrlPath(id): UrlPath<String>,
+) -> Response {
+    let id = match job_id(&console, &who, &id) {
+        Ok(id) => id,
+        Err(response) => return response,
+    };
+    let over = console
+        .controller
+        .with_queue(|queue| queue.get(id).is_some_and(|job| job.state.is_over()));
+    if !over {
+        return plain(
+            StatusCode::NOT_FOUND,
+            "the report is made when the run is over",
+        );
+    }
+    let run = console.controller.run_dir(id);
+    let Ok(_turn) = console.analyses.acquire().await else {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "the controller ends");
+    };
+    match tokio::task::spawn_blocking(move || report_of(&run)).await {
+        Ok(Ok(html)) => {
+            console.controller.note_verdict(id);
+            sandboxed(html)
+        }
+        Ok(Err(e)) => plain(StatusCode::NOT_FOUND, &e),
+        Err(_) => plain(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the report could not be made; the controller's output says why",
+        ),
+    }
+}
+
+fn report_of(run: &Path) -> Result<String, String> {
+    let path = run.join(REPORT);
+    if let Ok(html) = std::fs::read_to_string(&path) {
+        return Ok(html);
+    }
+    let result = analyze(run).map_err(|e| format!("there is no result: {e}"))?;
+    let html = report::html(&result);
+    // Without it, the report is made again the next time.
+    let _ = rundir::write_verdict(run, &result.verdict);
+    let _ = std::fs::write(&path, &html);
+    Ok(html)
+}
+
+/// Two sets of runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Choice {
+    a: Vec<JobId>,
+    b: Vec<JobId>,
+    differ: bool,
+}
+
+impl Choice {
+    /// Reads `a=w1&a=w2&b=w3&differ=1`.
+    pub(super) fn read(query: &[(String, String)]) -> Result<Self, String> {
+        let mut choice = Self::default();
+        for (name, value) in query.iter().filter(|(_, value)| !value.is_empty()) {
+            match name.as_str() {
+                "a" => choice.a.push(value.parse()?),
+                "b" => choice.b.push(value.parse()?),
+                "differ" => choice.differ = true,
+                _ => {}
+            }
+        }
+        if choice.a.len().max(choice.b.len()) > MAX_SIDE {
+            return Err(format!(
+                "at most {MAX_SIDE} runs per side can be compared here"
+            ));
+        }
+        Ok(choice)
+    }
+
+    /// Whether nothing was chosen yet.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.a.is_empty() && self.b.is_empty()
+    }
+
+    /// The query for the same choice.
+    pub(super) fn query(&self) -> String {
+        let side = |name: &str, ids: &[JobId]| -> Vec<String> {
+            ids.iter().map(|id| format!("{name}={id}")).collect()
+        };
+        let mut parts = side("a", &self.a);
+        parts.extend(side("b", &self.b));
+        if self.differ {
+            parts.push("differ=1".to_owned());
+        }
+        parts.join("&")
+    }
+}
+
+/// The comparison of two sets of runs, as text or as a page.
+async fn compared(console: &Arc<Console>, choice: &Choice, page: bool) -> Result<String, String> {
+    let directories = |ids: &[JobId]| -> Vec<PathBuf> {
+        ids.iter()
+            .map(|id| console.controller.run_dir(*id))
+            .collect()
+    };
+    let (a, b) = (directories(&choice.a), directories(&choice.b));
+    if a.is_empty() || b.is_empty() {
+        return Err("choose at least one run for A and one for B".to_owned());
+    }
+    let mut options = Options::default();
+    if choice.differ {
+        options.allow = vec!["workload".to_owned(), "verdict".to_owned()];
+    }
+    let _turn = console
+        .analyses
+        .acquire()
+        .await
+        .map_err(|e| e.to_string())?;
+    let work = move || -> Result<String, String> {
+        let load = |dirs: Vec<PathBuf>| -> Result<Vec<Run>, String> {
+            dirs.iter()
+                .map(|dir| Run::load(dir).map_err(|e| e.to_string()))
+                .collect()
+        };
+        let (a, b) = (load(a)?, load(b)?);
+        let comparison = compare(&a, &b, &options).map_err(|e| e.to_string())?;
+        Ok(if page {
+            report::comparison_html(&comparison, &a, &b)
+        } else {
+            output::comparison_text(&comparison, output::TextOptions { colour: false })
+        })
+    };
+    let jobs = format!("{}/", console.controller.jobs_dir().display());
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| "the comparison could not be made".to_owned())?
+        // Where the controller keeps its runs is nobody's business.
+        .map_err(|e| e.replace(&jobs, ""))
+}
+
+/// The comparison as text, or why there is none.
+pub(super) async fn compare_words(
+    console: &Arc<Console>,
+    choice: &Choice,
+) -> Result<String, String> {
+    compared(console, choice, false).await
+}
+
+pub(super) async fn comparison(
+    State(console): State<Arc<Console>>,
+    Query(query): Query<Vec<(String, String)>>,
+) -> Response {
+    let page = match Choice::read(&query) {
+        Ok(choice) => compared(&console, &choice, true).await,
+        Err(e) => Err(e),
+    };
+    match page {
+        Ok(html) => sandboxed(html),
+        Err(e) => plain(StatusCode::UNPROCESSABLE_ENTITY, &e),
+    }
+}

@@ -1,0 +1,257 @@
+//! What every request has to pass before anything looks at it.
+//!
+//! 1. The `Host` header names this console. A page of another site whose name was made to point here (DNS
+//!    rebinding) still sends that name.
+//! 2. The request carries the token or belongs to a session, where a token is asked for.
+//! 3. A request that changes something comes from this site, not from another one. (Forms also carry a
+//!    number; their handlers check it by `Who::means`.)
+//!
+//! Every answer gets headers that keep browsers from doing more with it than showing it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Redirect, Response};
+
+use super::Console;
+use crate::auth::Who;
+
+/// Longest time that a request which changes something may take, its body included: a check of a workload
+/// takes up to a minute.
+const LIMIT: Duration = Duration::from_secs(150);
+
+/// What pages may load: style, scripts, events and frames of this console, nothing inline.
+const POLICY: &str = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; \
+                      frame-ancestors 'none'; object-src 'none'";
+
+/// Lets a request through, or answers it.
+pub(super) async fn guard(
+    State(console): State<Arc<Console>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let response = match pass(&console, &mut request) {
+        Err(response) => response,
+        Ok(()) if is_safe(request.method()) => next.run(request).await,
+        Ok(()) => tokio::time::timeout(LIMIT, next.run(request))
+            .await
+            .unwrap_or_else(|_| plain(StatusCode::REQUEST_TIMEOUT, "the request took too long")),
+    };
+    with_headers(response)
+}
+
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// A short answer as text.
+pub(super) fn plain(status: StatusCode, text: &str) -> Response {
+    (status, format!("{text}\n")).into_response()
+}
+
+fn pass(console: &Console, request: &mut Request) -> Result<(), Response> {
+    let headers = request.headers();
+    let host = match host(headers, &console.config.hosts) {
+        Ok(host) => host,
+        Err(text) => return Err(plain(StatusCode::MISDIRECTED_REQUEST, text)),
+    };
+    if !is_safe(request.method()) && !same_site(headers, host, console.config.tls) {
+        return Err(plain(
+            StatusCode::FORBIDDEN,
+            "this request comes from another site",
+        ));
+    }
+    let path = request.uri().path();
+    let open = matches!(path, "/login" | "/assets/console.css" | "/assets/icon.svg");
+    let who = console.auth.who(headers, console.controller.now_ms());
+    // COSBench's cli.sh has no headers of its own; it writes user and password into the query.
+    let who = who.or_else(|| {
+        (path.starts_with("/controller/cli/") && query_password(console, request))
+            .then_some(Who::Program)
+    });
+    match who {
+        Some(who) => {
+            request.extensions_mut().insert(who);
+            Ok(())
+        }
+        None if open => Ok(()),
+        None if request.method() == Method::GET && wants_page(headers) => {
+            Err(Redirect::to("/login").into_response())
+        }
+        None => Err((
+            StatusCode::UNAUTHORIZED,
+            [(WWW_AUTHENTICATE, "Bearer")],
+            "a token is needed: Authorization: Bearer …\n",
+        )
+            .into_response()),
+    }
+}
+
+fn query_password(console: &Console, request: &Request) -> bool {
+    let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+    query.is_ok_and(|query| {
+        query
+            .iter()
+            .any(|(name, value)| name == "password" && console.auth.accepts(value))
+    })
+}
+
+/// Whether a person looks at the answer.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    headers
+        .get("accept")
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.contains("text/html"))
+}
+
+/// The value of `Host` when it is one of ours: an address, `localhost` or a name that was configured.
+fn host<'a>(headers: &'a HeaderMap, names: &[String]) -> Result<&'a str, &'static str> {
+    let mut given = headers.get_all(HOST).iter();
+    let (Some(host), None) = (given.next(), given.next()) else {
+        return Err("the request needs one Host header");
+    };
+    let host = host
+        .to_str()
+        .map_err(|_| "the Host header is not readable")?;
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let known = name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    if known {
+        Ok(host)
+    } else {
+        Err(
+            "the console is not known under this name; start the controller with --host NAME if it should be",
+        )
+    }
+}
+
+/// Whether a browser sent the request on behalf of a page of ours, or no browser sent it.
+fn same_site(headers: &HeaderMap, host: &str, tls: bool) -> bool {
+    let site = headers.get("sec-fetch-site");
+    if site.is_some_and(|site| site != "same-origin" && site != "none") {
+        return false;
+    }
+    let mut origins = headers.get_all(ORIGIN).iter();
+    match (origins.next(), origins.next()) {
+        (None, _) => true,
+        (Some(origin), None) => {
+            let scheme = if tls { "https" } else { "http" };
+            origin
+                .to_str()
+                .is_ok_and(|origin| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
+        }
+        _ => false,
+    }
+}
+
+/// Adds the headers that an answer does not bring itself.
+fn with_headers(mut response: Response) -> Response {
+    let own: [(HeaderName, &'static str); 7] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "same-origin"),
+        (CACHE_CONTROL, "no-store"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ];
+    let headers = response.headers_mut();
+    for (name, value) in own {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+    use super::{host, same_site};
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_str(value).unwrap(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_host_must_be_one_of_ours() {
+        let names = ["bench.example".to_owned()];
+        for good in [
+            "127.0.0.1:19088",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:19088",
+            "10.1.2.3",
+            "Bench.Example:443",
+        ] {
+            assert_eq!(host(&headers(&[("host", good)]), &names), Ok(good));
+        }
+        for bad in [
+            "evil.example",
+            "evil.example:19088",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "",
+            "x@127.0.0.1",
+            "[evil.example]:1",
+        ] {
+            assert!(host(&headers(&[("host", bad)]), &names).is_err(), "{bad}");
+        }
+        assert!(host(&headers(&[]), &names).is_err());
+        let mut twice = headers(&[("host", "localhost")]);
+        twice.append("host", HeaderValue::from_static("localhost"));
+        assert!(host(&twice, &names).is_err());
+    }
+
+    #[test]
+    fn other_sites_are_recognised() {
+        let at = |pairs: &[(&'static str, &str)]| same_site(&headers(pairs), "h:1", false);
+        assert!(at(&[]), "no browser");
+        assert!(at(&[
+            ("origin", "http://h:1"),
+            ("sec-fetch-site", "same-origin")
+        ]));
+        assert!(at(&[("sec-fetch-site", "none")]));
+        for bad in [
+            ("origin", "http://evil.example"),
+            ("origin", "null"),
+            ("origin", "https://h:1"),
+            ("origin", "http://h:2"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert!(!at(&[bad]), "{bad:?}");
+        }
+        assert!(!at(&[
+            ("origin", "http://h:1"),
+            ("sec-fetch-site", "cross-site")
+        ]));
+    }
+}

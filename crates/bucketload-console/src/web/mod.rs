@@ -1,0 +1,142 @@
+//! The web console and the HTTP interface of a controller.
+//!
+//! ```text
+//! request ── guard (Host, token or session, same site) ──> pages    HTML by templates, every value escaped
+//!                                                    ├──> actions  forms of pages
+//!                                                    ├──> events   server-sent events: queue, live figures
+//!                                                    ├──> files    reports, artifacts, comparisons
+//!                                                    ├──> api      JSON for programs (submit, info, cancel, top)
+//!                                                    └──> cosbench  the text interface of COSBench's cli.sh
+//! ```
+//!
+//! Pages work without a build step and load nothing from elsewhere: style sheet and scripts are part of the
+//! program (`assets`).
+
+#![allow(
+    clippy::result_large_err,
+    reason = "an answer instead of a value is made once per request"
+)]
+
+mod actions;
+pub mod api;
+mod assets;
+mod cosbench;
+pub(crate) mod events;
+mod files;
+mod guard;
+mod metrics;
+mod pages;
+mod render;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use tokio::sync::Semaphore;
+
+use crate::agents::AgentAddress;
+use crate::auth::{Auth, Token};
+use crate::controller::Controller;
+use crate::upload::MAX_FILE;
+
+/// Most event streams at the same time.
+const MAX_STREAMS: usize = 64;
+/// Largest body of requests that carry no workload file, bytes.
+const SMALL_BODY: usize = 64 << 10;
+
+/// How the console is reached.
+#[derive(Clone, Debug, Default)]
+pub struct ConsoleConfig {
+    /// The token that is asked for.
+    pub token: Option<Token>,
+    /// Whether connections are encrypted.
+    pub tls: bool,
+    /// Names under which the console is reached, beside `localhost` and addresses.
+    pub hosts: Vec<String>,
+    /// Agents that runs use.
+    pub agents: Vec<AgentAddress>,
+}
+
+/// A controller with its pages.
+#[derive(Debug)]
+pub struct Console {
+    pub(crate) controller: Controller,
+    pub(crate) auth: Auth,
+    pub(crate) config: ConsoleConfig,
+    templates: render::Templates,
+    /// One report or comparison is computed at a time: they read whole run directories.
+    analyses: Semaphore,
+    streams: Arc<Semaphore>,
+}
+
+impl Console {
+    /// The console of `controller`.
+    ///
+    /// # Errors
+    /// When the kernel has no random numbers.
+    pub fn new(controller: Controller, config: ConsoleConfig) -> Result<Arc<Self>, String> {
+        Ok(Arc::new(Self {
+            controller,
+            auth: Auth::new(config.token.clone(), config.tls)?,
+            config,
+            templates: render::Templates::new(),
+            analyses: Semaphore::new(1),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        }))
+    }
+}
+
+/// Everything that is served.
+pub fn router(console: Arc<Console>) -> Router {
+    // Multipart adds a head per field to the file itself.
+    let upload = DefaultBodyLimit::max(MAX_FILE + SMALL_BODY);
+    Router::new()
+        .route("/", get(pages::overview))
+        .route(
+            "/submit",
+            get(pages::submit).post(actions::submit).layer(upload),
+        )
+        .route("/history", get(pages::history))
+        .route("/agents", get(pages::agents))
+        .route("/compare", get(pages::compare))
+        .route("/compare/report", get(files::comparison))
+        .route("/jobs/{id}", get(pages::job))
+        .route("/jobs/{id}/report", get(files::report))
+        .route("/jobs/{id}/files/{name}", get(files::artifact))
+        .route("/jobs/{id}/cancel", post(actions::cancel))
+        .route("/jobs/{id}/move", post(actions::shift))
+        .route("/jobs/{id}/again", post(actions::again))
+        .route("/login", get(pages::login).post(actions::login))
+        .route("/logout", post(actions::logout))
+        .route("/events", get(events::stream))
+        .route("/metrics", get(metrics::page))
+        .route("/assets/{name}", get(assets::serve))
+        .route("/api/jobs", get(api::list).post(api::submit).layer(upload))
+        .route("/api/jobs/{id}", get(api::info))
+        .route("/api/jobs/{id}/cancel", post(api::cancel))
+        .route("/api/jobs/{id}/move", post(api::shift))
+        .route("/api/live", get(api::live))
+        .route(
+            "/controller/cli/submit.action",
+            post(cosbench::submit).layer(upload),
+        )
+        .route(
+            "/controller/cli/config.action",
+            post(cosbench::submit).layer(upload),
+        )
+        .route(
+            "/controller/cli/index.action",
+            get(cosbench::index).post(cosbench::index),
+        )
+        .route("/controller/cli/cancel.action", post(cosbench::cancel))
+        .route(
+            "/controller/cli/workload.action",
+            get(cosbench::workload).post(cosbench::workload),
+        )
+        .fallback(pages::not_found)
+        .layer(DefaultBodyLimit::max(SMALL_BODY))
+        .layer(from_fn_with_state(Arc::clone(&console), guard::guard))
+        .with_state(console)
+}

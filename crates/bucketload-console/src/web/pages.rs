@@ -1,0 +1,376 @@
+//! The pages.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use bucketload_core::spec::{BUILTIN_WORKLOADS, WorkloadFile};
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::guard::{plain, wants_page};
+use super::{Console, files};
+use crate::agents;
+use crate::auth::Who;
+use crate::options::{Kind, OPTIONS};
+use crate::queue::{Job, JobId};
+
+/// Jobs in the history of the overview.
+const RECENT: usize = 8;
+
+/// A job as templates see it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct JobRow {
+    pub(super) id: String,
+    name: String,
+    file: Option<String>,
+    pub(super) state: &'static str,
+    submitted_ms: u64,
+    started_ms: u64,
+    ended_ms: u64,
+    length_ms: u64,
+    message: String,
+    verdict: Option<String>,
+    cancelling: bool,
+    pub(super) over: bool,
+    options: Vec<(String, String)>,
+}
+
+impl JobRow {
+    pub(super) fn new(job: &Job, now_ms: u64) -> Self {
+        let end = if job.ended_ms > 0 {
+            job.ended_ms
+        } else {
+            now_ms
+        };
+        Self {
+            id: job.id.to_string(),
+            name: job.name.clone(),
+            file: job.file.clone(),
+            state: job.state.name(),
+            submitted_ms: job.submitted_ms,
+            started_ms: job.started_ms,
+            ended_ms: job.ended_ms,
+            length_ms: if job.started_ms > 0 {
+                end.saturating_sub(job.started_ms)
+            } else {
+                0
+            },
+            message: job.message.clone(),
+            verdict: job.verdict.clone(),
+            cancelling: job.cancelling,
+            over: job.state.is_over(),
+            options: job.options.pairs().to_vec(),
+        }
+    }
+}
+
+/// A value for a template.
+fn v(value: &impl Serialize) -> Value {
+    Value::from(minijinja::value::Serde(value))
+}
+
+impl Console {
+    /// What every page has.
+    fn frame(&self, who: &Who, active: &str) -> Value {
+        context! {
+            csrf => who.csrf(),
+            active,
+            closed => self.auth.is_closed(),
+            version => env!("CARGO_PKG_VERSION"),
+        }
+    }
+
+    /// A page for `who`.
+    pub(super) fn page(
+        &self,
+        status: StatusCode,
+        template: &str,
+        who: &Who,
+        active: &str,
+        content: Value,
+    ) -> Response {
+        let context = context! { ..content, ..self.frame(who, active) };
+        self.templates.page(status, template, context)
+    }
+
+    /// A page that says one thing.
+    pub(super) fn message(
+        &self,
+        status: StatusCode,
+        who: &Who,
+        title: &str,
+        text: &str,
+    ) -> Response {
+        let content = context! { title, text };
+        self.page(status, "message.html", who, "", content)
+    }
+
+    /// The queue and the latest jobs as parts of the overview, for the page and for its updates.
+    pub(super) fn overview_parts(&self, csrf: &str) -> Result<(String, String), String> {
+        let now = self.controller.now_ms();
+        let (running, waiting, recent) = self.controller.with_queue(|queue| {
+            let row = |job: &Job| JobRow::new(job, now);
+            (
+                queue.running().map(row),
+                queue.waiting().map(row).collect::<Vec<_>>(),
+                queue.history().take(RECENT).map(row).collect::<Vec<_>>(),
+            )
+        });
+        let queue = context! { csrf, running => v(&running), waiting => v(&waiting) };
+        let history = context! { csrf, jobs => v(&recent) };
+        Ok((
+            self.templates.text("queue.html", queue)?,
+            self.templates.text("history_table.html", history)?,
+        ))
+    }
+}
+
+/// Parses an identifier, or answers.
+pub(super) fn job_id(console: &Console, who: &Who, text: &str) -> Result<JobId, Response> {
+    text.parse().map_err(|e: String| {
+        console.message(StatusCode::NOT_FOUND, who, "There is no such workload", &e)
+    })
+}
+
+pub(super) async fn overview(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+) -> Response {
+    let now = console.controller.now_ms();
+    let (running, waiting, recent) = console.controller.with_queue(|queue| {
+        let row = |job: &Job| JobRow::new(job, now);
+        (
+            queue.running().map(row),
+            queue.waiting().map(row).collect::<Vec<_>>(),
+            queue.history().take(RECENT).map(row).collect::<Vec<_>>(),
+        )
+    });
+    let content = context! { running => v(&running), waiting => v(&waiting), jobs => v(&recent) };
+    console.page(StatusCode::OK, "overview.html", &who, "overview", content)
+}
+
+pub(super) async fn history(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+) -> Response {
+    let now = console.controller.now_ms();
+    let jobs: Vec<JobRow> = console
+        .controller
+        .with_queue(|queue| queue.history().map(|job| JobRow::new(job, now)).collect());
+    let content = context! { jobs => v(&jobs) };
+    console.page(StatusCode::OK, "history.html", &who, "history", content)
+}
+
+pub(super) async fn job(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    Path(id): Path<String>,
+) -> Response {
+    let id = match job_id(&console, &who, &id) {
+        Ok(id) => id,
+        Err(response) => return response,
+    };
+    let now = console.controller.now_ms();
+    let Some((job, others)) = console.controller.with_queue(|queue| {
+        let job = JobRow::new(queue.get(id)?, now);
+        let others: Vec<JobRow> = queue
+            .history()
+            .filter(|other| other.id != id && other.started_ms > 0)
+            .take(50)
+            .map(|other| JobRow::new(other, now))
+            .collect();
+        Some((job, others))
+    }) else {
+        return console.message(
+            StatusCode::NOT_FOUND,
+            &who,
+            "There is no such workload",
+            &format!("Workload {id} is not in the list."),
+        );
+    };
+    let run = console.controller.run_dir(id);
+    let has_run = run.join("run.json").is_file();
+    let content = context! {
+        job => v(&job),
+        others => v(&others),
+        has_run,
+        files => v(&files::available(&console.controller, id)),
+        agents => v(&agents::of_run(&run)),
+    };
+    console.page(StatusCode::OK, "job.html", &who, "", content)
+}
+
+pub(super) async fn submit(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+) -> Response {
+    submit_page(&console, &who, StatusCode::OK, "", &[])
+}
+
+/// The form, with what was entered before and why it was refused.
+pub(super) fn submit_page(
+    console: &Console,
+    who: &Who,
+    status: StatusCode,
+    refusal: &str,
+    entered: &[(String, String)],
+) -> Response {
+    #[derive(Serialize)]
+    struct Field {
+        name: &'static str,
+        label: &'static str,
+        example: &'static str,
+        group: &'static str,
+        flag: bool,
+        many: bool,
+        value: String,
+    }
+
+    let fields: Vec<Field> = OPTIONS
+        .iter()
+        .map(|row| {
+            let values: Vec<&str> = entered
+                .iter()
+                .filter(|(name, _)| name == row.name)
+                .map(|(_, value)| value.as_str())
+                .collect();
+            Field {
+                name: row.name,
+                label: row.label,
+                example: row.example,
+                group: row.group,
+                flag: row.kind == Kind::Flag,
+                many: row.kind == Kind::Many,
+                value: values.join("\n"),
+            }
+        })
+        .collect();
+    let builtins: Vec<(&str, String)> = BUILTIN_WORKLOADS
+        .iter()
+        .map(|(name, _)| {
+            let description = WorkloadFile::builtin(name)
+                .ok()
+                .and_then(|file| file.spec().description.clone());
+            (*name, description.unwrap_or_default())
+        })
+        .collect();
+    let entered_value = |name: &str| {
+        entered
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or("", |(_, value)| value.as_str())
+            .to_owned()
+    };
+    let content = context! {
+        refusal,
+        fields => v(&fields),
+        builtins => v(&builtins),
+        builtin => entered_value("builtin"),
+        text => entered_value("text"),
+    };
+    console.page(status, "submit.html", who, "submit", content)
+}
+
+pub(super) async fn agents(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+) -> Response {
+    let latest = console.controller.with_queue(|queue| {
+        queue
+            .running()
+            .or_else(|| queue.history().find(|job| job.started_ms > 0))
+            .map(|job| job.id)
+    });
+    let states = latest.map(|id| agents::of_run(&console.controller.run_dir(id)));
+    let content = context! {
+        job => latest.map(|id| id.to_string()),
+        agents => v(&states.unwrap_or_default()),
+        configured => v(&console.config.agents),
+    };
+    console.page(StatusCode::OK, "agents.html", &who, "agents", content)
+}
+
+pub(super) async fn compare(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    Query(query): Query<Vec<(String, String)>>,
+) -> Response {
+    let now = console.controller.now_ms();
+    let jobs: Vec<JobRow> = console.controller.with_queue(|queue| {
+        queue
+            .history()
+            .filter(|job| job.started_ms > 0)
+            .map(|job| JobRow::new(job, now))
+            .collect()
+    });
+    let chosen = files::Choice::read(&query);
+    let outcome = match &chosen {
+        Ok(choice) if choice.is_empty() => None,
+        Ok(choice) => Some(files::compare_words(&console, choice).await),
+        Err(e) => Some(Err(e.clone())),
+    };
+    let side = |name: &str| -> Vec<String> {
+        query
+            .iter()
+            .filter(|(known, _)| known == name)
+            .map(|(_, value)| value.clone())
+            .collect()
+    };
+    let frame = chosen
+        .as_ref()
+        .ok()
+        .filter(|_| matches!(outcome, Some(Ok(_))))
+        .map(files::Choice::query);
+    let (words, refusal) = match outcome {
+        None => (None, None),
+        Some(Ok(words)) => (Some(words), None),
+        Some(Err(e)) => (None, Some(e)),
+    };
+    let content = context! {
+        jobs => v(&jobs),
+        a => side("a"),
+        b => side("b"),
+        differ => query.iter().any(|(name, value)| name == "differ" && !value.is_empty()),
+        words,
+        refusal,
+        frame,
+    };
+    console.page(StatusCode::OK, "compare.html", &who, "compare", content)
+}
+
+pub(super) async fn login(
+    State(console): State<Arc<Console>>,
+    who: Option<Extension<Who>>,
+) -> Response {
+    match who {
+        // Who is in has nothing to do here.
+        Some(_) => Redirect::to("/").into_response(),
+        None => login_page(&console, StatusCode::OK, ""),
+    }
+}
+
+/// The login form, with the reason why it is shown again.
+pub(super) fn login_page(console: &Console, status: StatusCode, refusal: &str) -> Response {
+    let content = context! { refusal, plain => !console.config.tls };
+    console.page(status, "login.html", &Who::Program, "login", content)
+}
+
+pub(super) async fn not_found(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Who>,
+    headers: HeaderMap,
+) -> Response {
+    if wants_page(&headers) {
+        console.message(
+            StatusCode::NOT_FOUND,
+            &who,
+            "There is no such page",
+            "The address may be misspelt.",
+        )
+    } else {
+        plain(StatusCode::NOT_FOUND, "there is no such page")
+    }
+}

@@ -1,0 +1,169 @@
+//! Templates to pages. Every value is escaped by the template engine, because all names end in `.html`.
+
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse as _, Response};
+use minijinja::{Environment, Value};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::queue::State;
+
+/// The templates.
+#[derive(Debug)]
+pub(super) struct Templates(Environment<'static>);
+
+macro_rules! templates {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../templates/", $name)))),*]
+    };
+}
+
+const TEMPLATES: &[(&str, &str)] = templates![
+    "agents.html",
+    "base.html",
+    "compare.html",
+    "history.html",
+    "history_table.html",
+    "job.html",
+    "login.html",
+    "message.html",
+    "overview.html",
+    "queue.html",
+    "state.html",
+    "submit.html",
+];
+
+impl Templates {
+    pub(super) fn new() -> Self {
+        let mut env = Environment::new();
+        env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        for (name, text) in TEMPLATES {
+            // They are part of the program; the tests render each of them.
+            if let Err(e) = env.add_template(name, text) {
+                eprintln!("bucketload: template {name}: {e}");
+            }
+        }
+        env.add_filter("time", |ms: u64| timestamp(ms));
+        env.add_filter("span", |ms: u64| span(ms));
+        env.add_filter("bytes", |n: u64| crate::tui::bytes(n as f64));
+        env.add_filter("mark", |state: String| mark(&state));
+        Self(env)
+    }
+
+    /// Renders a template to text.
+    pub(super) fn text(&self, name: &str, context: Value) -> Result<String, String> {
+        self.0
+            .get_template(name)
+            .and_then(|template| template.render(context))
+            .map_err(|e| format!("{name}: {e:#}"))
+    }
+
+    /// Renders a template to an answer.
+    pub(super) fn page(&self, status: StatusCode, name: &str, context: Value) -> Response {
+        match self.text(name, context) {
+            Ok(text) => (status, Html(text)).into_response(),
+            Err(e) => {
+                eprintln!("bucketload: {e}");
+                super::guard::plain(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the page could not be made; the controller's output says why",
+                )
+            }
+        }
+    }
+}
+
+/// An instant in UTC, such as `2026-01-31 23:59:59`; a dash for none.
+pub(super) fn timestamp(ms: u64) -> String {
+    if ms == 0 {
+        return "–".to_owned();
+    }
+    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    i64::try_from(ms / 1000)
+        .ok()
+        .and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok())
+        .and_then(|at| at.format(&format).ok())
+        .unwrap_or_else(|| "–".to_owned())
+}
+
+/// A length of time, such as `2 h 5 min`.
+fn span(ms: u64) -> String {
+    let s = ms / 1000;
+    match s {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{s} s"),
+        60..3600 => format!("{} min {} s", s / 60, s % 60),
+        _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// A sign for a state, so that colour is never alone.
+fn mark(state: &str) -> &'static str {
+    const ALL: [(State, &str); 6] = [
+        (State::Queuing, "○"),
+        (State::Processing, "▶"),
+        (State::Finished, "✓"),
+        (State::Failed, "✕"),
+        (State::Terminated, "■"),
+        (State::Cancelled, "–"),
+    ];
+    ALL.iter()
+        .find(|(known, _)| known.name() == state)
+        .map_or("", |(_, mark)| mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use minijinja::{Environment, context};
+
+    use super::{TEMPLATES, mark, span, timestamp};
+
+    #[test]
+    fn templates_are_well_formed_and_escape() {
+        for (name, text) in TEMPLATES {
+            let mut env = Environment::new();
+            env.add_template(name, text).unwrap();
+            assert!(name.ends_with(".html"), "only these are escaped: {name}");
+            assert!(
+                !text.contains("|safe") && !text.contains("| safe"),
+                "{name}"
+            );
+            for inline in ["<style", " style=", "onclick", "javascript:", "autoescape"] {
+                assert!(!text.contains(inline), "{name} holds {inline}");
+            }
+        }
+        let mut env = Environment::new();
+        env.add_template("x.html", "{{ name }}").unwrap();
+        let text = env
+            .get_template("x.html")
+            .unwrap()
+            .render(context! { name => "<script>\"'" })
+            .unwrap();
+        assert!(!text.contains(['<', '"', '\'']), "{text}");
+    }
+
+    #[test]
+    fn times_and_spans_are_readable() {
+        assert_eq!(timestamp(0), "–");
+        assert_eq!(timestamp(1_769_903_999_500), "2026-01-31 23:59:59");
+        assert_eq!(timestamp(u64::MAX), "–");
+        assert_eq!(span(500), "500 ms");
+        assert_eq!(span(59_999), "59 s");
+        assert_eq!(span(125_000), "2 min 5 s");
+        assert_eq!(span(7_500_000), "2 h 5 min");
+    }
+
+    #[test]
+    fn every_state_has_a_sign() {
+        for state in [
+            "queuing",
+            "processing",
+            "finished",
+            "failed",
+            "terminated",
+            "cancelled",
+        ] {
+            assert!(!mark(state).is_empty(), "{state}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What users do, against the router.
+
+use axum::http::StatusCode;
+use bucketload_console::queue::{Ended, State};
+
+use crate::support::{multipart, request, site, until};
+
+const HTML: (&str, &str) = ("accept", "text/html");
+const OWN: (&str, &str) = ("origin", "http://127.0.0.1:19088");
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+#[tokio::test]
+async fn an_empty_console_has_all_its_pages() {
+    let site = site(false);
+    for (path, words) in [
+        ("/", "Nothing runs and nothing waits"),
+        ("/submit", "Built-in workload"),
+        ("/history", "No workload has come to its end yet"),
+        ("/compare", "There are no runs to compare yet"),
+        ("/agents", "No agents are configured"),
+    ] {
+        let page = site.get(path, &[HTML]).await;
+        assert_eq!(page.status, StatusCode::OK, "{path}");
+        assert!(page.text.contains(words), "{path}: {}", page.text);
+        assert!(page.text.contains("<main id=\"main\""), "{path}");
+    }
+    for (path, kind) in [
+        ("/assets/console.css", "text/css"),
+        ("/assets/console.js", "text/javascript"),
+        ("/assets/live.js", "text/javascript"),
+        ("/assets/charts.js", "text/javascript"),
+        ("/assets/icon.svg", "image/svg+xml"),
+        ("/metrics", "text/plain"),
+    ] {
+        let file = site.get(path, &[]).await;
+        assert_eq!(file.status, StatusCode::OK, "{path}");
+        assert!(file.header("content-type").starts_with(kind), "{path}");
+        assert!(
+            !file.text.contains("https://") && !file.text.contains("@import"),
+            "{path}"
+        );
+    }
+    assert_eq!(
+        site.get("/nothing", &[]).await.status,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[tokio::test]
+async fn a_workload_is_submitted_moved_cancelled_and_repeated_by_forms() {
+    let site = site(false);
+    let csrf = site.csrf(&[]).await;
+    let (kind, body) = multipart(&[
+        ("csrf", "", csrf.as_bytes()),
+        ("file", "", b""),
+        ("text", "", b""),
+        ("builtin", "", b"get"),
+        ("rate", "", b"100/s"),
+        ("duration", "", b""),
+        ("verify", "", b"true"),
+        ("endpoint-url", "", b"http://a:1\r\nhttp://b:2\r\n"),
+    ]);
+    let answer = site
+        .ask(request(
+            "POST",
+            "/submit",
+            &[("content-type", &kind), OWN, HTML],
+            body,
+        ))
+        .await;
+    assert_eq!(answer.header("location"), "/jobs/w1", "{}", answer.text);
+    let options = site.controller.with_queue(|queue| {
+        queue
+            .get("w1".parse().unwrap())
+            .unwrap()
+            .options
+            .arguments()
+    });
+    assert_eq!(
+        options,
+        [
+            "--rate=100/s",
+            "--verify",
+            "--endpoint-url=http://a:1",
+            "--endpoint-url=http://b:2"
+        ]
+    );
+    let small = format!("csrf={csrf}");
+    let again = site
+        .ask(request(
+            "POST",
+            "/jobs/w1/again",
+            &[FORM, OWN],
+            small.clone(),
+        ))
+        .await;
+    assert_eq!(again.header("location"), "/jobs/w2", "{}", again.text);
+    let moved = site
+        .ask(request(
+            "POST",
+            "/jobs/w2/move",
+            &[FORM, OWN],
+            format!("{small}&to=up"),
+        ))
+        .await;
+    assert_eq!(moved.status, StatusCode::SEE_OTHER);
+    let order: Vec<u64> = site
+        .controller
+        .with_queue(|queue| queue.waiting().map(|job| job.id.0).collect());
+    assert_eq!(order, [2, 1]);
+    let overview = site.get("/", &[HTML]).await.text;
+    assert!(
+        overview.contains("queuing") && overview.contains("Move w1 up"),
+        "{overview}"
+    );
+    site.ask(request("POST", "/jobs/w1/cancel", &[FORM, OWN], small))
+        .await;
+    assert!(
+        site.get("/jobs/w1", &[HTML])
+            .await
+            .text
+            .contains("cancelled")
+    );
+    let metrics = site.get("/metrics", &[]).await.text;
+    assert!(
+        metrics.contains("bucketload_workloads{state=\"cancelled\"} 1"),
+        "{metrics}"
+    );
+}
+
+#[tokio::test]
+async fn one_of_three_sources_is_needed() {
+    let site = site(false);
+    for (parts, words) in [
+        (&[("builtin", "", &b""[..])][..], "there is no workload"),
+        (
+            &[("builtin", "", b"get"), ("text", "", b"name = \"x\"")],
+            "give one of",
+        ),
+        (&[("builtin", "", b"gett")], "no built-in workload"),
+        (
+            &[("builtin", "", b"get"), ("bogus", "", b"1")],
+            "cannot be asked for",
+        ),
+    ] {
+        let (kind, body) = multipart(parts);
+        let answer = site
+            .ask(request(
+                "POST",
+                "/api/jobs",
+                &[("content-type", &kind)],
+                body,
+            ))
+            .await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(answer.text.contains(words), "{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn cosbench_clients_get_cosbench_answers() {
+    let site = site(false);
+    let (kind, body) = multipart(&[("config", "w.xml", b"<workload name=\"demo\"/>")]);
+    let answer = site
+        .ask(request(
+            "POST",
+            "/controller/cli/submit.action",
+            &[("content-type", &kind)],
+            body,
+        ))
+        .await;
+    assert_eq!(answer.text, "Accepted with ID: w1\n");
+    let index = site.get("/controller/cli/index.action", &[]).await.text;
+    let lines: Vec<&str> = index.lines().collect();
+    assert_eq!(
+        lines[..4],
+        ["Drivers:", "Total: 0 drivers", "", "Active Workloads:"]
+    );
+    let parts: Vec<&str> = lines[4].split('\t').collect();
+    assert_eq!((parts[0], parts[2], parts[3]), ("w1", "QUEUING", "None"));
+    assert_eq!(lines[5], "Total: 1 active workloads");
+    let cancel = site
+        .ask(request(
+            "POST",
+            "/controller/cli/cancel.action",
+            &[FORM],
+            "id=w1",
+        ))
+        .await;
+    assert!(
+        cancel.text.starts_with("w1\t") && cancel.text.ends_with("\tCANCELLED\n"),
+        "{}",
+        cancel.text
+    );
+    let workload = site
+        .ask(request(
+            "POST",
+            "/controller/cli/workload.action?id=w1",
+            &[],
+            "",
+        ))
+        .await;
+    assert_eq!(workload.text, cancel.text);
+    *site.script.refusal.lock().unwrap() = Some("w.xml:2:5: no workers".to_owned());
+    let (kind, body) = multipart(&[("config", "w.xml", b"<workload/>")]);
+    let refused = site
+        .ask(request(
+            "POST",
+            "/controller/cli/submit.action",
+            &[("content-type", &kind)],
+            body,
+        ))
+        .await;
+    assert_eq!(
+        (refused.status, refused.text.as_str()),
+        (StatusCode::OK, "w.xml:2:5: no workers\n")
+    );
+}
+
+#[tokio::test]
+async fn events_tell_the_state_and_the_lists() {
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    let site = site(false);
+    let id = site.submit("x.toml", "name = \"x\"").await;
+    let driving = {
+        let controller = site.controller.clone();
+        tokio::spawn(async move { controller.drive().await })
+    };
+    let process = site.script.process(0).await;
+    let answer = site
+        .router
+        .clone()
+        .oneshot(request("GET", "/events?job=w1&lists=true", &[], ""))
+        .await
+        .unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    let mut body = answer.into_body();
+    let mut text = String::new();
+    while !text.contains("event: lists") {
+        let frame = body.frame().await.unwrap().unwrap();
+        text += &String::from_utf8_lossy(frame.data_ref().unwrap());
+    }
+    assert!(text.contains("[\"w1\",\"processing\",false]"), "{text}");
+    process.end(Ended::Code(0));
+    until(&site.controller, id, State::Finished).await;
+    while !text.contains("[\"w1\",\"finished\",false]") {
+        let frame = body.frame().await.unwrap().unwrap();
+        text += &String::from_utf8_lossy(frame.data_ref().unwrap());
+    }
+    site.controller.stop();
+    driving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
+    use bucketload_core::plan::Plan;
+    use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
+    use bucketload_core::spec::WorkloadFile;
+    use bucketload_results::rundir::{Manifest, RunDirSink};
+
+    let site = site(false);
+    let id = site.submit("x.toml", "name = \"x\"").await;
+    let driving = {
+        let controller = site.controller.clone();
+        tokio::spawn(async move { controller.drive().await })
+    };
+    let process = site.script.process(0).await;
+    // A run directory as a killed process leaves it: the manifest says that it runs.
+    let plan: Plan = {
+        let file = WorkloadFile::builtin("get").unwrap();
+        let context = ResolveContext {
+            memory_budget: None,
+        };
+        resolve(&file, &Overrides::default(), &context)
+            .unwrap()
+            .plan
+    };
+    let run = site.controller.run_dir(id);
+    drop(RunDirSink::create(&run, Manifest::new("r", "0", plan)).unwrap());
+    process.end(Ended::Signal(9));
+    until(&site.controller, id, State::Terminated).await;
+    let page = site.get("/jobs/w1", &[HTML]).await.text;
+    assert!(
+        page.contains("ended by signal 9") && page.contains("iframe"),
+        "{page}"
+    );
+    let report = site.get("/jobs/w1/report", &[]).await;
+    assert_eq!(report.status, StatusCode::OK, "{}", report.text);
+    assert!(report.text.contains("INCOMPLETE"));
+    assert!(run.join("report.html").is_file());
+    let verdict = site
+        .controller
+        .with_queue(|queue| queue.get(id).unwrap().verdict.clone());
+    assert_eq!(verdict.as_deref(), Some("INCOMPLETE"));
+    site.controller.stop();
+    driving.await.unwrap();
+}

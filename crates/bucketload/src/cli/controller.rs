@@ -1,0 +1,151 @@
+//! `bucketload controller` and the commands that talk to one.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use super::values::{duration, listen_address};
+
+/// Port of COSBench's controller, so that its users find what they expect.
+const LISTEN: &str = "127.0.0.1:19088";
+/// The controller that commands talk to unless told.
+const URL: &str = "http://127.0.0.1:19088";
+
+const EXAMPLES: &str = "\
+Examples:
+  bucketload controller
+      Queue and web console at http://127.0.0.1:19088
+  bucketload controller --listen 0.0.0.0:19088 --token-file token --tls-cert cert.pem --tls-key key.pem
+      For others on the network: a token and TLS are needed
+  openssl rand -hex 32 > token
+      A token";
+
+/// Hold a queue of workloads, run one after the other, and serve the web console
+///
+/// Each workload runs as a process of its own (`bucketload run …`), with a run directory below --data.
+/// The queue survives the controller; a run that it interrupts keeps what was measured.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ControllerArgs {
+    /// Where the console listens; PORT alone means loopback
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN, value_parser = listen_address)]
+    pub(crate) listen: SocketAddr,
+
+    /// Directory of the queue and of all runs; made if there is none
+    #[arg(long, value_name = "DIR", default_value = "bucketload-controller", value_hint = ValueHint::DirPath)]
+    pub(crate) data: PathBuf,
+
+    /// File with the token that browsers and programs have to show (first line, at least 16 characters)
+    ///
+    /// Unless given: the environment variable BUCKETLOAD_TOKEN, else none, which is possible on loopback only.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Certificate chain of the console, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Listen on other addresses than loopback without TLS; whoever sees the traffic sees the token
+    #[arg(long)]
+    pub(crate) allow_plain_http: bool,
+
+    /// Name under which the console is reached, beside addresses and localhost (may be repeated)
+    #[arg(long = "host", value_name = "NAME", value_hint = ValueHint::Hostname)]
+    pub(crate) hosts: Vec<String>,
+
+    /// How long a cancelled run may take to remove its objects before it is killed
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) grace: Duration,
+}
+
+/// Which controller.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Controller options")]
+pub(crate) struct ReachArgs {
+    /// URL of the controller
+    #[arg(long, value_name = "URL", env = "BUCKETLOAD_CONTROLLER", default_value = URL, value_hint = ValueHint::Url)]
+    pub(crate) controller: String,
+
+    /// File with the controller's token; unless given the environment variable BUCKETLOAD_TOKEN
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Certificates to trust instead of the system's, PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca_bundle: Option<PathBuf>,
+}
+
+const SUBMIT_EXAMPLES: &str = "\
+Examples:
+  bucketload submit workload.xml
+  bucketload submit online-service -- --duration 60s --rate 500/s
+  bucketload submit my.toml -- --target s3://bench --endpoint-url http://store:9000 --profile lab";
+
+/// Submit a workload to a controller: a file (TOML, or XML of COSBench) or a built-in workload
+#[derive(Clone, Debug, Args)]
+#[command(after_help = SUBMIT_EXAMPLES)]
+pub(crate) struct SubmitArgs {
+    /// Workload file, or name of a built-in workload
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub(crate) workload: String,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+
+    /// Flags of `bucketload run` for this workload; those that the controller passes on
+    #[arg(last = true, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub(crate) flags: Vec<String>,
+}
+
+/// Cancel a workload of a controller
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// Identifier, such as w3
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}
+
+/// Show the workloads of a controller, or one of them
+#[derive(Clone, Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Identifier, such as w3
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  bucketload top bucketload-runs/get-20260131T235959Z
+      A run in another terminal, or one that is over
+  bucketload top
+      The run of the controller on this machine";
+
+/// Watch a run on the whole terminal: phases, classes, charts, agents
+///
+/// Without a terminal, a line is printed every ten seconds until the run is over.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = TOP_EXAMPLES)]
+pub(crate) struct TopArgs {
+    /// Run directory; unless given, the run of a controller
+    #[arg(value_name = "RUN-DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}

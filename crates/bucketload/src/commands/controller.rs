@@ -1,0 +1,311 @@
+//! `bucketload controller`, and `submit`, `cancel`, `info` and `top`, which talk to one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bucketload_console::client::{Client, ClientError};
+use bucketload_console::controller::{Controller, ControllerConfig};
+use bucketload_console::launcher::ProcessLauncher;
+use bucketload_console::options::{Kind, OPTIONS};
+use bucketload_console::server::Server;
+use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
+use bucketload_console::web::{Console, ConsoleConfig, router};
+use bucketload_console::{JobInfo, Token, tui};
+use bucketload_results::rundir::Manifest;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::GlobalArgs;
+use crate::cli::controller::{
+    CancelArgs, ControllerArgs, InfoArgs, ReachArgs, SubmitArgs, TopArgs,
+};
+use crate::commands::docs::print;
+use crate::exit::{Exit, Failure};
+use crate::prometheus::TOKEN_ENV;
+
+/// Runs until a signal comes.
+pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let token = token(args.token_file.as_deref())?;
+    check_exposure(args, token.is_some())?;
+    let launcher = ProcessLauncher::this_program(Vec::new())
+        .map_err(|e| Failure::aborted(format!("this program cannot find itself: {e}")))?;
+    let controller = Controller::open(ControllerConfig {
+        data: args.data.clone(),
+        launcher: Arc::new(launcher),
+        grace: args.grace,
+        clock: Arc::new(unix_ms),
+    })
+    .map_err(Failure::usage)?;
+    let tls = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
+    let server = Server::bind(args.listen, tls).map_err(Failure::usage)?;
+    let address = server
+        .address()
+        .map_err(|e| Failure::aborted(e.to_string()))?;
+    let console = Console::new(
+        controller.clone(),
+        ConsoleConfig {
+            token,
+            tls: tls.is_some(),
+            hosts: args.hosts.clone(),
+            agents: Vec::new(),
+        },
+    )
+    .map_err(Failure::aborted)?;
+    if !global.quiet {
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        eprintln!(
+            "bucketload: console: {scheme}://{address}/  data: {}",
+            args.data.display()
+        );
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::aborted(e.to_string()))?;
+    runtime
+        .block_on(async {
+            let (mut interrupt, mut terminate) = (
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+            );
+            let stopper = controller.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                eprintln!("bucketload: the controller ends; a run under way is stopped and kept");
+                stopper.stop();
+            });
+            let serving = tokio::spawn(server.serve(router(console), controller.stopping()));
+            controller.drive().await;
+            match serving.await {
+                Ok(served) => served,
+                Err(e) => Err(std::io::Error::other(e)),
+            }
+        })
+        .map_err(|e| Failure::aborted(format!("controller: {e}")))?;
+    Ok(Exit::Ok)
+}
+
+/// Off loopback, a controller needs a token, and TLS unless that is waived.
+fn check_exposure(args: &ControllerArgs, token: bool) -> Result<(), Failure> {
+    let listen = args.listen;
+    if listen.ip().is_loopback() {
+        return Ok(());
+    }
+    if !token {
+        return Err(Failure::usage(format!(
+            "--listen {listen}: an address other than loopback needs a token: --token-file FILE or {TOKEN_ENV}"
+        )));
+    }
+    if args.tls_cert.is_none() && !args.allow_plain_http {
+        return Err(Failure::usage(format!(
+            "--listen {listen}: an address other than loopback needs --tls-cert and --tls-key, or --allow-plain-http where the network is trusted"
+        )));
+    }
+    Ok(())
+}
+
+/// The token from a file, or from the environment.
+pub(crate) fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
+    if let Some(path) = file {
+        let at = |e: String| Failure::usage(format!("--token-file {}: {e}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|e| at(e.to_string()))?;
+        return Token::from_text(&text).map(Some).map_err(at);
+    }
+    match std::env::var(TOKEN_ENV) {
+        Ok(text) if !text.is_empty() => Token::from_text(&text)
+            .map(Some)
+            .map_err(|e| Failure::usage(format!("{TOKEN_ENV}: {e}"))),
+        _ => Ok(None),
+    }
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The controller that flags name.
+pub(crate) fn client(reach: &ReachArgs) -> Result<Client, Failure> {
+    let token = token(reach.token_file.as_deref())?;
+    Client::new(&reach.controller, token, reach.ca_bundle.as_deref()).map_err(failure)
+}
+
+/// What a failed request means for the exit code.
+pub(crate) fn failure(error: ClientError) -> Failure {
+    match error {
+        ClientError::Usage(text) | ClientError::Refused(text) => Failure::usage(text),
+        ClientError::Unreachable(text) => Failure::aborted(text),
+    }
+}
+
+/// Submits and prints the identifier as COSBench's `cli.sh` does.
+pub(crate) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
+    let options = flags(&args.flags).map_err(Failure::usage)?;
+    let client = client(&args.reach)?;
+    let name = &args.workload;
+    let path = Path::new(name);
+    let looks_like_file = name.ends_with(".toml") || name.ends_with(".xml") || name.contains('/');
+    let job = if looks_like_file || path.is_file() {
+        let bytes = std::fs::read(path).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+        let shown = path
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        client.submit(Some((&shown, &bytes)), None, &options)
+    } else {
+        client.submit(None, Some(name), &options)
+    };
+    let job = job.map_err(failure)?;
+    print(format!("Accepted with ID: {}\n", job.id).as_bytes())
+}
+
+/// Cancels and prints how the workload stands.
+pub(crate) fn cancel(args: &CancelArgs) -> Result<Exit, Failure> {
+    let job = client(&args.reach)?.cancel(&args.id).map_err(failure)?;
+    print(format!("{}\n", line(&job)).as_bytes())
+}
+
+/// Prints the workloads, or one of them.
+pub(crate) fn info(args: &InfoArgs) -> Result<Exit, Failure> {
+    let client = client(&args.reach)?;
+    let jobs = match &args.id {
+        Some(id) => vec![client.job(id).map_err(failure)?],
+        None => client.jobs().map_err(failure)?,
+    };
+    if args.json {
+        let text = serde_json::to_string_pretty(&jobs).unwrap_or_default();
+        return print(format!("{text}\n").as_bytes());
+    }
+    let mut text = String::new();
+    for job in &jobs {
+        text += &line(job);
+        text.push('\n');
+    }
+    if args.id.is_none() {
+        let active = |job: &&JobInfo| matches!(job.state.as_str(), "queuing" | "processing");
+        text += &format!(
+            "Total: {} active workloads\n",
+            jobs.iter().filter(active).count()
+        );
+    } else {
+        for job in jobs.iter().filter(|job| !job.message.is_empty()) {
+            text += &format!("{}\n", job.message);
+        }
+    }
+    print(text.as_bytes())
+}
+
+/// Shows a run on the terminal.
+pub(crate) fn top(args: &TopArgs) -> Result<Exit, Failure> {
+    let mut source: Box<dyn Source> = match &args.directory {
+        Some(dir) => {
+            // Said before the screen is taken.
+            Manifest::read(dir).map_err(|e| Failure::usage(e.to_string()))?;
+            Box::new(RunDirSource::new(dir.clone()))
+        }
+        None => {
+            let client = client(&args.reach)?;
+            client.live(None).map_err(failure)?;
+            Box::new(ControllerSource::new(client, args.reach.controller.clone()))
+        }
+    };
+    tui::show(source.as_mut())
+        .map(|()| Exit::Ok)
+        .map_err(|e| Failure::aborted(format!("terminal: {e}")))
+}
+
+/// Identifier, date of submission, state, verdict and name.
+fn line(job: &JobInfo) -> String {
+    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    let submitted = i64::try_from(job.submitted_ms / 1000)
+        .ok()
+        .and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok())
+        .and_then(|at| at.format(&format).ok())
+        .unwrap_or_default();
+    let state = if job.cancelling && job.state == "processing" {
+        "CANCELLING".to_owned()
+    } else {
+        job.state.to_ascii_uppercase()
+    };
+    let verdict = job.verdict.as_deref().unwrap_or("-");
+    format!("{}\t{submitted}\t{state}\t{verdict}\t{}", job.id, job.name)
+}
+
+/// Flags of `bucketload run` as names and values.
+fn flags(words: &[String]) -> Result<Vec<(String, String)>, String> {
+    let mut pairs = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let Some(flag) = word.strip_prefix("--") else {
+            return Err(format!("`{word}` is no flag; write --NAME VALUE"));
+        };
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (flag, None),
+        };
+        let kind = OPTIONS
+            .iter()
+            .find(|row| row.name == name)
+            .map(|row| row.kind);
+        let value = match (kind, value) {
+            (Some(Kind::Flag), None) => "true".to_owned(),
+            (_, Some(value)) => value,
+            (_, None) => words
+                .next()
+                .cloned()
+                .ok_or_else(|| format!("--{name} needs a value"))?,
+        };
+        pairs.push((name.to_owned(), value));
+    }
+    Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::{check_exposure, flags};
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn flags_become_options() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let pairs = flags(&words("--rate 5/s --verify --size=1MiB")).unwrap();
+        let pairs: Vec<(&str, &str)> = pairs
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [("rate", "5/s"), ("verify", "true"), ("size", "1MiB")]
+        );
+        assert!(flags(&words("rate")).is_err());
+        assert!(
+            flags(&words("--rate"))
+                .unwrap_err()
+                .contains("needs a value")
+        );
+    }
+
+    #[test]
+    fn other_addresses_need_a_token_and_tls() {
+        let args = |line: &str| match Cli::try_parse_from(line.split(' ')).unwrap().command {
+            Command::Controller(args) => args,
+            other => panic!("{other:?}"),
+        };
+        let check = |line: &str, token| check_exposure(&args(line), token).map_err(|e| e.message);
+        assert!(check("bucketload controller", false).is_ok());
+        assert!(check("bucketload controller --listen [::1]:0", false).is_ok());
+        let open = "bucketload controller --listen 0.0.0.0:0";
+        assert!(check(open, false).unwrap_err().contains("token"));
+        assert!(check(open, true).unwrap_err().contains("--tls-cert"));
+        assert!(check(&format!("{open} --allow-plain-http"), false).is_err());
+        assert!(check(&format!("{open} --allow-plain-http"), true).is_ok());
+        assert!(check(&format!("{open} --tls-cert c --tls-key k"), true).is_ok());
+        assert!(Cli::try_parse_from(["bucketload", "controller", "--tls-cert", "c"]).is_err());
+    }
+}
