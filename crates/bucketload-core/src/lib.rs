@@ -25,6 +25,7 @@ pub mod plan;
 pub mod probe;
 pub mod record;
 pub mod resolve;
+pub mod rows;
 pub mod sink;
 pub mod slowest;
 pub mod spec;

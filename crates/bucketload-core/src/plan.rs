@@ -5,6 +5,7 @@
 
 pub mod buckets;
 pub mod jobs;
+pub mod named;
 pub mod replay;
 pub mod sizes;
 
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::buckets::{BucketService, BucketsPlan, NameCase};
 pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
+pub use self::named::NamedPlan;
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 pub use self::sizes::{SizeKind, SizeLaw};
 use crate::op::OpClass;
@@ -72,6 +74,14 @@ impl Plan {
     #[must_use]
     pub fn has_oracle(&self) -> bool {
         self.phases.iter().any(|p| p.kind == PhaseKind::Audit)
+    }
+
+    /// Whether it works on buckets and objects whose names the user states. Such a plan has no
+    /// objects of the run's own.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        let mut works = self.phases.iter().flat_map(|phase| &phase.works);
+        works.any(|work| matches!(work.model, ModelPlan::Named(_)))
     }
 
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
@@ -206,6 +216,12 @@ pub struct Accounting {
     pub size_classes: Vec<u64>,
     /// Largest share of failed operations with which the phase passes; `None` for any.
     pub max_failed: Option<f64>,
+    /// Time before the measured window, nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rampup_ns: u64,
+    /// Length of the measured window, nanoseconds; 0 = to the end of the phase.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub measured_ns: u64,
 }
 
 impl Accounting {
@@ -231,6 +247,8 @@ pub enum PhaseKind {
     Audit,
     /// Delete what the run created. Has no works.
     Cleanup,
+    /// Wait for as long as its time limit says. Has no works.
+    Pause,
 }
 
 /// When a phase ends: at whichever limit comes first.
@@ -295,6 +313,8 @@ pub enum ModelPlan {
     /// Workers write together, one of them lists until all is listed, they delete a part together,
     /// and one lists again until it is gone; then the next round begins.
     Rounds(RoundsPlan),
+    /// Workers on buckets and objects whose names the user states.
+    Named(NamedPlan),
 }
 
 /// Rounds of writing, listing, deleting and listing again (scenarios.md section 10,
@@ -322,7 +342,7 @@ impl ModelPlan {
     #[must_use]
     pub fn open_cap(&self) -> Option<u32> {
         match self {
-            Self::Closed { .. } | Self::Rounds(_) => None,
+            Self::Closed { .. } | Self::Rounds(_) | Self::Named(_) => None,
             Self::Open { max_in_flight, .. } => Some(*max_in_flight),
             Self::Jobs(jobs) => jobs.is_open().then_some(jobs.max_in_flight),
             Self::Replay(replay) => {
@@ -336,6 +356,7 @@ impl ModelPlan {
     pub const fn max_sessions(&self) -> u32 {
         match self {
             Self::Closed { workers, .. } => *workers,
+            Self::Named(named) => named.workers,
             Self::Rounds(rounds) => rounds.workers,
             Self::Open { max_in_flight, .. } => *max_in_flight,
             Self::Jobs(jobs) => jobs.max_in_flight,

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::oracle::{Finding, OracleSummary};
+use crate::rows::PhaseRows;
 use crate::slowest::SlowRequest;
 use crate::tally::Interval;
 
@@ -77,6 +78,8 @@ pub enum Event {
     },
     /// A step of a round of the list-consistency model is over.
     Round(Round),
+    /// What each entry and worker of works on named objects did, at the end of the phase.
+    Rows(PhaseRows),
     /// The consistency oracle found something (the first findings of each kind, bounded per run).
     Finding(Box<Finding>),
     /// What the consistency oracle did, at the end of the run.

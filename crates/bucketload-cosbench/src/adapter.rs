@@ -75,7 +75,7 @@ const STORAGES: &[Adapter] = &[
             ("logging", Some("true")),
         ],
         mandatory: &[],
-        availability: Availability::Unavailable("its delays and errors are not imitated"),
+        availability: Availability::Available,
     },
     s3("s3"),
     s3("sio"),
@@ -268,9 +268,7 @@ const AUTHS: &[Adapter] = &[
             AUTH_COMMON[2],
         ],
         mandatory: &["username", "password"],
-        availability: Availability::Unavailable(
-            "COSBench signs in by Keystone v2.0; only v3 is spoken, by a swift:// target",
-        ),
+        availability: Availability::Available,
     },
     Adapter {
         name: "httpauth",

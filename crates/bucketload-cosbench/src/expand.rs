@@ -6,7 +6,7 @@ use roxmltree::Node;
 use crate::adapter::{Adapter, auth_types, storage_types};
 use crate::config::{Config, join};
 use crate::document::{Element, document};
-use crate::error::{Rejection, Warning};
+use crate::error::{Place, Rejection, Warning};
 use crate::model::{Auth, Division, Operation, Stage, Storage, Work, WorkKind, Workload};
 use crate::operation::{self, OperationKind};
 
@@ -70,10 +70,12 @@ fn workload(node: Node<'_, '_>, warnings: &mut Vec<Warning>) -> Result<Workload,
         auth: Auth {
             adapter: &auth_types()[0],
             config: Config::default(),
+            place: Place::default(),
         },
         storage: Storage {
             adapter: &storage_types()[0],
             config: Config::default(),
+            place: Place::default(),
         },
         configs: Vec::new(),
     };
@@ -128,12 +130,20 @@ impl Inherited {
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Rejection> {
         if let Some(node) = auth {
-            let (adapter, config) = adapter(node, auth_types(), "auth", warnings)?;
-            self.auth = Auth { adapter, config };
+            let (adapter, config, place) = adapter(node, auth_types(), "auth", warnings)?;
+            self.auth = Auth {
+                adapter,
+                config,
+                place,
+            };
         }
         if let Some(node) = storage {
-            let (adapter, config) = adapter(node, storage_types(), "storage", warnings)?;
-            self.storage = Storage { adapter, config };
+            let (adapter, config, place) = adapter(node, storage_types(), "storage", warnings)?;
+            self.storage = Storage {
+                adapter,
+                config,
+                place,
+            };
         }
         Ok(self)
     }
@@ -150,7 +160,7 @@ fn adapter(
     all: &'static [Adapter],
     kind: &str,
     warnings: &mut Vec<Warning>,
-) -> Result<(&'static Adapter, Config), Rejection> {
+) -> Result<(&'static Adapter, Config, Place), Rejection> {
     let mut element = Element::new(node, &["type", "config"], &[], warnings);
     let name = required(&element, "type", "name the type")?;
     let found = Adapter::find(all, &name, kind);
@@ -165,8 +175,9 @@ fn adapter(
             format!("the key `{key}` means nothing to {name}{meant}"),
         );
     }
-    for entry in config.ignored() {
-        element.warn("config", format!("`{entry}` has no `=` and is ignored"));
+    if !config.ignored().is_empty() {
+        // It may be part of a secret: its text is not repeated.
+        element.warn("config", "an entry without `=` is ignored");
     }
     for key in adapter.mandatory {
         if config.get(key).is_none() {
@@ -174,7 +185,8 @@ fn adapter(
             return Err(element.reject("config", problem, format!("add {key}=… to the config")));
         }
     }
-    Ok((adapter, config))
+    let place = element.place("");
+    Ok((adapter, config, place))
 }
 
 fn required(element: &Element<'_, '_>, name: &str, remedy: &str) -> Result<String, Rejection> {
@@ -309,9 +321,10 @@ fn work(
         auth: inherited.auth.clone(),
         storage: inherited.storage.clone(),
         operations: Vec::new(),
+        place: element.place(""),
     };
     let nodes: Vec<_> = element.children("operation").collect();
-    let place = element.place("");
+    let place = work.place.clone();
     let adapters = (element.child("auth"), element.child("storage"));
     if kind != WorkKind::Normal && !nodes.is_empty() {
         element.warn("", "the operations of a special work are ignored");
@@ -349,6 +362,7 @@ fn work(
             display_name: config.get("name").map_or(op.name().to_owned(), Into::into),
             config,
             target: read.target,
+            place,
         });
         let inherited = inherited.adapters(adapters, warnings)?;
         (work.auth, work.storage) = (inherited.auth, inherited.storage);
@@ -512,6 +526,8 @@ fn normal_operation(
     for note in read.notes {
         element.warn("config", note);
     }
+    operation::divided(kind, division, &read.target, work.workers)
+        .map_err(|(problem, remedy)| element.reject("config", problem, remedy))?;
     let id = element
         .text("id")
         .filter(|id| !id.is_empty() && *id != "none");
@@ -525,6 +541,7 @@ fn normal_operation(
             .map_or(kind.name().to_owned(), Into::into),
         config,
         target: read.target,
+        place: element.place("config"),
     }))
 }
 

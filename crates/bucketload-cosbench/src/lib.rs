@@ -5,6 +5,7 @@
 //! XML ─ document (elements, attributes, places) ─ expand (inheritance, defaults, special works) ─► Workload
 //!                    config (key=value;…)           operation, adapter, selector (what each may say)
 //! Workload ─ write ─► workload-config.xml
+//! what happened ─ artifacts ─► the files of COSBench's archive
 //! ```
 //!
 //! COSBench checks ratios and end conditions when a workload is submitted, and everything else on the
@@ -12,6 +13,7 @@
 //! accepts is accepted, what it would stop at is refused before anything runs.
 
 mod adapter;
+pub mod artifacts;
 mod config;
 mod document;
 mod error;

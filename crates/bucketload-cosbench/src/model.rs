@@ -3,6 +3,7 @@
 
 use crate::adapter::Adapter;
 use crate::config::Config;
+use crate::error::Place;
 use crate::operation::{OperationKind, Target};
 
 /// A workload file, expanded.
@@ -177,6 +178,8 @@ pub struct Work {
     pub storage: Storage,
     /// Its operations; ratios sum to 100.
     pub operations: Vec<Operation>,
+    /// Where it stands in the file.
+    pub place: Place,
 }
 
 /// An operation of a work.
@@ -196,6 +199,8 @@ pub struct Operation {
     pub target: Target,
     /// Name in reports.
     pub display_name: String,
+    /// Where it stands in the file; that of its work for the operation of a special work.
+    pub place: Place,
 }
 
 /// Where a work's requests go.
@@ -205,6 +210,8 @@ pub struct Storage {
     pub adapter: &'static Adapter,
     /// Its config string.
     pub config: Config,
+    /// Where it stands in the file; nowhere when it is not written.
+    pub place: Place,
 }
 
 /// How a work logs in.
@@ -214,4 +221,6 @@ pub struct Auth {
     pub adapter: &'static Adapter,
     /// Its config string.
     pub config: Config,
+    /// Where it stands in the file; nowhere when it is not written.
+    pub place: Place,
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::error::near;
+use crate::model::Division;
 use crate::selector::{Selector, Sizes};
 
 /// What an operation does.
@@ -104,6 +105,20 @@ impl OperationKind {
         )
     }
 
+    /// Whether it writes objects of the store.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Write
+                | Self::Prepare
+                | Self::FileWrite
+                | Self::MultipartWrite
+                | Self::MultipartPrepare
+                | Self::MultipartFileWrite
+        )
+    }
+
     /// Whether it loops over a slice of containers and objects.
     #[must_use]
     pub const fn loops(self) -> bool {
@@ -195,7 +210,8 @@ pub(crate) struct Read {
 pub(crate) fn read(kind: OperationKind, config: &Config) -> Result<Read, Problem> {
     let mut notes = Vec::new();
     let known = kind.keys();
-    for key in config.keys().filter(|key| !known.contains(key)) {
+    let foreign = |key: &&str| !known.contains(key) && *key != "hashcheck";
+    for key in config.keys().filter(foreign) {
         let meant = near(key, &known)
             .map(|meant| format!("; did you mean `{meant}`?"))
             .unwrap_or_default();
@@ -285,6 +301,55 @@ fn missing(key: &str, example: &str) -> Problem {
         format!("no such key defined: {key}"),
         format!("add it to the config, such as {example}"),
     )
+}
+
+/// Refuses divisions that leave a worker without anything to choose from, which ends COSBench's workers
+/// in the middle of a run (specification section 7, B15), and those that its drivers do not know.
+///
+/// # Errors
+/// Text and remedy.
+pub(crate) fn divided(
+    kind: OperationKind,
+    division: Division,
+    target: &Target,
+    workers: u32,
+) -> Result<(), Problem> {
+    let files = matches!(
+        kind,
+        OperationKind::FileWrite | OperationKind::MultipartFileWrite
+    );
+    let lists = kind == OperationKind::List;
+    let divides = [
+        (
+            "containers",
+            &target.containers,
+            division == Division::Container && !lists,
+        ),
+        (
+            "objects",
+            &target.objects,
+            division == Division::Object && !lists && !files,
+        ),
+    ];
+    for (key, selector, divided) in divides {
+        let range = match selector {
+            Some(Selector::Uniform { lo, hi } | Selector::Range { lo, hi }) => hi - lo + 1,
+            Some(Selector::Histogram(_)) if divided => {
+                return Err((
+                    format!("{key}: a histogram cannot be divided among workers"),
+                    "use u(lo,hi), or leave division out".to_owned(),
+                ));
+            }
+            _ => continue,
+        };
+        if divided && range < workers {
+            return Err((
+                format!("{key}: {range} cannot be divided among {workers} workers"),
+                "give every worker at least one, or leave division out".to_owned(),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check(kind: OperationKind, target: &Target) -> Result<(), Problem> {

@@ -176,6 +176,7 @@ fn histogram(text: &str) -> Result<Selector, SelectorError> {
                 "write the smaller number first",
             ));
         }
+        // Weights of 0 never occur.
         buckets.push(Bucket {
             lo,
             hi,

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use crate::model::{Work, Workload};
 
 /// Keys whose values are secrets.
-const SECRETS: [&str; 6] = [
+const SECRETS: [&str; 7] = [
+    "key",
     "accesskey",
     "secretkey",
     "password",

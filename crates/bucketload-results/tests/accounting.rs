@@ -30,6 +30,7 @@ fn run(failed: u64, max_failed: impl Into<Option<f64>>, compat: &str) -> RunResu
         streams: false,
         size_classes: vec![1, 1 << 20],
         max_failed: max_failed.into(),
+        ..Accounting::default()
     };
     plan.phases[1].works[0].model = ModelPlan::Open {
         arrival: ArrivalLaw::PeriodicBatch {

@@ -95,6 +95,7 @@ pub fn calibrate<N: Driver>(
             workers: match model {
                 ModelPlan::Closed { workers: own, .. } => workers.min(*own),
                 ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
+                ModelPlan::Named(named) => workers.min(named.workers),
                 _ => workers,
             },
             think: GapLaw::None,
@@ -131,7 +132,10 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
                 JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
                 JobStart::Closed { .. } => None,
             },
-            ModelPlan::Closed { .. } | ModelPlan::Replay(_) | ModelPlan::Rounds(_) => None,
+            ModelPlan::Closed { .. }
+            | ModelPlan::Replay(_)
+            | ModelPlan::Rounds(_)
+            | ModelPlan::Named(_) => None,
         };
         if let Some((arrival, each)) = arrival {
             let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
@@ -152,6 +156,10 @@ fn faster(model: &ModelPlan) -> ModelPlan {
         },
         ModelPlan::Rounds(rounds) => ModelPlan::Closed {
             workers: rounds.workers,
+            think: GapLaw::None,
+        },
+        ModelPlan::Named(named) => ModelPlan::Closed {
+            workers: named.workers,
             think: GapLaw::None,
         },
         ModelPlan::Open {

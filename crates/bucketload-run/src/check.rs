@@ -32,6 +32,7 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
         let finite = |model: &ModelPlan| match model {
             ModelPlan::Jobs(jobs) => jobs.limit > 0,
             ModelPlan::Replay(_) | ModelPlan::Rounds(_) => true,
+            ModelPlan::Named(named) => named.ends(),
             ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
         };
         let ends = phase.works.iter().all(|work| finite(&work.model));
@@ -72,7 +73,8 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                     ));
                 }
             }
-            let open = !matches!(work.model, ModelPlan::Closed { .. });
+            let named = matches!(work.model, ModelPlan::Named(_));
+            let open = !named && !matches!(work.model, ModelPlan::Closed { .. });
             let max_in_flight = work.model.max_sessions();
             if open && max_in_flight < options.share.of {
                 return refuse(format!(
@@ -88,14 +90,14 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             };
             let foreign =
                 |entry: &&MixEntry| makes_buckets(entry.class) && own(entry.keyset).is_none();
-            if let Some(entry) = work.mix.iter().find(foreign) {
+            if let Some(entry) = work.mix.iter().find(foreign).filter(|_| !named) {
                 return refuse(format!(
                     "work `{}` contains {} without buckets of its own: works may neither make nor \
                      delete the bucket of the target",
                     work.name, entry.class
                 ));
             }
-            if matches!(work.model, ModelPlan::Closed { workers: 0, .. }) {
+            if (named || !open) && work.model.max_sessions() == 0 {
                 return refuse(format!("work `{}` has no workers", work.name));
             }
         }

@@ -3,17 +3,20 @@
 //!
 //! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`, so the
 //! set of operations of a run that is limited by operations does not depend on how the workers are
-//! spread over threads and agents.
+//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named`]).
 
 use std::rc::Rc;
 
 use bucketload_core::driver::Session;
+use bucketload_core::op::Op;
 
 use crate::clock::now_ns;
+use crate::named::{NamedTurns, NamedWork};
 use crate::open::BURST;
 use crate::options::Pacing;
-use crate::perform::{Taken, Worker, perform};
+use crate::perform::{Performed, Taken, Worker, perform};
 use crate::shard::Shard;
+use crate::source::Source;
 use crate::think::ThinkTimer;
 
 /// One worker's place in its work.
@@ -42,6 +45,62 @@ pub(crate) fn places(
         .map(move |index| Place { work, index, of })
 }
 
+/// What a worker does next: the sequence numbers of its place, or names of its own.
+enum Turns<'a> {
+    Numbered,
+    Named(&'a NamedWork, Box<NamedTurns>),
+}
+
+impl<'a> Turns<'a> {
+    fn new<S>(shard: &'a Shard, place: Place, worker: &mut Worker<S>) -> Self {
+        let source = &shard.shared.sources[usize::from(place.work)];
+        let (Some(work), Some(rows)) = (source.named(), &shard.rows) else {
+            return Self::Numbered;
+        };
+        worker.names.bucket.reserve(source.max_key_len());
+        rows.enter(worker.id, place, work.ops.entries());
+        let (window, start_ns) = (rows.window(place.work), shard.start_ns.get());
+        let turns = NamedTurns::new(work, place, window, start_ns);
+        Self::Named(work, Box::new(turns))
+    }
+
+    /// When the worker is ready for its turn number `turn` that could begin at `ready_ns`.
+    fn ready_ns(&self, source: &Source, place: Place, turn: u64, ready_ns: u64) -> u64 {
+        match self {
+            Self::Named(work, turns) => ready_ns.max(turns.not_before_ns(work)),
+            Self::Numbered if turn == 0 => ready_ns,
+            Self::Numbered => ready_ns.saturating_add(source.think_ns(place.index, turn - 1)),
+        }
+    }
+
+    /// Nothing is offered from this instant on, nanoseconds since the epoch.
+    fn cutoff_ns(&self, shard: &Shard) -> u64 {
+        let own = match self {
+            Self::Numbered => u64::MAX,
+            Self::Named(work, turns) => turns.cutoff_ns(work),
+        };
+        own.min(shard.cutoff_ns.get())
+    }
+
+    /// The operation of turn number `turn`; `None` when there is nothing left to do.
+    fn next(&mut self, shard: &Shard, place: Place, turn: u64) -> Option<Op> {
+        match self {
+            Self::Named(work, turns) => turns.next(work),
+            Self::Numbered => {
+                let seq = u64::from(place.index) + turn * u64::from(place.of);
+                let source = &shard.shared.sources[usize::from(place.work)];
+                (!shard.beyond_ops(seq)).then(|| source.op(seq))
+            }
+        }
+    }
+
+    fn ended(&mut self, due_ns: u64, end: &Performed) {
+        if let Self::Named(_, turns) = self {
+            turns.ended(due_ns, end);
+        }
+    }
+}
+
 /// Works until the phase offers nothing more.
 pub(crate) async fn labour<S: Session>(
     shard: Rc<Shard>,
@@ -50,15 +109,17 @@ pub(crate) async fn labour<S: Session>(
     mut worker: Box<Worker<S>>,
 ) {
     let source = &shard.shared.sources[usize::from(place.work)];
+    let mut turns = Turns::new(&shard, place, &mut worker);
     let mut ready_ns = now_ns();
     let mut now = ready_ns;
     let mut burst = 0;
     for turn in 0u64.. {
-        if turn > 0
+        let before_ns = ready_ns;
+        ready_ns = turns.ready_ns(source, place, turn, ready_ns);
+        if ready_ns > before_ns
             && let Some(think) = &think
         {
-            ready_ns = ready_ns.saturating_add(source.think_ns(place.index, turn - 1));
-            if ready_ns >= shard.cutoff_ns.get() {
+            if ready_ns >= turns.cutoff_ns(&shard) {
                 break;
             }
             if shard.shared.pacing == Pacing::BusyPoll {
@@ -71,12 +132,13 @@ pub(crate) async fn labour<S: Session>(
             now = now_ns();
         }
         shard.check_bytes(now);
-        let seq = u64::from(place.index) + turn * u64::from(place.of);
-        if ready_ns.max(now) >= shard.cutoff_ns.get() || shard.beyond_ops(seq) {
+        if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
             break;
         }
+        let Some(op) = turns.next(&shard, place, turn) else {
+            break;
+        };
         shard.tick(now);
-        let op = source.op(seq);
         shard.offered(ready_ns, &op);
         shard.recorder.tally().issued += 1;
         let taken = Taken {
@@ -94,6 +156,7 @@ pub(crate) async fn labour<S: Session>(
             streams.begun(now);
         }
         let end = perform(&shard, &mut worker, taken, || ()).await;
+        turns.ended(taken.due_ns, &end);
         // What the loop does between two operations belongs to the next one's build time.
         (ready_ns, now) = (end.now_ns, end.now_ns);
         burst = if end.waited { 0 } else { burst + 1 };

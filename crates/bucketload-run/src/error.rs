@@ -88,6 +88,14 @@ pub enum RunError {
         /// Writes that ended.
         all: u64,
     },
+    /// Something exists already under the names that the workload states.
+    #[error("bucket `{bucket}` {found}")]
+    InUse {
+        /// Bucket name.
+        bucket: String,
+        /// What stands in the way.
+        found: String,
+    },
     /// What was to be done before a measured phase could not be done.
     #[error("{0}")]
     Before(String),
@@ -124,7 +132,7 @@ impl RunError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Options(_) | Self::Unsupported { .. } => 2,
+            Self::Options(_) | Self::Unsupported { .. } | Self::InUse { .. } => 2,
             Self::Unreachable(_)
             | Self::NoBucket { .. }
             | Self::Bucket { .. }

@@ -145,6 +145,9 @@ pub struct RunOptions {
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
     pub allow_foreign: bool,
+    /// Whether a plan on named buckets and objects may replace and delete what exists already under
+    /// these names.
+    pub change_existing: bool,
     /// Whether each object is read back and compared right after its write was acknowledged, outside the
     /// operation's time; one that reads otherwise makes the write a failure.
     pub check_writes: bool,
@@ -186,6 +189,7 @@ impl Default for RunOptions {
             schedule: 0,
             create_bucket: false,
             allow_foreign: false,
+            change_existing: false,
             check_writes: false,
             failures_per_kind: 20,
             op_log: None,

@@ -13,6 +13,7 @@ use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
 use crate::clock::now_ns;
+use crate::named::expected;
 use crate::names::Names;
 use crate::oracle::Place;
 use crate::readback;
@@ -74,6 +75,8 @@ pub(crate) struct Performed {
     pub(crate) absent: bool,
     /// End of the operation, nanoseconds since the epoch.
     pub(crate) done_ns: u64,
+    /// Object bytes transferred.
+    pub(crate) bytes: u64,
 }
 
 /// How one attempt ended.
@@ -132,6 +135,7 @@ pub(crate) async fn perform<S: Session>(
         }
     }
 
+    let named = source.named().is_some();
     let batch = source.batch(&op);
     let known = content(&shared.arena, &op);
     let verify = plan.verify && op.class.reads_body() && known.is_some();
@@ -141,9 +145,9 @@ pub(crate) async fn perform<S: Session>(
     };
     let request = Request {
         op,
-        bucket: match own {
-            Some(_) => &worker.names.bucket,
-            None => &shared.bucket,
+        bucket: match own.is_some() || named {
+            true => &worker.names.bucket,
+            false => &shared.bucket,
         },
         key: &worker.names.key,
         source: &worker.names.source,
@@ -235,7 +239,7 @@ pub(crate) async fn perform<S: Session>(
         }
         let now = now_ns();
         absent = error.kind == ErrorKind::NotFound;
-        if absent && taken.absent_expected {
+        if absent && taken.absent_expected || named && expected(&op, error.kind, shared.share.of) {
             let done = match probe.done_ns() {
                 0 => now,
                 done => done,
@@ -314,6 +318,9 @@ pub(crate) async fn perform<S: Session>(
     shard.tick(now);
     shard.slots.end(slot);
     shard.record(&record, now);
+    if let Some(rows) = &shard.rows {
+        rows.record(&record, op.entry);
+    }
     shard.recorder.keep(&record, &request, went, probe);
     Performed {
         waited: waited.get(),
@@ -321,6 +328,7 @@ pub(crate) async fn perform<S: Session>(
         outcome,
         absent,
         done_ns,
+        bytes,
     }
 }
 

@@ -11,6 +11,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::FindingKind;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
 
@@ -100,6 +101,9 @@ pub(crate) fn run_phase<D: Driver>(
             streams: std::mem::take(&mut load.streams),
         });
     }
+    if let Some(rows) = load.rows.take() {
+        sink.event(&Event::Rows(rows));
+    }
     sink.event(&Event::PhaseEnded {
         phase: number,
         at_ns,
@@ -124,6 +128,8 @@ struct Load {
     ended: Vec<bool>,
     /// What each stream did, where the phase asks for it.
     streams: Vec<StreamSum>,
+    /// What works on named objects did.
+    rows: Option<PhaseRows>,
 }
 
 impl Load {
@@ -208,6 +214,7 @@ impl Load {
             done: vec![None; threads],
             ended: vec![false; threads],
             streams: Vec::new(),
+            rows: None,
         })
     }
 
@@ -218,8 +225,10 @@ impl Load {
         phase: u16,
         sink: &mut dyn RunSink,
     ) -> Result<PhaseSummary, RunError> {
-        let plan = Arc::clone(&context.plan);
-        let plan = &plan.phases[usize::from(phase)];
+        let whole = Arc::clone(&context.plan);
+        let plan = &whole.phases[usize::from(phase)];
+        // Works on named objects have their own measure of acceptable failures and go on.
+        let prepares = plan.kind == PhaseKind::Prepare && !whole.is_named();
         let mut ready = 0;
         let mut start_ns = 0;
         let mut end = None;
@@ -230,6 +239,7 @@ impl Load {
                 Ok(Message::Failed(error)) => return Err(error),
                 Ok(Message::Failure(event)) => sink.event(&event),
                 Ok(Message::Streams(mut streams)) => self.streams.append(&mut streams),
+                Ok(Message::Rows(rows)) => self.rows.get_or_insert_default().merge(*rows),
                 Ok(Message::Tally {
                     thread,
                     index,
@@ -270,7 +280,7 @@ impl Load {
                     sink.interval(interval);
                     converged |= hook.is_some_and(|hook| (hook.borrow_mut())(interval));
                 });
-            if plan.kind == PhaseKind::Prepare {
+            if prepares {
                 self.check_preparation(false)?;
             }
             let level = context.stop.level();
@@ -291,7 +301,7 @@ impl Load {
                 self.commands.send_modify(|c| c.level = wanted);
             }
         }
-        if plan.kind == PhaseKind::Prepare && end.is_none() {
+        if prepares && end.is_none() {
             self.check_preparation(true)?;
         }
         if start_ns == 0 {

@@ -20,6 +20,7 @@ use bucketload_core::op::Request;
 use bucketload_core::oplog::Producer;
 use bucketload_core::plan::{ModelPlan, PhasePlan};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, StreamSum};
 use bucketload_core::slowest::{KEPT, SlowTrail, Slowest};
 use bucketload_core::tally::Tally;
@@ -80,6 +81,8 @@ pub(crate) enum Message {
     Failure(Event),
     /// What each of the thread's streams did.
     Streams(Vec<StreamSum>),
+    /// What the thread's workers on named objects did.
+    Rows(Box<PhaseRows>),
     /// Nothing more comes from this thread.
     Done(Done),
 }

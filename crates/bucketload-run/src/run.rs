@@ -24,6 +24,7 @@ use crate::collect::PhaseTotals;
 use crate::error::RunError;
 use crate::files;
 use crate::machine::Machine;
+use crate::named;
 use crate::options::RunOptions;
 use crate::oracle::{Oracle, audit};
 use crate::own::{Claim, check_data, claim, preflight};
@@ -94,7 +95,9 @@ pub fn run<D: Driver>(
         phases.filter(|(index, _)| options.includes(*index))
     };
     let has_load = chosen().any(|(_, p)| !p.works.is_empty());
-    if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
+    if has_load && plan.is_named() {
+        control.unless_aborted(stop, named::check(&*driver, plan, options))?;
+    } else if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
         control.unless_aborted(stop, preflight(&*driver, plan, options))?;
     }
     if options.data.is_some() {
@@ -141,6 +144,10 @@ pub fn run<D: Driver>(
                 told = audited.get();
                 outcome
             }
+            PhaseKind::Pause => control.phase(index, sink, stop, async {
+                pause(Duration::from_nanos(phase.limits.duration_ns), stop).await;
+                Ok(PhaseEnd::Complete)
+            }),
             PhaseKind::Cleanup => control.phase(index, sink, stop, async {
                 let cleaned = clean(
                     &driver,
@@ -178,6 +185,13 @@ pub fn run<D: Driver>(
         return Err(error);
     }
     end.stopped = stop.level();
+    if end.stopped > StopLevel::Run && plan.is_named() {
+        let message =
+            "the run ended early; what it made under the names of the workload is still there";
+        sink.event(&Event::Warning {
+            message: message.to_owned(),
+        });
+    }
     let cleans = chosen().any(|(_, p)| p.kind == PhaseKind::Cleanup);
     if end.stopped == StopLevel::Abort && cleans && end.cleanup.is_none() && claimed.is_some() {
         let place = format!("`{}/{}`", options.bucket, options.prefix);
@@ -329,6 +343,18 @@ impl Control {
             end,
             totals: PhaseTotals::default(),
         })
+    }
+}
+
+/// Waits for `length`, or until the user asks to stop.
+async fn pause(length: Duration, stop: &StopHandle) {
+    let end = tokio::time::Instant::now() + length;
+    while stop.level() == StopLevel::Run {
+        let left = end.saturating_duration_since(tokio::time::Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(Duration::from_millis(50))).await;
     }
 }
 

@@ -32,6 +32,7 @@ use crate::error::RunError;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
 use crate::recorder::{Done, Level, Message, Recorder};
+use crate::rows::Rows;
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
@@ -96,6 +97,8 @@ pub(crate) struct Shard {
     pub(crate) startup: Startup,
     /// Sums of each closed-loop worker, where the phase asks for them.
     pub(crate) streams: Option<Streams>,
+    /// Figures per entry and worker, where works have named objects.
+    pub(crate) rows: Option<Rows>,
     main: Notify,
 }
 
@@ -107,6 +110,7 @@ impl Shard {
             .map(|clock| Streams::new(Arc::clone(clock), shared.threads));
         Self {
             streams,
+            rows: Rows::of(shared.phase_plan(), shared.threads),
             shared,
             thread,
             slots: Slots::default(),
@@ -132,6 +136,9 @@ impl Shard {
             self.cutoff_ns.set(start_ns.saturating_add(duration));
         }
         self.recorder.start(start_ns);
+        if let Some(rows) = &self.rows {
+            rows.start(start_ns);
+        }
         for baton in self.batons() {
             baton.start(start_ns, &self.slots);
         }
@@ -351,6 +358,10 @@ impl Shard {
                 && now_ns >= self.cutoff_ns.get(),
             byte_limit: self.byte_limit_hit.get(),
         };
+        if let Some(rows) = &self.rows {
+            let rows = Box::new(rows.take(self.shared.phase));
+            self.recorder.tell(Message::Rows(rows));
+        }
         let streams = self.streams.as_ref().map(Streams::take);
         self.recorder
             .finish(self.level(), streams.unwrap_or_default(), done);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::{Schedule, Shard};
 use bucketload_core::generate::jobs::JobGen;
+use bucketload_core::generate::named::NamedGen;
 use bucketload_core::generate::names::{KeyBatch, KeyNames};
 use bucketload_core::generate::ops::{ContentId, OpGen};
 use bucketload_core::generate::rng::mix64;
@@ -19,6 +20,7 @@ use bucketload_core::plan::{GapLaw, JobStart, JobsPlan, MixEntry, ModelPlan, Pla
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
 use crate::lot::Lot;
+use crate::named::NamedWork;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
 use crate::own::{in_own_buckets, prefix_in_own_buckets};
@@ -34,6 +36,8 @@ enum Ops {
     Jobs(JobsPlan, JobGen),
     /// A trace.
     Recorded(Recorded),
+    /// Works on buckets and objects that the user names.
+    Named(NamedWork),
 }
 
 /// A trace on its way to the load threads.
@@ -106,6 +110,12 @@ impl Source {
                 let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
                 (Ops::Mix(ops), None, (!none).then_some(think))
             }
+            ModelPlan::Named(named) => {
+                let ops = NamedGen::new(plan, index, of).map_err(refused)?;
+                let share = (options.share.index, options.share.of);
+                let named = NamedWork::new(ops, named.workers, share);
+                (Ops::Named(named), None, None)
+            }
             ModelPlan::Jobs(jobs) => {
                 let ops = JobGen::new(plan, phase, work).map_err(refused)?;
                 let schedule = match &jobs.start {
@@ -132,6 +142,7 @@ impl Source {
     /// loops.
     pub(crate) fn feed(&self, work: u16, (index, of): (u32, u32)) -> Option<Feed> {
         match &self.ops {
+            Ops::Named(_) => None,
             Ops::Mix(_) => {
                 let arrivals = self.schedule.as_ref()?.shard(Shard { index, of });
                 Some(Feed::Fixed(Fixed::new(arrivals)))
@@ -154,7 +165,7 @@ impl Source {
         self.ops = match self.ops {
             Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
             Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
-            recorded @ Ops::Recorded(_) => recorded,
+            named @ (Ops::Recorded(_) | Ops::Named(_)) => named,
         };
         self
     }
@@ -163,7 +174,7 @@ impl Source {
     pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
         match &self.ops {
             Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
-            Ops::Mix(_) | Ops::Jobs(..) => None,
+            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) => None,
         }
     }
 
@@ -178,7 +189,9 @@ impl Source {
         match &self.ops {
             Ops::Mix(ops) => ops.op(seq),
             // Their feeds give operations themselves.
-            Ops::Jobs(..) | Ops::Recorded(_) => unreachable!("no operation by number"),
+            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) => {
+                unreachable!("no operation by number")
+            }
         }
     }
 
@@ -209,7 +222,9 @@ impl Source {
     pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
         match &self.ops {
             Ops::Mix(ops) => ops.op_on(entry, seq, key),
-            Ops::Jobs(..) | Ops::Recorded(_) => unreachable!("no operation by entry"),
+            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) => {
+                unreachable!("no operation by entry")
+            }
         }
     }
 
@@ -218,9 +233,22 @@ impl Source {
         self.names[usize::from(keyset)].index_of(name)
     }
 
-    /// Whether workers pause between operations.
-    pub(crate) fn has_think_time(&self) -> bool {
-        self.think.is_some()
+    /// Whether workers pause between operations: for think times, or to keep a limit of rates.
+    pub(crate) fn pauses(&self) -> bool {
+        let limited = |named: &NamedWork| {
+            let plan = named.ops.plan();
+            plan.max_ops_per_s > 0 || plan.max_bytes_per_s > 0
+        };
+        self.think.is_some() || self.named().is_some_and(limited)
+    }
+
+    /// The work on buckets and objects that the user names, if it is one.
+    #[inline]
+    pub(crate) fn named(&self) -> Option<&NamedWork> {
+        match &self.ops {
+            Ops::Named(named) => Some(named),
+            _ => None,
+        }
     }
 
     /// The pause of worker `worker` (over all agents) after its `iteration`-th operation.
@@ -238,7 +266,17 @@ impl Source {
             // The feed has written the names when the operation was taken.
             return;
         }
-        let Names { key, source, .. } = into;
+        let Names {
+            key,
+            source,
+            bucket,
+            ..
+        } = into;
+        if let Ops::Named(named) = &self.ops {
+            named.ops.render(op, bucket, key);
+            source.clear();
+            return;
+        }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
             OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
@@ -260,6 +298,7 @@ impl Source {
                 let bucket = recorded.buckets.iter().map(String::len).max();
                 recorded.prefix.len() + bucket.unwrap_or(0) + LONGEST_KEY
             }
+            Ops::Named(named) => named.ops.max_len(),
             _ => self.names.iter().map(KeyNames::max_len).max().unwrap_or(0),
         }
     }
@@ -267,7 +306,7 @@ impl Source {
     /// The keys of a request about several objects.
     #[inline]
     pub(crate) fn batch(&self, op: &Op) -> Option<KeyBatch<'_>> {
-        (op.class == OpClass::DeleteMany && !self.is_recorded())
+        (op.class == OpClass::DeleteMany && !self.is_recorded() && self.named().is_none())
             .then(|| self.names[usize::from(op.keyset)].batch(op.key))
     }
 

@@ -135,10 +135,11 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
-            ModelPlan::Closed { workers, .. } => {
-                let mine: Vec<_> = places(number, *workers, share, position).collect();
+            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_)) => {
+                let workers = model.max_sessions();
+                let mine: Vec<_> = places(number, workers, share, position).collect();
                 shard.slots.reserve(mine.len());
-                let think = match shared.sources[index].has_think_time() {
+                let think = match shared.sources[index].pauses() {
                     false => None,
                     true => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
                 };
@@ -258,7 +259,10 @@ fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
         // A stage, and the deletions beside it.
         ModelPlan::Jobs(jobs) => return (2 * jobs.widest() as usize).clamp(4, 256),
         ModelPlan::Replay(replay) if replay.timing == ReplayTiming::Asap => return lot.cap,
-        ModelPlan::Replay(_) | ModelPlan::Closed { .. } | ModelPlan::Rounds(_) => return 16,
+        ModelPlan::Replay(_)
+        | ModelPlan::Closed { .. }
+        | ModelPlan::Rounds(_)
+        | ModelPlan::Named(_) => return 16,
     };
     let peak = match arrival {
         ArrivalLaw::Constant { rate }

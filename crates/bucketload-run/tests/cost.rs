@@ -15,6 +15,7 @@ use bucketload_core::driver::{Capabilities, Completion, Driver, DriverFacts, Ses
 use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::oplog::{Batch as Logged, OpLog};
+use bucketload_core::plan::named::{NamePattern, NamedEntry, NamedPlan, NamedSizes, Numbers};
 use bucketload_core::plan::{
     ArrivalLaw, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent, ReplayPart,
     ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
@@ -152,6 +153,46 @@ fn online() -> Vec<MixEntry> {
     ]
 }
 
+/// Workers on named objects, as many operations as the other models perform.
+fn named(workers: u32) -> ModelPlan {
+    let pattern = |prefix: &str, hi: u32| NamePattern {
+        prefix: prefix.into(),
+        suffix: String::new(),
+        numbers: Numbers::Uniform { lo: 1, hi },
+        divided: false,
+    };
+    let entry = |id: &str| NamedEntry {
+        id: id.into(),
+        title: id.into(),
+        bucket: pattern("bucket", 32),
+        object: Some(pattern("object", 100_000)),
+        sizes: Some(NamedSizes {
+            numbers: Numbers::Weighted {
+                buckets: vec![(1, 64, 3), (64, 1024, 1)],
+            },
+            unit_bytes: 1,
+            by_name: true,
+        }),
+        range: None,
+        files: Vec::new(),
+    };
+    ModelPlan::Named(NamedPlan {
+        workers,
+        entries: vec![entry("op1"), entry("op2")],
+        walk: false,
+        buckets_too: false,
+        rampup_ns: 0,
+        runtime_ns: 0,
+        rampdown_ns: 0,
+        ops: 70_000,
+        bytes: 0,
+        max_ops_per_s: 0,
+        max_bytes_per_s: 0,
+        max_failed_ppm: 0,
+        legacy_sequences: false,
+    })
+}
+
 #[test]
 fn nothing_is_allocated_per_operation_or_interval() {
     // The counted stretch of 40 000 operations spans many intervals of 100 ms in the open loops.
@@ -164,6 +205,8 @@ fn nothing_is_allocated_per_operation_or_interval() {
         (closed(8), true, false),
         (closed(8), true, true),
         (think, true, false),
+        (named(8), false, false),
+        (named(8), true, true),
         (
             open(ArrivalLaw::Poisson { rate: 50_000.0 }, 64),
             false,
@@ -184,7 +227,10 @@ fn nothing_is_allocated_per_operation_or_interval() {
             calls: AtomicU64::new(0),
             allocations: AtomicU64::new(u64::MAX),
         });
-        let plan = one(model, online(), for_ops(70_000));
+        let mut mix = online();
+        // Named objects are chosen by whole weights.
+        mix.iter_mut().for_each(|entry| entry.weight *= 100.0);
+        let plan = one(model, mix, for_ops(70_000));
         let driver = Arc::new(Arcs(Arc::clone(&watching)));
         let stop = StopHandle::new();
         let (op_log, batches) = OpLog::new(1);

@@ -265,6 +265,9 @@ pub(crate) fn failure(error: &RunError) -> Failure {
         RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {
             Failure::usage(message)
         }
+        RunError::InUse { .. } => Failure::usage(format!(
+            "{message}; name others (cprefix, oprefix), or allow it: --delete-named"
+        )),
         RunError::Unreachable(_) | RunError::Bucket { .. } | RunError::BucketExists { .. } => {
             Failure::target(message)
         }

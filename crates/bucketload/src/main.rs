@@ -2,7 +2,8 @@
 //!
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
+//! XML), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set; `distributed` is a run on many hosts.
 
 mod caches;
@@ -10,6 +11,7 @@ mod campaign;
 mod cli;
 mod commands;
 mod connection;
+mod cosbench;
 mod distributed;
 mod embedded;
 mod environment;

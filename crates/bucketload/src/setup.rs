@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::resolve::Resolved;
-use bucketload_core::spec::WorkloadFile;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
@@ -98,11 +97,11 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
 pub(crate) fn manifest(
     run_id: &str,
     resolved: &Resolved,
-    file: &WorkloadFile,
+    source: &str,
     connection: &Connection,
     options: &RunOptions,
 ) -> Result<Manifest, Failure> {
-    let mut manifest = manifest_of(run_id, &resolved.plan, file.text(), connection, options)?;
+    let mut manifest = manifest_of(run_id, &resolved.plan, source, connection, options)?;
     // The note begins with the scale, which results show by themselves.
     let scale_note = resolved
         .notes
@@ -114,7 +113,7 @@ pub(crate) fn manifest(
     Ok(manifest)
 }
 
-/// The manifest of a run of `plan`, written by the user as `source` (TOML; empty for a replay).
+/// The manifest of a run of `plan`, written by the user as `source` (TOML, or XML of COSBench; empty for a replay).
 ///
 /// # Errors
 /// When the cores asked for are not usable.

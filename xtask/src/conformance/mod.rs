@@ -10,6 +10,7 @@ mod capacity;
 mod clients;
 mod compare;
 mod console;
+mod cosbench;
 mod delays;
 mod devtools;
 mod engines;
@@ -39,6 +40,7 @@ const LONG: &[&str] = &[
     "compare",
     "capacity",
     "scenarios",
+    "cosbench",
     "programs",
     "engines",
     "files",
@@ -70,6 +72,7 @@ const PARTS: &[Part] = &[
     ("engines", engines::libraries),
     ("oplog", oplog::all),
     ("scenarios", scenarios::all),
+    ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
     ("files", files::all),
     ("gcs", servers::gcs),

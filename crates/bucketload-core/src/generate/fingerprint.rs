@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::LawError;
 use super::arrivals::Schedule;
 use super::jobs::JobGen;
+use super::named::NamedGen;
 use super::ops::OpGen;
 use crate::op::Op;
 use crate::plan::{JobStart, ModelPlan, PhaseKind, Plan};
@@ -66,6 +67,19 @@ pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
                     put(u64::from(rounds.iterations));
                     put(u64::from(rounds.objects));
                     put(rounds.delete.to_bits());
+                    continue;
+                }
+                ModelPlan::Named(named) => {
+                    let ops = NamedGen::new(plan, phase, work)?;
+                    put(u64::from(named.workers));
+                    for worker in 0..named.workers.min(HASHED_JOBS as u32) {
+                        let mut at = ops.cursor(worker);
+                        for op in
+                            std::iter::from_fn(|| ops.next(&mut at)).take(HASHED_JOBS as usize)
+                        {
+                            words(&op).into_iter().for_each(&mut put);
+                        }
+                    }
                     continue;
                 }
                 ModelPlan::Open { .. } | ModelPlan::Closed { .. } => {}

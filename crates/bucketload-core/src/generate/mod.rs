@@ -8,6 +8,7 @@
 //!       │                                                  │ seq
 //!       ├─ ops::OpGen ── mix ── keys (popularity, latest) ─┴─ sizes ──> Op
 //!       │                  └ objects::Population: size and popularity rank of every object
+//!       ├─ named::NamedGen ── (worker, turn) ──────────────────────────────> Op, exact names
 //!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
@@ -25,6 +26,7 @@ pub mod elementary;
 pub mod fingerprint;
 pub mod jobs;
 pub mod math;
+pub mod named;
 pub mod names;
 pub mod objects;
 pub mod ops;

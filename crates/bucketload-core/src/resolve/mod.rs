@@ -29,7 +29,7 @@ mod sizes;
 use std::sync::Arc;
 
 pub use defaults::EMBEDDED_MEMORY_BUDGET;
-pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook, describe_jobs};
+pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook, describe_jobs, describe_named};
 pub use overrides::{Field, Override, Overrides};
 pub use settings::Setting;
 

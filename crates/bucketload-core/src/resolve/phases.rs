@@ -287,6 +287,7 @@ impl Lower<'_> {
             streams,
             size_classes,
             max_failed: spec.max_failed.map(|share| share.0),
+            ..Accounting::default()
         }
     }
 

@@ -5,6 +5,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::{
     ArrivalLaw, KeysetPlan, ModelPlan, PhaseKind, PhasePlan, SizeKind, WorkPlan,
 };
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::StreamSum;
 use bucketload_core::spec::law::KeySpec;
 use bucketload_core::tally::{Cell, Tally};
@@ -166,7 +167,10 @@ const MOST: f64 = 0.5;
 
 /// The conditions that the phase had to meet: the workload's own, else that most operations of a
 /// measured phase succeeded, which is worth saying only where they did not.
-pub(crate) fn gates(plan: &PhasePlan, totals: &Totals) -> Vec<Gate> {
+pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>) -> Vec<Gate> {
+    if let Some(rows) = rows {
+        return named_gates(plan, rows);
+    }
     let ended = totals.ok + totals.failed;
     let measured = totals.failed as f64 / ended.max(1) as f64;
     let limit = match plan.accounting.max_failed {
@@ -181,6 +185,43 @@ pub(crate) fn gates(plan: &PhasePlan, totals: &Totals) -> Vec<Gate> {
         passed: measured <= limit && ended > 0,
     };
     limit.map(gate).into_iter().collect()
+}
+
+/// Works on named objects may fail a stated part of their operations; and an entry whose operations all
+/// failed fails its phase (cosbench.md sections 6.2 and 7, B7).
+fn named_gates(plan: &PhasePlan, rows: &PhaseRows) -> Vec<Gate> {
+    let mut gates = Vec::new();
+    for (index, work) in plan.works.iter().enumerate() {
+        let ModelPlan::Named(named) = &work.model else {
+            continue;
+        };
+        let sums = |entry: usize| rows.sums(index as u16, entry as u16).0;
+        let (mut samples, mut ok) = (0, 0);
+        for (entry, of) in named.entries.iter().enumerate() {
+            let sum = sums(entry);
+            samples += sum.samples;
+            ok += sum.ok;
+            if sum.samples > 0 && sum.ok == 0 {
+                gates.push(Gate {
+                    what: format!(
+                        "share of failed `{}` operations of `{}`",
+                        of.title, work.name
+                    ),
+                    limit: 1.0 - 1e-6,
+                    measured: 1.0,
+                    passed: false,
+                });
+            }
+        }
+        let failed = samples - ok;
+        gates.push(Gate {
+            what: format!("share of failed operations of `{}`", work.name),
+            limit: f64::from(named.max_failed_ppm) / 1e6,
+            measured: failed as f64 / samples.max(1) as f64,
+            passed: failed <= samples * u64::from(named.max_failed_ppm) / 1_000_000,
+        });
+    }
+    gates
 }
 
 /// The popularity of every operation that has one, for the head of the result.

@@ -2,7 +2,7 @@
 
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, ReplayTiming, WorkPlan};
-use bucketload_core::resolve::describe_jobs;
+use bucketload_core::resolve::{describe_jobs, describe_named};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -97,6 +97,7 @@ pub(crate) fn load(work: &WorkPlan) -> String {
             describe_jobs(jobs),
             jobs.max_in_flight
         ),
+        ModelPlan::Named(plan) => describe_named(plan),
         ModelPlan::Replay(replay) => format!(
             "replay of trace {}, {}, at most {} in flight{}",
             replay.trace,

@@ -33,7 +33,8 @@ use std::path::Path;
 use bucketload_core::agent::{AGENTS, AgentsFile};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::OracleSummary;
-use bucketload_core::plan::{PhaseKind, PhasePlan};
+use bucketload_core::plan::{Accounting, PhaseKind, PhasePlan};
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::{Estimate, estimate};
@@ -213,6 +214,7 @@ struct Told {
     oracle: Option<OracleSummary>,
     rounds: Vec<Round>,
     streams: BTreeMap<u16, Vec<StreamSum>>,
+    rows: BTreeMap<u16, PhaseRows>,
 }
 
 impl Told {
@@ -240,6 +242,7 @@ impl Told {
                 Event::Oracle(summary) => told.oracle = Some(summary),
                 // Has a file of its own.
                 Event::Finding(_) => {}
+                Event::Rows(rows) => told.rows.entry(rows.phase).or_default().merge(rows),
                 Event::Streams { phase, streams } => {
                     told.streams.entry(phase).or_default().extend(streams);
                 }
@@ -283,7 +286,18 @@ struct Found {
 impl Found {
     fn of(plan: &PhasePlan, scan: &PhaseScan, marks: &Marks) -> Self {
         let until = window::offered_until(plan, marks, scan.start_ns, scan.end_ns);
-        let (window, steadiness) = window::find(plan, scan, scan.start_ns, until);
+        let Accounting {
+            rampup_ns,
+            measured_ns,
+            ..
+        } = plan.accounting;
+        let begin = (scan.start_ns + rampup_ns).min(until);
+        let until = match measured_ns {
+            0 => until,
+            measured => until.min(begin + measured),
+        };
+        let (mut window, steadiness) = window::find(plan, scan, begin, until);
+        window.warmup_ns += begin - scan.start_ns;
         Self {
             marks: *marks,
             offered_until_ns: until.min(scan.end_ns),
@@ -377,7 +391,7 @@ fn phase(
             .get(&index)
             .and_then(|sums| accounting::streams(sums)),
         size_classes: accounting::size_classes(plan, tally),
-        gates: accounting::gates(plan, &scan.totals),
+        gates: accounting::gates(plan, &scan.totals, told.rows.get(&index)),
         verdict,
         realised,
     }

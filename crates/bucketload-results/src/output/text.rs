@@ -170,6 +170,7 @@ fn kind(phase: &PhaseResult) -> String {
         PhaseKind::Run => "run",
         PhaseKind::Audit => "audit",
         PhaseKind::Cleanup => "cleanup",
+        PhaseKind::Pause => "pause",
     };
     if phase.name == kind {
         String::new()

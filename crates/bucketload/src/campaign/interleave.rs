@@ -368,7 +368,8 @@ impl Campaign {
         let resolved = self.resolve(&[])?;
         let spec = &self.spec;
         let (file, connection) = (&spec.file, &spec.connection);
-        let mut manifest = setup::manifest(&self.id, &resolved, file, connection, &self.options)?;
+        let mut manifest =
+            setup::manifest(&self.id, &resolved, file.text(), connection, &self.options)?;
         manifest.driver = with_driver!(&connection.driver, driver => driver.facts());
         Ok(manifest)
     }

@@ -181,8 +181,13 @@ impl Campaign {
         let options = self.options(indices(plan, PhaseKind::Run).collect(), generation);
         let run_id = format!("{}.{}", self.id, self.trials);
         let spec = &self.spec;
-        let mut manifest =
-            setup::manifest(&run_id, &resolved, &spec.file, &spec.connection, &options)?;
+        let mut manifest = setup::manifest(
+            &run_id,
+            &resolved,
+            spec.file.text(),
+            &spec.connection,
+            &options,
+        )?;
         if options.schedule != 0 && !manifest.schedule_hash.is_empty() {
             // The fingerprint is that of the plan's own schedule.
             manifest.schedule_hash += &format!(".{}", options.schedule);

@@ -45,6 +45,11 @@ pub(crate) struct ReportArgs {
     /// What the data nodes served: lines KEY,NODE, one per request, from the store's own logs
     #[arg(long, value_name = "FILE", requires = "placement", value_hint = ValueHint::FilePath)]
     pub(crate) served: Option<PathBuf>,
+
+    /// Write COSBench's archive (run-history.csv, workloads.csv, wN-NAME/...) of a run of a COSBench
+    /// workload into this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cosbench_artifacts: Option<PathBuf>,
 }
 
 /// Delete what earlier runs left in a target

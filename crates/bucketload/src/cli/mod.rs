@@ -26,6 +26,7 @@ pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod controller;
 pub(crate) mod convert;
+pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod grid;
 pub(crate) mod manage;

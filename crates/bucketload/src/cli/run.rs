@@ -8,6 +8,7 @@ use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::agents::AgentsArgs;
+use super::cosbench::CosbenchArgs;
 use super::target::TargetArgs;
 use super::values::{CoreList, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
@@ -23,6 +24,8 @@ Examples:
       What the client alone can do
   bucketload run ossperf --objects 10 --size 1MiB --parallel 8 --target s3://bench --endpoint-url http://host:9000
       OSSperf's six steps in a bucket of their own; a line is appended to results.csv
+  bucketload run workload.xml --size 4KiB --duration 5s --target mem:
+      A COSBench workload on the embedded server, with its sizes and times replaced
 
   bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
       The same from two hosts on which `bucketload agent --listen` waits; the result is one run
@@ -34,7 +37,7 @@ files of the AWS command line; never from flags.";
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Name of a built-in workload (see `bucketload workloads`) or a workload file
+    /// Name of a built-in workload (see `bucketload workloads`) or a workload file: TOML, or COSBench's XML
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub(crate) workload: String,
 
@@ -49,6 +52,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) cosbench: CosbenchArgs,
 
     #[command(flatten)]
     pub(crate) agents: AgentsArgs,

@@ -109,6 +109,38 @@ pub(crate) struct TargetArgs {
 
     #[command(flatten)]
     pub(crate) posix: PosixArgs,
+
+    /// Settings that a workload brings with it and that come before those of the environment.
+    #[arg(skip)]
+    pub(crate) given: Given,
+}
+
+/// Settings under the names of environment variables; `None` hides a variable. They may be secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Given(Vec<(&'static str, Option<String>)>);
+
+impl Given {
+    pub(crate) fn new(settings: Vec<(&'static str, Option<String>)>) -> Self {
+        Self(settings)
+    }
+}
+
+impl std::fmt::Debug for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|(name, _)| name))
+            .finish()
+    }
+}
+
+impl TargetArgs {
+    /// The environment variable `name`, or what the workload has in its place.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        match self.given.0.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => value.clone(),
+            None => crate::environment::variable(name),
+        }
+    }
 }
 
 impl TargetArgs {
@@ -143,6 +175,11 @@ impl TargetArgs {
             seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
+            given: if other.given == Given::default() {
+                self.given.clone()
+            } else {
+                other.given.clone()
+            },
             engine_retries: other.engine_retries.or(self.engine_retries),
         }
     }

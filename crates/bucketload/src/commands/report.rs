@@ -10,6 +10,7 @@ use crate::cli::manage::ReportArgs;
 use crate::cli::run::OutputFormat;
 use crate::commands::docs::print;
 use crate::commands::study;
+use crate::cosbench;
 use crate::exit::{Exit, Failure};
 use crate::job;
 use bucketload_results::result::{NodeBalance, RunResult};
@@ -37,6 +38,13 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
         Some(placement) => Some(node_balance(args, placement)?),
     };
     let result = job::report_with(&args.directory, nodes)?;
+    if let Some(archive) = &args.cosbench_artifacts {
+        // Only a process with one thread may ask for it.
+        let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
+        let offset = i64::from(local.whole_seconds());
+        let place = cosbench::artifacts::write(&args.directory, &result, archive, offset)?;
+        eprintln!("bucketload: COSBench's artifacts: {}", place.display());
+    }
     print_result(&result, args.output, color)?;
     if args.output == OutputFormat::Text {
         eprintln!("report: {}", args.directory.join("report.html").display());

@@ -19,6 +19,8 @@ use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of, with_driver};
+use crate::cosbench;
+use crate::cosbench::Loaded;
 use crate::distributed::access;
 use crate::distributed::fleet::{self, Role};
 use crate::exit::{Exit, Failure};
@@ -44,8 +46,17 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
             }
         },
     };
-    let (mut resolved, file, target) =
-        resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let Loaded {
+        mut resolved,
+        source,
+        target,
+        target_args,
+    } = load_any(args)?;
+    if resolved.plan.is_named() && args.agents.is_distributed() {
+        return Err(Failure::usage(
+            "a COSBench workload is run by this machine alone; leave out --agents and --launch",
+        ));
+    }
     let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
     let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
     if args.output.results_csv.is_some() && measured != ossperf::STEPS {
@@ -58,11 +69,10 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
     }
-    let flags = flags_of(&args.target, file.spec().target.as_ref())?;
-    let connection = Connection::open(target, &flags, &args.load)?;
-    let mut job = job(args, global, resolved, &file, &connection, old)?;
+    let connection = Connection::open(target, &target_args, &args.load)?;
+    let mut job = job(args, global, resolved, &source, &connection, old)?;
     if args.agents.is_distributed() {
-        distribute(&mut job, args, place.as_ref(), (&connection, &flags))?;
+        distribute(&mut job, args, place.as_ref(), (&connection, &target_args))?;
     }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
@@ -79,6 +89,13 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         local,
         global.quiet,
     )?;
+    if let Some(archive) = &args.cosbench.cosbench_artifacts {
+        let offset = i64::from(local.whole_seconds());
+        let place = cosbench::artifacts::write(&done.out, &done.result, archive, offset)?;
+        if !global.quiet {
+            eprintln!("bucketload: COSBench's artifacts: {}", place.display());
+        }
+    }
     if !global.quiet {
         eprintln!(
             "bucketload: report: {}",
@@ -118,6 +135,34 @@ fn ossperf_line(
         eprintln!("bucketload: a line was appended to {}", file.display());
     }
     Ok(())
+}
+
+/// The workload of the command line, in either language.
+fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
+    if cosbench::is_workload(&args.workload) {
+        return cosbench::load(
+            &args.workload,
+            &args.cosbench,
+            &args.target,
+            &args.workload_args,
+            args.load.dry_run,
+        );
+    }
+    if let Some(flag) = args.cosbench.given() {
+        return Err(Failure::usage(format!(
+            "{flag} concerns COSBench workloads, and {} is none; leave it out",
+            args.workload
+        )));
+    }
+    let (resolved, file, target) =
+        resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
+    Ok(Loaded {
+        resolved,
+        source: file.text().to_owned(),
+        target,
+        target_args,
+    })
 }
 
 /// Workload, settings and target of a command line, resolved.
@@ -189,7 +234,7 @@ fn job(
     args: &RunArgs,
     global: &GlobalArgs,
     resolved: Resolved,
-    file: &WorkloadFile,
+    source: &str,
     connection: &Connection,
     old: Option<OldData>,
 ) -> Result<Job, Failure> {
@@ -201,7 +246,8 @@ fn job(
     setup::refuse_used(&out, "--out")?;
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, connection);
-    let mut manifest = setup::manifest(&run_id, &resolved, file, connection, &options)?;
+    options.change_existing = args.cosbench.delete_named;
+    let mut manifest = setup::manifest(&run_id, &resolved, source, connection, &options)?;
     manifest.facts.clone_from(&args.output.facts);
     if let Some(old) = old {
         options.data = Some(old.data);

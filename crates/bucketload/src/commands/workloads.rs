@@ -41,6 +41,11 @@ pub(crate) fn schema() -> Result<Exit, Failure> {
 
 /// The workload `name`: a file when it looks like one or there is one, else a built-in one.
 pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
+    if crate::cosbench::is_workload(name) {
+        return Err(Failure::usage(format!(
+            "{name} is a COSBench workload, which only `run` and `convert` take"
+        )));
+    }
     let is_file =
         name.ends_with(".toml") || name.contains('/') || std::path::Path::new(name).is_file();
     if !is_file {

@@ -37,7 +37,7 @@ pub(crate) fn config(args: &TargetArgs) -> Result<GcsConfig, Failure> {
         source_addresses: args.source_address.clone(),
     };
     let home = environment::home();
-    GcsConfig::discover(&overrides, &environment::variable, home.as_deref())
+    GcsConfig::discover(&overrides, &|name| args.variable(name), home.as_deref())
         .map_err(|e| usage(e.to_string()))
 }
 

@@ -12,8 +12,12 @@ use crate::exit::Failure;
 pub(crate) fn config(args: &TargetArgs) -> Result<S3Config, Failure> {
     flags::refuse_but(&[flags::HTTP, flags::S3], args, "s3://")?;
     let home = environment::home();
-    S3Config::discover(&overrides(args)?, &environment::variable, home.as_deref())
-        .map_err(|e| Failure::usage(e.to_string()))
+    S3Config::discover(
+        &overrides(args)?,
+        &|name| args.variable(name),
+        home.as_deref(),
+    )
+    .map_err(|e| Failure::usage(e.to_string()))
 }
 
 /// Configuration of the embedded server. Flags that say how to talk to it apply; those that say

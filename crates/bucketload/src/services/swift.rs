@@ -46,7 +46,7 @@ pub(crate) fn config(args: &TargetArgs) -> Result<SwiftConfig, Failure> {
         source_addresses: args.source_address.clone(),
     };
     let home = environment::home();
-    SwiftConfig::discover(&overrides, &environment::variable, home.as_deref())
+    SwiftConfig::discover(&overrides, &|name| args.variable(name), home.as_deref())
         .map_err(|e| Failure::usage(e.to_string()))
 }
 

@@ -1,5 +1,8 @@
 //! What a plan will do, computed without doing it.
 
+mod named;
+
+pub use named::describe as describe_named;
 mod text;
 
 use serde::Serialize;
@@ -133,12 +136,15 @@ impl DryRun {
         };
         for (index, phase) in plan.phases.iter().enumerate() {
             match phase.kind {
-                PhaseKind::Init | PhaseKind::Audit | PhaseKind::Cleanup => continue,
+                PhaseKind::Init | PhaseKind::Audit | PhaseKind::Cleanup | PhaseKind::Pause => {
+                    continue;
+                }
                 PhaseKind::Prepare | PhaseKind::Run => {}
             }
             let outlook = phase_outlook(plan, index)?;
             if phase.kind == PhaseKind::Prepare {
-                out.prepared_objects += phase.limits.ops;
+                let named = phase.works.iter().filter_map(named::written);
+                out.prepared_objects += phase.limits.ops + named.sum::<u64>();
                 out.prepared_bytes += outlook.total.bytes_written.unwrap_or(0.0);
             } else {
                 out.measured = out.measured.then(&outlook.total);
@@ -181,6 +187,7 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
             ModelPlan::Jobs(jobs) => {
                 job_rates(&JobGen::new(plan, phase_id, work_id)?, jobs, work_plan)
             }
+            ModelPlan::Named(named) => named::rates(named, work_plan),
             _ => rates(&OpGen::new(plan, index, work)?, work_plan),
         };
         let arrival = match &work_plan.model {
@@ -189,7 +196,10 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
                 JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
                 JobStart::Closed { .. } => None,
             },
-            ModelPlan::Closed { .. } | ModelPlan::Replay(_) | ModelPlan::Rounds(_) => None,
+            ModelPlan::Closed { .. }
+            | ModelPlan::Replay(_)
+            | ModelPlan::Rounds(_)
+            | ModelPlan::Named(_) => None,
         };
         let schedule = match arrival {
             Some((arrival, per_arrival)) => Some(Offer {
@@ -206,6 +216,7 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
         .map(|(work, rates, schedule)| {
             let ops = match schedule {
                 Some(schedule) => seconds.map(|s| schedule.expected_between(0, (s * 1e9) as u64)),
+                None if matches!(work.model, ModelPlan::Named(_)) => named::ops(work),
                 // Only a limit that concerns this work alone tells how much a closed loop does.
                 None if parts.len() == 1 => ops_by_limits(&limits, rates),
                 None => None,
@@ -379,6 +390,7 @@ fn model(work: &WorkPlan) -> String {
             format!("open loop, {law}, at most {max_in_flight} in flight")
         }
         ModelPlan::Jobs(jobs) => describe_jobs(jobs),
+        ModelPlan::Named(plan) => named::describe(plan),
         ModelPlan::Replay(replay) => match replay.timing {
             ReplayTiming::Asap => "replay of a trace, as fast as possible".to_owned(),
             _ => "replay of a trace".to_owned(),

@@ -1,0 +1,360 @@
+//! Works on buckets and objects whose names the user states: numbers between a prefix and a suffix, as
+//! in COSBench workloads (cosbench.md sections 1.7 to 1.9).
+//!
+//! ```text
+//!  bucket  {prefix}{number}{suffix}     numbers chosen by a selector, of all or of the worker's slice
+//!  object  {prefix}{number}{suffix}
+//! ```
+//!
+//! Such names carry no run's identifier: what they name may be somebody else's. The runner therefore
+//! looks before it begins.
+
+use serde::{Deserialize, Serialize};
+
+use super::{is_false, is_zero};
+
+/// How numbers are chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Numbers {
+    /// Always the same number.
+    Constant {
+        /// The number.
+        n: u32,
+    },
+    /// Each number with the same probability.
+    Uniform {
+        /// Smallest.
+        lo: u32,
+        /// Largest.
+        hi: u32,
+    },
+    /// One after the other, beginning anew at the end; in the worker's slice where workers divide.
+    Range {
+        /// First.
+        lo: u32,
+        /// Last.
+        hi: u32,
+    },
+    /// One after the other over all workers together, whether they divide or not.
+    Sequential {
+        /// First.
+        lo: u32,
+        /// Last.
+        hi: u32,
+    },
+    /// A bucket of numbers by weight, then uniform inside it.
+    Weighted {
+        /// Smallest number, largest number and weight of each bucket; a weight is above 0.
+        buckets: Vec<(u32, u32, u32)>,
+    },
+    /// None at all: a walk over nothing.
+    Empty,
+}
+
+impl Numbers {
+    /// The smallest and the largest number; `None` for [`Numbers::Empty`].
+    #[must_use]
+    pub fn bounds(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Constant { n } => Some((*n, *n)),
+            Self::Uniform { lo, hi } | Self::Range { lo, hi } | Self::Sequential { lo, hi } => {
+                Some((*lo, *hi))
+            }
+            Self::Weighted { buckets } => {
+                let lo = buckets.iter().map(|b| b.0).min()?;
+                Some((lo, buckets.iter().map(|b| b.1).max()?))
+            }
+            Self::Empty => None,
+        }
+    }
+
+    /// The mean of the numbers, each drawn with its probability.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let middle = |lo: u32, hi: u32| (f64::from(lo) + f64::from(hi)) / 2.0;
+        match self {
+            Self::Constant { n } => f64::from(*n),
+            Self::Uniform { lo, hi } | Self::Range { lo, hi } | Self::Sequential { lo, hi } => {
+                middle(*lo, *hi)
+            }
+            Self::Weighted { buckets } => {
+                let all: f64 = buckets.iter().map(|b| f64::from(b.2)).sum();
+                let sum: f64 = buckets
+                    .iter()
+                    .map(|b| f64::from(b.2) * middle(b.0, b.1))
+                    .sum();
+                sum / all.max(1.0)
+            }
+            Self::Empty => 0.0,
+        }
+    }
+}
+
+/// Names made of numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamePattern {
+    /// Before the number.
+    pub prefix: String,
+    /// After the number.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suffix: String,
+    /// The numbers.
+    pub numbers: Numbers,
+    /// Whether each worker has a slice of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub divided: bool,
+}
+
+impl NamePattern {
+    /// Writes name number `n` into `out`, replacing its contents.
+    #[inline]
+    pub fn render(&self, n: u32, out: &mut String) {
+        out.clear();
+        out.push_str(&self.prefix);
+        let mut divisor = 1u32;
+        while n / divisor >= 10 {
+            divisor *= 10;
+        }
+        while divisor > 0 {
+            out.push(char::from(b'0' + (n / divisor % 10) as u8));
+            divisor /= 10;
+        }
+        out.push_str(&self.suffix);
+    }
+
+    /// Length of the longest name, bytes.
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        // A u32 has at most 10 digits.
+        self.prefix.len() + 10 + self.suffix.len()
+    }
+}
+
+/// Sizes of what is written: numbers of units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedSizes {
+    /// The numbers.
+    pub numbers: Numbers,
+    /// Bytes of a unit.
+    pub unit_bytes: u64,
+    /// Whether a size belongs to the object's name, so that readers know it; else each write draws
+    /// one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_name: bool,
+}
+
+/// A range read at a random place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedRange {
+    /// Bytes of the object.
+    pub object_bytes: u64,
+    /// Bytes that are read.
+    pub len: u64,
+}
+
+/// A local file whose name and length an object is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFile {
+    /// Its name without directories.
+    pub name: String,
+    /// Its length, bytes.
+    pub bytes: u64,
+}
+
+/// What one entry of the mix works on; the entries of [`NamedPlan::entries`] are those of the mix.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedEntry {
+    /// Identifier in reports, such as `op1`.
+    pub id: String,
+    /// Name in reports.
+    pub title: String,
+    /// The buckets.
+    pub bucket: NamePattern,
+    /// The objects; `None` for operations on the bucket and for lists of all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<NamePattern>,
+    /// Sizes of what is written, and of what is read where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<NamedSizes>,
+    /// For range reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<NamedRange>,
+    /// Files that name the objects, numbered from 1; empty for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<NamedFile>,
+}
+
+/// Closed-loop workers on named buckets and objects.
+///
+/// Worker `w` (from 0) of `W` performs operations until its share of a limit is used up or time is
+/// over. Each operation's entry is drawn by weight; with `walk`, each worker goes through its slice
+/// once instead, buckets outside, objects inside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedPlan {
+    /// Number of workers, over all agents.
+    pub workers: u32,
+    /// What the entries of the mix work on, in the mix's order.
+    pub entries: Vec<NamedEntry>,
+    /// Whether each worker walks through its slice once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub walk: bool,
+    /// Whether the walk makes each bucket when it comes to it (entry 1 of the mix) or the worker that
+    /// is ready last deletes them all (entry 1 of the mix).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub buckets_too: bool,
+    /// Time before the measured window, nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rampup_ns: u64,
+    /// Length of the measured window, nanoseconds; 0 = until the work is done.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub runtime_ns: u64,
+    /// Time after the measured window, nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rampdown_ns: u64,
+    /// Operations in the measured window, over all workers; 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ops: u64,
+    /// Object bytes in the measured window, over all workers; 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Most operations per second, over all workers; 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_ops_per_s: u64,
+    /// Most object bytes per second, over all workers; 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_bytes_per_s: u64,
+    /// Acceptable failures per million operations of the measured window.
+    pub max_failed_ppm: u32,
+    /// Whether sequences repeat as COSBench's do: containers and objects in step, so that only
+    /// combinations up to their least common multiple occur (cosbench.md section 7, B16).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub legacy_sequences: bool,
+}
+
+/// The numbers of one worker: `len` from `first` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedSlice {
+    /// First number; without meaning when `len` is 0.
+    pub first: u64,
+    /// How many.
+    pub len: u64,
+}
+
+impl NamedSlice {
+    /// The share of worker `index` (from 0) of `of` in the numbers `lo` to `hi`: the first workers get
+    /// one number more where they do not divide evenly (cosbench.md section 1.7).
+    #[must_use]
+    pub fn of(lo: u32, hi: u32, index: u32, of: u32) -> Self {
+        let range = u64::from(hi) - u64::from(lo.min(hi)) + 1;
+        let (all, index) = (u64::from(of.max(1)), u64::from(index));
+        let (base, extra) = (range / all, range % all);
+        Self {
+            first: u64::from(lo) + base * index + index.min(extra),
+            len: base + u64::from(index < extra),
+        }
+    }
+}
+
+impl NamedPlan {
+    /// When the worker offers nothing more, nanoseconds after the start; `None` without time limit.
+    #[must_use]
+    pub const fn stop_ns(&self) -> Option<u64> {
+        match self.runtime_ns {
+            0 => None,
+            runtime => Some(self.rampup_ns + runtime + self.rampdown_ns),
+        }
+    }
+
+    /// The measured window, nanoseconds after the start.
+    #[must_use]
+    pub const fn window_ns(&self) -> (u64, u64) {
+        match self.runtime_ns {
+            0 => (0, u64::MAX),
+            runtime => (self.rampup_ns, self.rampup_ns + runtime),
+        }
+    }
+
+    /// The share of worker `index` (from 0) in a limit over all workers: nothing is lost where it does
+    /// not divide evenly (cosbench.md section 7, B3).
+    #[must_use]
+    pub fn share(&self, limit: u64, index: u32) -> u64 {
+        let all = u64::from(self.workers.max(1));
+        limit / all + u64::from(u64::from(index) < limit % all)
+    }
+
+    /// Whether the work ends by itself.
+    #[must_use]
+    pub const fn ends(&self) -> bool {
+        self.walk || self.runtime_ns > 0 || self.ops > 0 || self.bytes > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NamePattern, NamedPlan, NamedSlice, Numbers};
+
+    fn plan(workers: u32) -> NamedPlan {
+        NamedPlan {
+            workers,
+            entries: Vec::new(),
+            walk: false,
+            buckets_too: false,
+            rampup_ns: 0,
+            runtime_ns: 0,
+            rampdown_ns: 0,
+            ops: 0,
+            bytes: 0,
+            max_ops_per_s: 0,
+            max_bytes_per_s: 0,
+            max_failed_ppm: 0,
+            legacy_sequences: false,
+        }
+    }
+
+    #[test]
+    fn names_are_exact() {
+        let pattern = NamePattern {
+            prefix: "my".into(),
+            suffix: ".x".into(),
+            numbers: Numbers::Constant { n: 0 },
+            divided: false,
+        };
+        let mut out = "old".to_owned();
+        for (n, name) in [
+            (0, "my0.x"),
+            (7, "my7.x"),
+            (10, "my10.x"),
+            (2_147_483_647, "my2147483647.x"),
+        ] {
+            pattern.render(n, &mut out);
+            assert_eq!(out, name);
+            assert!(out.len() <= pattern.max_len());
+        }
+    }
+
+    /// B3: the remainder of a division among workers is not lost.
+    #[test]
+    fn shares_of_a_limit_add_up() {
+        for (workers, limit) in [(5, 10), (5, 12), (3, 100), (7, 7)] {
+            let plan = plan(workers);
+            let sum: u64 = (0..workers).map(|w| plan.share(limit, w)).sum();
+            assert_eq!(sum, limit);
+        }
+    }
+
+    #[test]
+    fn slices_cover_the_numbers_once() {
+        for (lo, hi, of) in [(1, 10, 3), (5, 5, 4), (1, 100, 7)] {
+            let mut next = u64::from(lo);
+            for index in 0..of {
+                let slice = NamedSlice::of(lo, hi, index, of);
+                if slice.len > 0 {
+                    assert_eq!(slice.first, next);
+                    next += slice.len;
+                }
+            }
+            assert_eq!(next, u64::from(hi) + 1);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Numbers, shares and dates as COSBench writes them (specification section 4).
+
+use super::State;
+
+/// `0.##`: at most two decimals, half-even, no grouping.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if value.is_infinite() {
+        return if value > 0.0 { "\u{221e}" } else { "-\u{221e}" }.to_owned();
+    }
+    if value.is_nan() {
+        return "N/A".to_owned();
+    }
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    match text {
+        "" | "-0" => "0".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// A number above 0, else `N/A`.
+pub(super) fn present(value: f64) -> String {
+    match value > 0.0 {
+        true => number(value),
+        false => "N/A".to_owned(),
+    }
+}
+
+/// `0.##%`.
+#[must_use]
+pub fn ratio(value: f64) -> String {
+    format!("{}%", number(value * 100.0))
+}
+
+/// Year, month, day of a day since 1970 (H. Hinnant, "chrono-compatible low-level date algorithms",
+/// `civil_from_days`).
+const fn civil(days: i64) -> (i64, u32, u32) {
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * shifted + 2) / 5 + 1) as u32;
+    let month = (if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    }) as u32;
+    let year = year_of_era + era * 400 + (month <= 2) as i64;
+    (year, month, day)
+}
+
+/// `HH:mm:ss` in local time.
+pub(super) fn time(at_ms: u64, utc_offset_s: i64) -> String {
+    let seconds = (at_ms / 1000).cast_signed() + utc_offset_s;
+    let of_day = seconds.rem_euclid(86_400);
+    format!(
+        "{:02}:{:02}:{:02}",
+        of_day / 3600,
+        of_day / 60 % 60,
+        of_day % 60
+    )
+}
+
+/// `yyyy-MM-dd HH:mm:ss` in local time, for an instant in milliseconds since 1970.
+#[must_use]
+pub fn date(at_ms: u64, utc_offset_s: i64) -> String {
+    let seconds = (at_ms / 1000).cast_signed() + utc_offset_s;
+    let (year, month, day) = civil(seconds.div_euclid(86_400));
+    format!(
+        "{year:04}-{month:02}-{day:02} {}",
+        time(at_ms, utc_offset_s)
+    )
+}
+
+/// A cell `state @ date` per state, each after a comma.
+pub(super) fn states(states: &[State], utc_offset_s: i64) -> String {
+    let cells = states
+        .iter()
+        .map(|state| format!(",{} @ {}", state.name, date(state.at_ms, utc_offset_s)));
+    cells.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{date, number, ratio};
+
+    #[test]
+    fn numbers_have_at_most_two_decimals() {
+        for (value, text) in [
+            (5.0, "5"),
+            (5.1, "5.1"),
+            (5.12, "5.12"),
+            (0.125, "0.12"),
+            (0.375, "0.38"),
+            (0.0, "0"),
+            (0.001, "0"),
+            (100.0, "100"),
+            (1_234_567.891, "1234567.89"),
+            (f64::INFINITY, "\u{221e}"),
+        ] {
+            assert_eq!(number(value), text, "{value}");
+        }
+        assert_eq!(ratio(0.99999), "100%");
+        assert_eq!(ratio(0.9512), "95.12%");
+        assert_eq!(ratio(1.0), "100%");
+    }
+
+    #[test]
+    fn dates_are_local() {
+        assert_eq!(date(0, 0), "1970-01-01 00:00:00");
+        assert_eq!(date(1_769_903_999_000, 0), "2026-01-31 23:59:59");
+        assert_eq!(date(1_769_903_999_000, 3600), "2026-02-01 00:59:59");
+        assert_eq!(date(951_782_400_000, 0), "2000-02-29 00:00:00");
+        assert_eq!(date(0, -3600), "1969-12-31 23:00:00");
+    }
+}

@@ -1,0 +1,48 @@
+//! No input makes the parser panic: small changes of the samples, and text of their alphabet. A longer
+//! run of the same is `fuzz` of the examples.
+
+#[path = "../examples/fuzz/mutate.rs"]
+mod mutate;
+
+use bucketload_cosbench::{parse, workload_config};
+use mutate::{Mutator, seeds};
+use proptest::prelude::*;
+
+#[test]
+fn changed_samples_never_panic() {
+    let seeds = seeds();
+    assert!(seeds.len() > 20);
+    let mut mutator = Mutator::new(1);
+    let mut accepted = 0;
+    for _ in 0..3_000 {
+        let text = mutator.next(&seeds);
+        if let Ok(parsed) = parse(&text) {
+            accepted += 1;
+            let _ = workload_config(&parsed.workload, true);
+        }
+    }
+    // Changes that leave it a workload are part of the matter.
+    assert!(accepted > 30, "{accepted}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// What is accepted is accepted again in its expanded form.
+    #[test]
+    fn expanded_workloads_are_workloads(seed in any::<u64>()) {
+        let text = Mutator::new(seed).next(&seeds());
+        if let Ok(parsed) = parse(&text) {
+            let expanded = workload_config(&parsed.workload, false);
+            let again = parse(&expanded);
+            prop_assert!(again.is_ok(), "{text}\n{expanded}\n{again:?}");
+        }
+    }
+
+    #[test]
+    fn refusals_have_a_place(text in "[<>/\"= a-z0-9;(),|]{0,80}") {
+        if let Err(refused) = parse(&text) {
+            prop_assert!(refused.place.line > 0, "{refused}");
+        }
+    }
+}

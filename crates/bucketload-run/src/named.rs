@@ -1,0 +1,279 @@
+//! Works on buckets and objects that the user names: what a worker does next, and the look at the store
+//! before anything is done.
+//!
+//! Names that the user states may belong to somebody else. Before such a plan begins, every bucket that
+//! it changes is looked up: it may go on where the bucket is absent, or holds nothing under the names of
+//! the workload and is not to be deleted. Then everything that the run replaces or deletes is its own.
+//! Otherwise the run is refused, unless the user allows it ([`crate::RunOptions::change_existing`]).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bucketload_core::driver::{Admin, Driver};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::generate::named::{NamedCursor, NamedGen};
+use bucketload_core::op::{Op, OpClass};
+use bucketload_core::plan::buckets::MOST_BUCKETS;
+use bucketload_core::plan::named::NamePattern;
+use bucketload_core::plan::{ModelPlan, Plan};
+
+use crate::closed::Place;
+use crate::error::RunError;
+use crate::options::RunOptions;
+use crate::own::{open_control, timed};
+use crate::perform::Performed;
+use crate::rows::Window;
+
+/// The operations of a work on named objects, shared by all threads.
+pub(crate) struct NamedWork {
+    pub(crate) ops: NamedGen,
+    /// Workers of this process that have not walked to their end.
+    left: AtomicU32,
+}
+
+impl NamedWork {
+    /// The work of `workers` workers, as far as agent `index` of `of` has them.
+    pub(crate) fn new(ops: NamedGen, workers: u32, (index, of): (u32, u32)) -> Self {
+        let mine = workers.saturating_sub(index).div_ceil(of.max(1));
+        Self {
+            ops,
+            left: AtomicU32::new(mine),
+        }
+    }
+}
+
+/// How far a worker of such a work has come.
+pub(crate) struct NamedTurns {
+    at: NamedCursor,
+    window: Window,
+    start_ns: u64,
+    /// Operations in the window, and the worker's share of their limit.
+    ops: (u64, Option<u64>),
+    /// Bytes in the window, and the worker's share of their limit.
+    bytes: (u64, Option<u64>),
+    /// Bytes of all operations, for the rate limit.
+    moved: u64,
+    /// Buckets deleted after the walk, by the worker that was ready last.
+    after: Option<u64>,
+}
+
+impl NamedTurns {
+    /// The beginning of the worker at `place` in a phase that began at `start_ns`.
+    pub(crate) fn new(work: &NamedWork, place: Place, window: Window, start_ns: u64) -> Self {
+        let plan = work.ops.plan();
+        let share = |limit: u64| (limit > 0).then(|| plan.share(limit, place.index));
+        Self {
+            at: work.ops.cursor(place.index),
+            window,
+            start_ns,
+            ops: (0, share(plan.ops)),
+            bytes: (0, share(plan.bytes)),
+            moved: 0,
+            after: None,
+        }
+    }
+
+    /// When the work's own time is over, nanoseconds since the epoch.
+    pub(crate) fn cutoff_ns(&self, work: &NamedWork) -> u64 {
+        let stop = work.ops.plan().stop_ns();
+        stop.map_or(u64::MAX, |stop| self.start_ns.saturating_add(stop))
+    }
+
+    /// The instant before which a rate limit allows no further operation, nanoseconds since the epoch.
+    pub(crate) fn not_before_ns(&self, work: &NamedWork) -> u64 {
+        let plan = work.ops.plan();
+        let workers = u128::from(plan.workers);
+        // Rates hold over all workers: each has the same part of them.
+        let after = |amount: u128, per_s: u64| match per_s {
+            0 => 0,
+            rate => u64::try_from(amount * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX),
+        };
+        let number = u128::from(self.at.index()) + u128::from(self.at.turn()) * workers;
+        let by_ops = after(number, plan.max_ops_per_s);
+        let by_bytes = after(u128::from(self.moved) * workers, plan.max_bytes_per_s);
+        self.start_ns.saturating_add(by_ops.max(by_bytes))
+    }
+
+    /// The next operation; `None` when the worker has done its share.
+    pub(crate) fn next(&mut self, work: &NamedWork) -> Option<Op> {
+        let used_up = |(done, share): (u64, Option<u64>)| share.is_some_and(|share| done >= share);
+        if used_up(self.ops) || used_up(self.bytes) {
+            return None;
+        }
+        if self.after.is_none() {
+            if let Some(op) = work.ops.next(&mut self.at) {
+                return Some(op);
+            }
+            let plan = work.ops.plan();
+            let last = work.left.fetch_sub(1, Ordering::AcqRel) == 1;
+            if !(plan.buckets_too && last && work.ops.deletes_buckets()) {
+                self.after = Some(u64::MAX);
+                return None;
+            }
+            self.after = Some(0);
+        }
+        let done = self.after.filter(|done| *done != u64::MAX)?;
+        self.after = Some(done + 1);
+        work.ops.bucket_after(&mut self.at, done)
+    }
+
+    /// An operation that began at `due_ns` has ended.
+    pub(crate) fn ended(&mut self, due_ns: u64, end: &Performed) {
+        self.moved += end.bytes;
+        if due_ns >= self.window.begin_ns && self.window.has_end(end.done_ns) {
+            self.ops.0 += 1;
+            self.bytes.0 += end.bytes;
+        }
+    }
+}
+
+/// Whether an answer that says "it is there already" or "it is not there" is as good as success. Of
+/// several agents that empty a bucket together, the last one deletes it; to the others it is not empty.
+pub(crate) const fn expected(op: &Op, kind: ErrorKind, agents: u32) -> bool {
+    match (kind, op.class) {
+        (ErrorKind::Conflict, OpClass::MakeBucket) => true,
+        // A deletion beside the entry that is walked.
+        (ErrorKind::Conflict, OpClass::DeleteBucket) => agents > 1 && op.entry == 1,
+        (ErrorKind::NotFound, class) => matches!(class, OpClass::Delete | OpClass::DeleteBucket),
+        _ => false,
+    }
+}
+
+/// What a plan does to the buckets of a name pattern.
+#[derive(Default)]
+struct Change {
+    /// First and last number of each selector.
+    numbers: Vec<(u32, u32)>,
+    /// Whether it deletes the buckets themselves.
+    deletes: bool,
+    /// What the names of objects begin with that it writes or deletes.
+    objects: Vec<String>,
+}
+
+/// What `plan` changes, by prefix and suffix of the buckets' names.
+fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Change> {
+    let mut all: BTreeMap<(String, String), Change> = BTreeMap::new();
+    let phases = plan.phases.iter().enumerate();
+    for (_, phase) in phases.filter(|(index, _)| options.includes(*index)) {
+        for work in &phase.works {
+            let ModelPlan::Named(named) = &work.model else {
+                continue;
+            };
+            for (mix, entry) in work.mix.iter().zip(&named.entries) {
+                let deletes = mix.class == OpClass::DeleteBucket;
+                let writes = !mix.class.only_reads() && !mix.class.on_bucket();
+                let Some(numbers) = entry.bucket.numbers.bounds() else {
+                    continue;
+                };
+                if !(deletes || writes) {
+                    continue;
+                }
+                let NamePattern { prefix, suffix, .. } = &entry.bucket;
+                let change = all.entry((prefix.clone(), suffix.clone())).or_default();
+                change.numbers.push(numbers);
+                change.deletes |= deletes;
+                if writes && entry.files.is_empty() {
+                    let object = entry.object.as_ref().map(|o| o.prefix.clone());
+                    change.objects.push(object.unwrap_or_default());
+                }
+                change
+                    .objects
+                    .extend(entry.files.iter().map(|file| file.name.clone()));
+            }
+        }
+    }
+    for change in all.values_mut() {
+        change.objects.sort();
+        change.objects.dedup();
+    }
+    all
+}
+
+/// Looks at every bucket that `plan` changes, without writing anything.
+///
+/// # Errors
+/// When the target cannot be reached, when something is there already that would be replaced or deleted,
+/// or when there are too many buckets to look at.
+pub(crate) async fn check<D: Driver>(
+    driver: &D,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    let mut session = open_control(driver, plan)
+        .await
+        .map_err(RunError::Unreachable)?;
+    // The first agent looks for all: the others would meet its first buckets. The null driver has
+    // every bucket and keeps nothing.
+    let looks = options.share.index == 0 && driver.facts().driver != "null";
+    if options.change_existing || !looks {
+        return Ok(());
+    }
+    for ((prefix, suffix), change) in changes(plan, options) {
+        let mut ranges = change.numbers.clone();
+        ranges.sort_unstable();
+        let mut next = 0u64;
+        let mut numbers = Vec::new();
+        for (lo, hi) in ranges {
+            let first = u64::from(lo).max(next);
+            let past = u64::from(hi) + 1;
+            if past.saturating_sub(first) + numbers.len() as u64 > MOST_BUCKETS {
+                return Err(RunError::Options(format!(
+                    "the workload changes more than {MOST_BUCKETS} buckets named \
+                     `{prefix}NUMBER{suffix}`, too many to see first whether they are somebody \
+                     else's; name fewer, or allow it: --delete-named"
+                )));
+            }
+            numbers.extend(first..past);
+            next = next.max(past);
+        }
+        for number in numbers {
+            let bucket = format!("{prefix}{number}{suffix}");
+            if let Some(found) = found(&mut session, plan.timeout_ns, &bucket, &change).await? {
+                return Err(RunError::InUse { bucket, found });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What stands in the way of changing `bucket`.
+async fn found<S: Admin>(
+    session: &mut S,
+    timeout_ns: u64,
+    bucket: &str,
+    change: &Change,
+) -> Result<Option<String>, RunError> {
+    match timed(timeout_ns, session.head_bucket(bucket)).await {
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
+        // A bucket that may not be looked at exists as well.
+        Err(error) if error.kind == ErrorKind::Auth => {
+            return Ok(Some(format!("cannot be looked at ({error})")));
+        }
+        Err(error) => return Err(failed(bucket, error)),
+        Ok(()) if change.deletes => {
+            return Ok(Some("exists already and would be deleted".to_owned()));
+        }
+        Ok(()) => {}
+    }
+    for prefix in &change.objects {
+        let page = timed(timeout_ns, session.list_keys(bucket, prefix, None)).await;
+        let page = page.map_err(|error| failed(bucket, error))?;
+        if let Some(key) = page.keys.first() {
+            return Ok(Some(format!(
+                "holds `{key}` already: objects of such names would be replaced or deleted"
+            )));
+        }
+    }
+    Ok(None)
+}
+
+fn failed(bucket: &str, error: OpError) -> RunError {
+    match error.kind {
+        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => RunError::Unreachable(error),
+        _ => RunError::Bucket {
+            bucket: bucket.to_owned(),
+            step: "looking whether it is in use",
+            error,
+        },
+    }
+}
