@@ -27,15 +27,19 @@ struct Row {
     direct: bool,
     /// Requests in flight; 1 is a plain system call at a time, more is io_uring.
     depth: u32,
+    /// Whether our objects have different contents. fio writes one buffer again and again, which stays in
+    /// the processor's cache; only a row that does the same has a goal.
+    varied: bool,
 }
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 7] = [
     Row {
         name: "4 KiB random read, O_DIRECT",
         rw: "randread",
         block: 4096,
         direct: true,
         depth: 16,
+        varied: false,
     },
     Row {
         name: "4 KiB random read, page cache",
@@ -43,6 +47,7 @@ const ROWS: [Row; 6] = [
         block: 4096,
         direct: false,
         depth: 1,
+        varied: false,
     },
     Row {
         name: "1 MiB sequential read, O_DIRECT",
@@ -50,6 +55,7 @@ const ROWS: [Row; 6] = [
         block: 1 << 20,
         direct: true,
         depth: 4,
+        varied: false,
     },
     Row {
         name: "1 MiB sequential read, page cache",
@@ -57,6 +63,7 @@ const ROWS: [Row; 6] = [
         block: 1 << 20,
         direct: false,
         depth: 1,
+        varied: false,
     },
     Row {
         name: "1 MiB sequential write, O_DIRECT",
@@ -64,6 +71,7 @@ const ROWS: [Row; 6] = [
         block: 1 << 20,
         direct: true,
         depth: 4,
+        varied: false,
     },
     Row {
         name: "1 MiB sequential write, page cache",
@@ -71,6 +79,15 @@ const ROWS: [Row; 6] = [
         block: 1 << 20,
         direct: false,
         depth: 1,
+        varied: false,
+    },
+    Row {
+        name: "1 MiB sequential write, page cache, ours with different contents",
+        rw: "write",
+        block: 1 << 20,
+        direct: false,
+        depth: 1,
+        varied: true,
     },
 ];
 
@@ -160,16 +177,21 @@ fn rows(
         };
         let ratio = median(&ratios);
         let line = format!(
-            "| {} | {} | ≥ {GOAL} | {ratio:.3} ({lo:.3}-{hi:.3}, n={repetitions}) | {} | {} |",
+            "| {} | {} | {} | {ratio:.3} ({lo:.3}-{hi:.3}, n={repetitions}) | {} | {} |",
             row.name,
             row.depth,
+            if row.varied {
+                "none".to_owned()
+            } else {
+                format!("≥ {GOAL}")
+            },
             shown(&ours),
             shown(&theirs)
         );
         eprintln!("{line}");
         table += &line;
         table.push('\n');
-        if ratio < GOAL {
+        if ratio < GOAL && !row.varied {
             missed.push(format!("{}: {ratio:.3} is below the goal {GOAL}", row.name));
         }
     }
@@ -265,6 +287,8 @@ fn own(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
         "1",
         "--cores",
         &core,
+        "--payload",
+        if row.varied { "random" } else { "duplicate(1)" },
         "--no-calibration",
         "--out",
         &out,
