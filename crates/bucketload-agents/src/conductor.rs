@@ -1,7 +1,7 @@
 //! Between the network of an agent and the thread that carries out its share: orders one way, what was
 //! measured the other way.
 //!
-//! Everything that the run thread says goes through [`Saying`], which waits for room but never longer
+//! Everything that the run thread says goes through `Saying`, which waits for room but never longer
 //! than the run lasts for the coordinator: a peer that has stopped reading must not keep the load
 //! running.
 

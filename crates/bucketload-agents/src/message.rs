@@ -2,7 +2,7 @@
 //!
 //! Both sides are the same program of the same version (anything else is refused), so control
 //! messages are plain serde types in JSON, a few per second; intervals and rows of the operation log,
-//! which are many, have a compact form of their own ([`crate::tally`], [`crate::rows`]).
+//! which are many, have a compact form of their own (modules `tally` and `rows`).
 //!
 //! ```text
 //! coordinator                                     agent

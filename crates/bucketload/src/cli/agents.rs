@@ -26,7 +26,7 @@ pub(crate) struct AgentsArgs {
     )]
     pub(crate) agents: Vec<String>,
 
-    /// Start the agents: local:N, ssh:HOST,..., slurm[:N], mpi[:N] or k8s[:N]
+    /// Start the agents: `local:N`, `ssh:HOST,...`, `slurm[:N]`, `mpi[:N]` or `k8s[:N]`
     ///
     /// local:N: N processes on this machine. ssh:HOST,...: one per host, through ssh, with the program
     /// of --agent-program. slurm:N, mpi:N: N processes through srun or mpirun. slurm, mpi and k8s without
