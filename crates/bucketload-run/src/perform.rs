@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -86,15 +86,15 @@ pub(crate) enum Attempt {
 }
 
 /// Carries out `execute` until it ends or slot `slot` is cut; `on_wait` is called each time it has to
-/// wait.
-pub(crate) async fn until_cut(
+/// wait. Takes the future by reference: by value it would be copied per operation, and be in the
+/// worker's state twice.
+pub(crate) fn until_cut(
     shard: &Shard,
     slot: usize,
-    execute: impl Future<Output = Result<Completion, OpError>>,
+    mut execute: Pin<&mut impl Future<Output = Result<Completion, OpError>>>,
     on_wait: impl Fn(),
-) -> Attempt {
-    let mut execute = pin!(execute);
-    poll_fn(|cx| {
+) -> impl Future<Output = Attempt> {
+    poll_fn(move |cx| {
         if let Poll::Ready(result) = execute.as_mut().poll(cx) {
             return Poll::Ready(Attempt::Ended(result));
         }
@@ -104,7 +104,6 @@ pub(crate) async fn until_cut(
             None => Poll::Pending,
         }
     })
-    .await
 }
 
 /// Performs `taken` with all attempts that the plan's retry policy allows and records it.
@@ -183,7 +182,7 @@ pub(crate) async fn perform<S: Session>(
         let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
             Attempt::Ended(Err(not_made(request.bucket)))
         } else {
-            let execute = worker.session.execute(&request, &mut worker.probe);
+            let execute = pin!(worker.session.execute(&request, &mut worker.probe));
             until_cut(shard, slot, execute, on_wait).await
         };
         shard.slots.disarm(slot);

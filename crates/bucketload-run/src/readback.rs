@@ -5,6 +5,8 @@
 //! was. What is asked here is not part of the operation's time; its worker is busy with it, so a closed
 //! loop gets slower and an open one may need more workers.
 
+use std::pin::pin;
+
 use bucketload_core::driver::{Capabilities, Completion, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
@@ -72,7 +74,7 @@ pub(crate) async fn compare<S: Session>(
     let timeout_ns = shard.shared.plan.timeout_ns;
     let mut probe = Probe::new(now_ns);
     shard.slots.arm(slot, now_ns().saturating_add(timeout_ns));
-    let execute = session.execute(&read, &mut probe);
+    let execute = pin!(session.execute(&read, &mut probe));
     let attempt = until_cut(shard, slot, execute, on_wait).await;
     shard.slots.disarm(slot);
     let (kind, what) = match attempt {
