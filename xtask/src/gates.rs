@@ -219,19 +219,23 @@ fn load_thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<[
 fn instructions() -> Result {
     let (dir, server) = (TempDir::new("callgrind")?, null_store("4KiB")?);
     let counts = [2_000u64, 6_000];
-    let few = load_thread_instructions(&server, &dir, counts[0])?;
-    let many = load_thread_instructions(&server, &dir, counts[1])?;
-    let per_op = |i: usize| (many[i] - few[i]) / (counts[1] - counts[0]) as f64;
+    // Under callgrind a second holds few operations, and what a second costs (a tally to deliver, the
+    // first answer with a new date) falls on them: between runs the figure moves by 3 %. The least of
+    // three is the path itself.
+    let mut least = (f64::MAX, f64::MAX);
+    for _ in 0..3 {
+        let few = load_thread_instructions(&server, &dir, counts[0])?;
+        let many = load_thread_instructions(&server, &dir, counts[1])?;
+        let per_op = |i: usize| (many[i] - few[i]) / (counts[1] - counts[0]) as f64;
+        let (all, without_sha) = (per_op(0), per_op(0) - per_op(1));
+        least = (least.0.min(all), least.1.min(without_sha));
+    }
     hold(
         "instructions per signed 4 KiB GET, with software SHA-256",
-        per_op(0),
+        least.0,
         30_000.0,
     )?;
-    hold(
-        "instructions without the SHA-256 blocks",
-        per_op(0) - per_op(1),
-        8_000.0,
-    )
+    hold("instructions without the SHA-256 blocks", least.1, 8_000.0)
 }
 
 /// The measured phase of a JSON result.
