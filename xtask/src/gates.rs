@@ -217,13 +217,14 @@ fn load_thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<[
 }
 
 fn instructions() -> Result {
-    let (dir, server) = (TempDir::new("callgrind")?, null_store("4KiB")?);
+    let server = null_store("4KiB")?;
     let counts = [2_000u64, 6_000];
     // Under callgrind a second holds few operations, and what a second costs (a tally to deliver, the
     // first answer with a new date) falls on them: between runs the figure moves by 3 %. The least of
     // three is the path itself.
     let mut least = (f64::MAX, f64::MAX);
     for _ in 0..3 {
+        let dir = TempDir::new("callgrind")?;
         let few = load_thread_instructions(&server, &dir, counts[0])?;
         let many = load_thread_instructions(&server, &dir, counts[1])?;
         let per_op = |i: usize| (many[i] - few[i]) / (counts[1] - counts[0]) as f64;
