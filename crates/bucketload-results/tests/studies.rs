@@ -144,6 +144,11 @@ fn a_search_is_reported_from_its_directory() {
     }
     let page = capacity::page::html(&result);
     assert!(page.contains("CAPACITY") && page.contains("\\u003c/script>"));
+    // Without a rate that tells of the store there are no charts: their axes would be invented.
+    let mut bare = result.clone();
+    bare.curve.clear();
+    assert!(page.contains("Latency against load"));
+    assert!(!capacity::page::html(&bare).contains("Latency against load"));
     study::write_result(&dir, "{}", &page).unwrap();
     // The files of a study are never written over.
     assert!(StudyWriter::<CapacityStudy>::create(&dir, &header()).is_err());

@@ -51,7 +51,12 @@ fn page(result: &CapacityResult) -> Page {
             reasons: lines,
         },
         facts,
-        sections: vec![curve(result), trials(result)],
+        // Axes without a point would show numbers that nobody measured.
+        sections: (!result.curve.is_empty())
+            .then(|| curve(result))
+            .into_iter()
+            .chain([trials(result)])
+            .collect(),
     }
 }
 
