@@ -3,7 +3,10 @@
 //! The declarations are written from tables of names, types and offsets. The feature `abi2` drops
 //! the members that version 4 appended. Every callback may be absent: NULL is accepted wherever C
 //! hands in a function.
-#![allow(missing_docs, reason = "the names are those of libs3, whose documentation explains them")]
+#![allow(
+    missing_docs,
+    reason = "the names are those of libs3, whose documentation explains them"
+)]
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -137,13 +140,8 @@ pub type S3ResponsePropertiesCallback =
     unsafe extern "C" fn(*const S3ResponseProperties, *mut c_void) -> c_int;
 pub type S3ResponseCompleteCallback =
     unsafe extern "C" fn(c_int, *const S3ErrorDetails, *mut c_void);
-pub type S3ListServiceCallback = unsafe extern "C" fn(
-    *const c_char,
-    *const c_char,
-    *const c_char,
-    i64,
-    *mut c_void,
-) -> c_int;
+pub type S3ListServiceCallback =
+    unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, i64, *mut c_void) -> c_int;
 pub type S3ListBucketCallback = unsafe extern "C" fn(
     c_int,
     *const c_char,
@@ -154,8 +152,7 @@ pub type S3ListBucketCallback = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 pub type S3PutObjectDataCallback = unsafe extern "C" fn(c_int, *mut c_char, *mut c_void) -> c_int;
-pub type S3GetObjectDataCallback =
-    unsafe extern "C" fn(c_int, *const c_char, *mut c_void) -> c_int;
+pub type S3GetObjectDataCallback = unsafe extern "C" fn(c_int, *const c_char, *mut c_void) -> c_int;
 pub type S3MultipartInitialResponseCallback =
     unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
 pub type S3MultipartCommitResponseCallback =
@@ -183,8 +180,7 @@ pub type S3ListMultipartUploadsResponseCallback = unsafe extern "C" fn(
     *const *const c_char,
     *mut c_void,
 ) -> c_int;
-pub type S3SetupCurlCallback =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
+pub type S3SetupCurlCallback = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -318,7 +314,10 @@ mod tests {
     #[cfg(not(feature = "abi2"))]
     #[test]
     fn what_version_4_appended_comes_last() {
-        assert_eq!(offset_of!(S3ResponseProperties, uses_server_side_encryption), 72);
+        assert_eq!(
+            offset_of!(S3ResponseProperties, uses_server_side_encryption),
+            72
+        );
         assert_eq!(offset_of!(S3BucketContext, security_token), 40);
         assert_eq!(offset_of!(S3BucketContext, auth_region), 48);
         assert_eq!(offset_of!(S3PutProperties, use_server_side_encryption), 64);

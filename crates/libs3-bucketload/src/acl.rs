@@ -230,9 +230,7 @@ mod tests {
     }
 
     fn grant(grantee: &str, permission: &str) -> String {
-        format!(
-            "<Grant><Grantee>{grantee}</Grantee><Permission>{permission}</Permission></Grant>"
-        )
+        format!("<Grant><Grantee>{grantee}</Grantee><Permission>{permission}</Permission></Grant>")
     }
 
     #[test]
@@ -241,7 +239,10 @@ mod tests {
             &[
                 grant("<ID>x</ID><DisplayName>X &amp; Y</DisplayName>", "READ"),
                 grant("<EmailAddress>a@b</EmailAddress>", "WRITE_ACP"),
-                grant("<URI>http://acs.amazonaws.com/groups/global/AllUsers</URI>", "WRITE"),
+                grant(
+                    "<URI>http://acs.amazonaws.com/groups/global/AllUsers</URI>",
+                    "WRITE",
+                ),
             ]
             .concat(),
         );
@@ -266,9 +267,15 @@ mod tests {
         let many = grant("<ID>x</ID>", "READ").repeat(S3_MAX_ACL_GRANT_COUNT + 1);
         for (document, status) in [
             ("<AccessControlPolicy>".to_owned(), Status::XmlParseFailure),
-            (policy(&grant("<URI>http://x</URI>", "READ")), Status::BadGrantee),
+            (
+                policy(&grant("<URI>http://x</URI>", "READ")),
+                Status::BadGrantee,
+            ),
             (policy(&grant("<ID>x</ID>", "ALL")), Status::BadPermission),
-            (policy(&grant(&format!("<ID>{long}</ID>"), "READ")), Status::UserIdTooLong),
+            (
+                policy(&grant(&format!("<ID>{long}</ID>"), "READ")),
+                Status::UserIdTooLong,
+            ),
             (policy(&many), Status::TooManyGrants),
         ] {
             assert_eq!(parse(document.as_bytes()).err(), Some(status));

@@ -295,9 +295,9 @@ pub(crate) const fn refused_acl(canned_acl: c_int) -> Option<&'static str> {
     const BUCKET_OWNER_FULL_CONTROL: c_int = 4;
     match canned_acl {
         PRIVATE | BUCKET_OWNER_FULL_CONTROL => None,
-        _ => Some(
-            "access control lists are not stored; the permissions of the store's files decide",
-        ),
+        _ => {
+            Some("access control lists are not stored; the permissions of the store's files decide")
+        }
     }
 }
 
@@ -326,7 +326,9 @@ unsafe fn metadata(given: &S3PutProperties) -> Result<Vec<(String, String)>, Fai
         // SAFETY: by the contract of this function.
         let name = unsafe { bytes(pair.name) }.unwrap_or_default();
         // SAFETY: by the contract of this function.
-        let value = unsafe { bytes(pair.value) }.unwrap_or_default().trim_ascii();
+        let value = unsafe { bytes(pair.value) }
+            .unwrap_or_default()
+            .trim_ascii();
         let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
         let value = std::str::from_utf8(value).map_err(|_| Status::BadMetaData)?;
         if name.is_empty() || !name.iter().all(token) || value.chars().any(char::is_control) {

@@ -50,7 +50,6 @@ impl Failure {
             })
         }
     }
-
 }
 
 impl Status {

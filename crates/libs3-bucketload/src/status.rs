@@ -173,11 +173,7 @@ const V2: bool = cfg!(feature = "abi2");
 impl Status {
     /// The number that C knows.
     pub(crate) fn code(self) -> c_int {
-        if V2 {
-            version_2(self)
-        } else {
-            self as c_int
-        }
+        if V2 { version_2(self) } else { self as c_int }
     }
 
     /// The status that a server's answer without a body gives: HEAD has none, so that its errors

@@ -69,7 +69,9 @@ fn fill(upload: &mut (impl Write + ?Sized), size: u64, source: &mut Source<'_>) 
     with_buffer(|buffer| {
         let mut left = size;
         while left > 0 {
-            let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let want = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .min(buffer.len());
             let got = source(&mut buffer[..want])?;
             if got == 0 {
                 break;
@@ -91,8 +93,10 @@ fn check(conditions: &Conditions, info: &ObjectInfo) -> Result<()> {
         ReadDecision::Proceed => Ok(()),
         // HTTP 304 has no error code.
         ReadDecision::NotModified => Err(Status::HttpErrorUnknown.into()),
-        ReadDecision::PreconditionFailed => Err(Status::ErrorPreconditionFailed
-            .because("at least one of the conditions does not hold")),
+        ReadDecision::PreconditionFailed => {
+            Err(Status::ErrorPreconditionFailed
+                .because("at least one of the conditions does not hold"))
+        }
     }
 }
 
@@ -219,7 +223,9 @@ impl Backend for Embedded {
         let source = self.store.open(from.0, from.1)?;
         let range = resolve(span, source.info().size)?;
         let (id, number) = (part.upload_id, part.number);
-        Ok(self.store.copy_part(&source, range, bucket, key, id, number)?)
+        Ok(self
+            .store
+            .copy_part(&source, range, bucket, key, id, number)?)
     }
 
     fn complete_upload(

@@ -85,9 +85,17 @@ impl Batch<'_> {
                 self.is_truncated,
                 self.next_marker,
                 count(contents.len()),
-                if contents.is_empty() { ptr::null() } else { contents.as_ptr() },
+                if contents.is_empty() {
+                    ptr::null()
+                } else {
+                    contents.as_ptr()
+                },
                 count(pointers.len()),
-                if pointers.is_empty() { ptr::null() } else { pointers.as_ptr() },
+                if pointers.is_empty() {
+                    ptr::null()
+                } else {
+                    pointers.as_ptr()
+                },
                 self.callbacks.data,
             )
         };
@@ -109,7 +117,9 @@ impl Batch<'_> {
     }
 
     fn page(&mut self, page: Listing) -> Result<()> {
-        page.objects.into_iter().try_for_each(|entry| self.add(entry))?;
+        page.objects
+            .into_iter()
+            .try_for_each(|entry| self.add(entry))?;
         page.common_prefixes
             .into_iter()
             .try_for_each(|prefix| self.add_prefix(prefix))

@@ -124,9 +124,7 @@ pub(crate) fn copy(
     to: (&str, &str),
     given: Option<arguments::Properties>,
 ) -> Result<Copied> {
-    let headers = given
-        .map(arguments::Properties::into_headers)
-        .transpose()?;
+    let headers = given.map(arguments::Properties::into_headers).transpose()?;
     let place = (&*from.bucket, &*from.key);
     Ok(from.backend?.copy(place, to, headers)?.into())
 }

@@ -183,9 +183,17 @@ pub(crate) fn uploads(
                 next_key.as_ptr(),
                 next_id.as_ptr(),
                 count(uploads.len()),
-                if uploads.is_empty() { ptr::null() } else { uploads.as_ptr() },
+                if uploads.is_empty() {
+                    ptr::null()
+                } else {
+                    uploads.as_ptr()
+                },
                 count(prefixes.len()),
-                if prefixes.is_empty() { ptr::null() } else { prefixes.as_ptr() },
+                if prefixes.is_empty() {
+                    ptr::null()
+                } else {
+                    prefixes.as_ptr()
+                },
                 callbacks.data,
             )
         };

@@ -26,13 +26,17 @@ pub unsafe extern "C" fn S3_list_service(
 ) {
     // SAFETY: a handler, texts and a context of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_service);
-            let backend = library::backend(bytes(host_name));
-            let work = move || bucket::list(backend, &callbacks, tell);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.list_service);
+                let backend = library::backend(bytes(host_name));
+                let work = move || bucket::list(backend, &callbacks, tell);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }
 
@@ -139,18 +143,22 @@ pub unsafe extern "C" fn S3_list_bucket(
     let timeout_ms = 0;
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_bucket);
-            let target = Bucket::of(bucket_context)?;
-            let query = list::Query {
-                prefix: query(prefix)?,
-                marker: query(marker)?,
-                delimiter: query(delimiter)?,
-                max_keys,
-            };
-            let work = move || list::list(target, &query, tell, timeout_ms, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.list_bucket);
+                let target = Bucket::of(bucket_context)?;
+                let query = list::Query {
+                    prefix: query(prefix)?,
+                    marker: query(marker)?,
+                    delimiter: query(delimiter)?,
+                    max_keys,
+                };
+                let work = move || list::list(target, &query, tell, timeout_ms, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }

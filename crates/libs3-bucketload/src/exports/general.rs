@@ -223,8 +223,8 @@ pub unsafe extern "C" fn S3_generate_authenticated_query_string(
                 .unwrap_or(Status::InternalError)
         })?;
         // SAFETY: as above.
-        let host = unsafe { bytes(context.host_name) }
-            .map_or_else(library::default_host, <[u8]>::to_vec);
+        let host =
+            unsafe { bytes(context.host_name) }.map_or_else(library::default_host, <[u8]>::to_vec);
         if library::directory_of_host(&host).is_some() {
             // No server answers there.
             return Err(Status::NotSupported);
@@ -265,7 +265,13 @@ pub unsafe extern "C" fn S3_generate_authenticated_query_string(
             return Err(Status::UriTooLong);
         }
         // SAFETY: the buffer of C has the size that libs3 asks for.
-        unsafe { copy_out(url.as_bytes(), buffer, S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE) };
+        unsafe {
+            copy_out(
+                url.as_bytes(),
+                buffer,
+                S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE,
+            )
+        };
         Ok(())
     })
 }

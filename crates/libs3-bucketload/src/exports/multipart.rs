@@ -92,20 +92,24 @@ pub unsafe extern "C" fn S3_initiate_multipart(
 ) {
     // SAFETY: a handler, texts, properties and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let tell = handler.as_ref().and_then(|handler| handler.initial);
-            let target = Target::of(bucket_context, key)?;
-            let given = Properties::read(put_properties)?;
-            let work = move || multipart::initiate(target, given, &callbacks);
-            submit(request_context, callbacks, work, move |id| {
-                if let Some(tell) = tell {
-                    let id = id.as_deref().unwrap_or(c"");
-                    // What it returns has no meaning after completion.
-                    let _ = tell(id.as_ptr(), callback_data);
-                }
-            });
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.initial);
+                let target = Target::of(bucket_context, key)?;
+                let given = Properties::read(put_properties)?;
+                let work = move || multipart::initiate(target, given, &callbacks);
+                submit(request_context, callbacks, work, move |id| {
+                    if let Some(tell) = tell {
+                        let id = id.as_deref().unwrap_or(c"");
+                        // What it returns has no meaning after completion.
+                        let _ = tell(id.as_ptr(), callback_data);
+                    }
+                });
+                Ok(())
+            },
+        );
     }
 }
 
@@ -124,28 +128,32 @@ pub unsafe extern "C" fn S3_upload_part(
 ) {
     // SAFETY: a handler, texts, properties and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let supply = Supply {
-                callback: handler.as_ref().and_then(|handler| handler.data),
-                data: callback_data,
-            };
-            let target = Target::of(bucket_context, key)?;
-            let given = Properties::read(put_properties)?;
-            let upload_id = string(upload_id)?;
-            let work = move || {
-                multipart::upload_part(
-                    target,
-                    (&upload_id, part_number),
-                    part_content_length,
-                    &given,
-                    supply,
-                    timeout_ms,
-                    &callbacks,
-                )
-            };
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let supply = Supply {
+                    callback: handler.as_ref().and_then(|handler| handler.data),
+                    data: callback_data,
+                };
+                let target = Target::of(bucket_context, key)?;
+                let given = Properties::read(put_properties)?;
+                let upload_id = string(upload_id)?;
+                let work = move || {
+                    multipart::upload_part(
+                        target,
+                        (&upload_id, part_number),
+                        part_content_length,
+                        &given,
+                        supply,
+                        timeout_ms,
+                        &callbacks,
+                    )
+                };
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }
 
@@ -162,29 +170,38 @@ pub unsafe extern "C" fn S3_complete_multipart_upload(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let supply = Supply {
-                callback: handler.as_ref().and_then(|handler| handler.data),
-                data: callback_data,
-            };
-            let tell = handler.as_ref().and_then(|handler| handler.commit);
-            let target = Target::of(bucket_context, key)?;
-            let id = string(upload_id)?;
-            let work = move || {
-                multipart::complete(target, &id, content_length, supply, timeout_ms, &callbacks)
-            };
-            submit(request_context, callbacks, work, move |done: Option<Completed>| {
-                if let Some(tell) = tell {
-                    let none: &CStr = c"";
-                    let (location, etag) = done
-                        .as_ref()
-                        .map_or((none, none), |done| (&*done.location, &*done.etag));
-                    // What it returns has no meaning after completion.
-                    let _ = tell(location.as_ptr(), etag.as_ptr(), callback_data);
-                }
-            });
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let supply = Supply {
+                    callback: handler.as_ref().and_then(|handler| handler.data),
+                    data: callback_data,
+                };
+                let tell = handler.as_ref().and_then(|handler| handler.commit);
+                let target = Target::of(bucket_context, key)?;
+                let id = string(upload_id)?;
+                let work = move || {
+                    multipart::complete(target, &id, content_length, supply, timeout_ms, &callbacks)
+                };
+                submit(
+                    request_context,
+                    callbacks,
+                    work,
+                    move |done: Option<Completed>| {
+                        if let Some(tell) = tell {
+                            let none: &CStr = c"";
+                            let (location, etag) = done
+                                .as_ref()
+                                .map_or((none, none), |done| (&*done.location, &*done.etag));
+                            // What it returns has no meaning after completion.
+                            let _ = tell(location.as_ptr(), etag.as_ptr(), callback_data);
+                        }
+                    },
+                );
+                Ok(())
+            },
+        );
     }
 }
 
@@ -227,14 +244,19 @@ pub unsafe extern "C" fn S3_list_parts(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_parts);
-            let target = Target::of(bucket_context, key)?;
-            let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
-            let work = move || uploads::parts(target, &id, &marker, max_parts, tell, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.list_parts);
+                let target = Target::of(bucket_context, key)?;
+                let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
+                let work =
+                    move || uploads::parts(target, &id, &marker, max_parts, tell, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }
 
@@ -254,20 +276,24 @@ pub unsafe extern "C" fn S3_list_multipart_uploads(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
-            let target = Bucket::of(bucket_context)?;
-            let query = uploads::Query {
-                prefix: query(prefix)?,
-                delimiter: query(delimiter)?,
-                key_marker: query(key_marker)?,
-                upload_id_marker: query(upload_id_marker)?,
-                max_uploads,
-                encode: bytes(encoding_type) == Some(b"url"),
-            };
-            let work = move || uploads::uploads(target, &query, tell, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
+                let target = Bucket::of(bucket_context)?;
+                let query = uploads::Query {
+                    prefix: query(prefix)?,
+                    delimiter: query(delimiter)?,
+                    key_marker: query(key_marker)?,
+                    upload_id_marker: query(upload_id_marker)?,
+                    max_uploads,
+                    encode: bytes(encoding_type) == Some(b"url"),
+                };
+                let work = move || uploads::uploads(target, &query, tell, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }

@@ -11,8 +11,8 @@ use crate::abi::{
 };
 use crate::arguments::{self, Properties, Target, bytes};
 use crate::backend::{Conditions, Span};
-use crate::calls::object::{self, Copied};
 use crate::calls::Supply;
+use crate::calls::object::{self, Copied};
 use crate::clock;
 use crate::context::{S3RequestContext, submit};
 use crate::reply::{Failure, copy_out};
@@ -32,18 +32,30 @@ pub unsafe extern "C" fn S3_put_object(
     let timeout_ms = 0;
     // SAFETY: a handler, texts, properties and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let supply = Supply {
-                callback: handler.as_ref().and_then(|handler| handler.data),
-                data: callback_data,
-            };
-            let target = Target::of(bucket_context, key)?;
-            let given = Properties::read(put_properties)?;
-            let work =
-                move || object::put(target, content_length, given, supply, timeout_ms, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let supply = Supply {
+                    callback: handler.as_ref().and_then(|handler| handler.data),
+                    data: callback_data,
+                };
+                let target = Target::of(bucket_context, key)?;
+                let given = Properties::read(put_properties)?;
+                let work = move || {
+                    object::put(
+                        target,
+                        content_length,
+                        given,
+                        supply,
+                        timeout_ms,
+                        &callbacks,
+                    )
+                };
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }
 
@@ -207,19 +219,23 @@ pub unsafe extern "C" fn S3_get_object(
     let timeout_ms = 0;
     // SAFETY: a handler, texts, conditions and contexts of C.
     unsafe {
-        begin(handler.cast::<S3ResponseHandler>(), callback_data, |callbacks| {
-            let take = handler.as_ref().and_then(|handler| handler.data);
-            let target = Target::of(bucket_context, key)?;
-            let conditions = conditions(get_conditions);
-            let span = Span {
-                start: start_byte,
-                count: byte_count,
-            };
-            let work =
-                move || object::get(target, &conditions, span, take, timeout_ms, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let take = handler.as_ref().and_then(|handler| handler.data);
+                let target = Target::of(bucket_context, key)?;
+                let conditions = conditions(get_conditions);
+                let span = Span {
+                    start: start_byte,
+                    count: byte_count,
+                };
+                let work =
+                    move || object::get(target, &conditions, span, take, timeout_ms, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
     }
 }
 
