@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use bucketload_store::{Commit, Headers, PutOptions};
@@ -54,6 +55,14 @@ pub(crate) unsafe fn query(text: *const c_char) -> Result<String, Failure> {
 /// Where requests go. That there is nothing for a host is found out when they are performed.
 pub(crate) type Where = Result<Arc<dyn Backend>, Failure>;
 
+/// The same with a limit on the time of each call; none for 0 and below.
+pub(crate) fn within(backend: Where, timeout_ms: c_int) -> Where {
+    let backend = backend?;
+    let limit = u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0);
+    let limited = limit.and_then(|ms| backend.within(Duration::from_millis(ms)));
+    Ok(limited.unwrap_or(backend))
+}
+
 /// A bucket, and where it is.
 pub(crate) struct Bucket {
     pub(crate) backend: Where,
@@ -96,6 +105,12 @@ pub(crate) unsafe fn key(key: *const c_char) -> Result<String, Failure> {
 }
 
 impl Bucket {
+    /// The same with a limit on the time of each call.
+    pub(crate) fn within(mut self, timeout_ms: c_int) -> Self {
+        self.backend = within(self.backend, timeout_ms);
+        self
+    }
+
     /// The bucket `name` at `host`.
     ///
     /// # Safety
@@ -127,6 +142,12 @@ impl Bucket {
 }
 
 impl Target {
+    /// The same with a limit on the time of each call.
+    pub(crate) fn within(mut self, timeout_ms: c_int) -> Self {
+        self.backend = within(self.backend, timeout_ms);
+        self
+    }
+
     /// An object of the bucket of a bucket context.
     ///
     /// # Safety

@@ -4,12 +4,14 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `BUCKETLOAD_S3_ROOT` | directory of the store, whatever host the client names |
+//! | `BUCKETLOAD_S3_REMOTE` | gateway of the store instead: `tcp://HOST:PORT` or `unix:PATH` |
+//! | `BUCKETLOAD_S3_REMOTE_TOKEN_FILE` | file with the token that the gateway demands |
 //! | `BUCKETLOAD_S3_ETAG` | `md5` (default) or `opaque`, which costs nothing |
 //! | `BUCKETLOAD_S3_SYNC` | what a write waits for: `none` (default), `file`, `directory` |
 //! | `BUCKETLOAD_S3_INDEX_ENTRIES` | most entries in the indexes of large directories |
 //!
-//! Without `BUCKETLOAD_S3_ROOT` the host name itself is the directory, if it is a path that begins
-//! with `/`, `./` or `../`, or has the scheme `file://`. Threads remember the store they used last,
+//! Without the first two the host name itself is the directory, if it is a path that begins with
+//! `/`, `./` or `../` or has the scheme `file://`, or the gateway, if it begins as its address does. Threads remember the store they used last,
 //! so that a request takes no lock; a number that grows with every change makes them ask again.
 
 use std::cell::RefCell;
@@ -20,20 +22,30 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
+use bucketload_gateway::{Address, Token};
 use bucketload_store::{Durability, EtagMode, PosixOptions};
 
 use crate::arguments::Where;
-use crate::backend::{Backend, Embedded};
+use crate::backend::{Backend, Embedded, Remote};
 use crate::reply::Failure;
 use crate::status::Status;
 
 /// Longest default host name, in bytes.
 const MAX_HOST_BYTES: usize = 255;
 
+/// Where a store is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    Directory(PathBuf),
+    /// The address of a gateway.
+    Gateway(String),
+}
+
 /// What the environment says.
 #[derive(Debug, Clone)]
 struct Settings {
-    root: Option<PathBuf>,
+    place: Option<Place>,
+    token_file: Option<PathBuf>,
     etag: EtagMode,
     durability: Durability,
     index_entries: Option<usize>,
@@ -72,8 +84,30 @@ impl Settings {
                 }
             },
         };
+        let root = text("BUCKETLOAD_S3_ROOT").map(|root| Place::Directory(root.into()));
+        let remote = match text("BUCKETLOAD_S3_REMOTE") {
+            None => None,
+            Some(value) => match value.to_str().and_then(gateway) {
+                Some(gateway) => Some(gateway),
+                None => {
+                    let allowed = "tcp://HOST:PORT, unix:PATH";
+                    return Err(wrong("BUCKETLOAD_S3_REMOTE", &value, allowed));
+                }
+            },
+        };
+        if root.is_some() && remote.is_some() {
+            let both = "BUCKETLOAD_S3_ROOT and BUCKETLOAD_S3_REMOTE are both set: unset one";
+            return Err(both.to_owned());
+        }
+        if remote.is_some() {
+            let own = ["ETAG", "SYNC", "INDEX_ENTRIES"].map(|end| format!("BUCKETLOAD_S3_{end}"));
+            if let Some(name) = own.iter().find(|name| text(name).is_some()) {
+                return Err(format!("{name} is a matter of the gateway: unset it"));
+            }
+        }
         Ok(Self {
-            root: text("BUCKETLOAD_S3_ROOT").map(PathBuf::from),
+            place: root.or(remote),
+            token_file: text("BUCKETLOAD_S3_REMOTE_TOKEN_FILE").map(PathBuf::from),
             etag,
             durability,
             index_entries,
@@ -96,7 +130,7 @@ struct State {
     references: u64,
     default_host: Option<Vec<u8>>,
     settings: Option<Result<Settings, String>>,
-    open: HashMap<PathBuf, Arc<dyn Backend>>,
+    open: HashMap<Place, Arc<dyn Backend>>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -189,13 +223,25 @@ pub(crate) fn default_host() -> Vec<u8> {
     state(|state| state.default_host.clone()).unwrap_or_else(|| b"s3.amazonaws.com".to_vec())
 }
 
-/// The directory that a host name stands for, if it is one.
-pub(crate) fn directory_of_host(host: &[u8]) -> Option<PathBuf> {
+/// The gateway that a text names.
+fn gateway(text: &str) -> Option<Place> {
+    let named = ["tcp://", "unix:"]
+        .iter()
+        .any(|start| text.starts_with(start));
+    let address = text.parse::<Address>().ok().filter(|_| named)?;
+    Some(Place::Gateway(address.to_string()))
+}
+
+/// Where a host name leads, if it is not the name of a host.
+pub(crate) fn place_of_host(host: &[u8]) -> Option<Place> {
     let path = host.strip_prefix(b"file://").unwrap_or(host);
     let is_path = [&b"/"[..], b"./", b"../"]
         .iter()
         .any(|start| path.starts_with(start));
-    is_path.then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
+    if is_path {
+        return Some(Place::Directory(OsString::from_vec(path.to_vec()).into()));
+    }
+    gateway(std::str::from_utf8(host).ok()?)
 }
 
 /// The store for a host name; `None` is the default host.
@@ -230,25 +276,40 @@ fn find(state: &mut State, host: Option<&[u8]>) -> Where {
         Ok(settings) => settings.clone(),
         Err(fault) => return Err(Status::FailedToInitializeRequest.because(fault.clone())),
     };
-    let directory = settings.root.clone().or_else(|| {
+    let place = settings.place.clone().or_else(|| {
         let host = host.or(state.default_host.as_deref())?;
-        directory_of_host(host)
+        place_of_host(host)
     });
-    let Some(directory) = directory else {
+    let Some(place) = place else {
         return Err(nowhere(host.or(state.default_host.as_deref())));
     };
-    if let Some(open) = state.open.get(&directory) {
+    if let Some(open) = state.open.get(&place) {
         return Ok(Arc::clone(open));
     }
-    let opened: Arc<dyn Backend> = Arc::new(Embedded::open(settings.options(directory.clone()))?);
-    state.open.insert(directory, Arc::clone(&opened));
+    let opened = open(&settings, &place)?;
+    state.open.insert(place, Arc::clone(&opened));
     Ok(opened)
+}
+
+fn open(settings: &Settings, place: &Place) -> Where {
+    let address = match place {
+        Place::Directory(root) => {
+            return Ok(Arc::new(Embedded::open(settings.options(root.clone()))?));
+        }
+        Place::Gateway(address) => address,
+    };
+    let failed = |fault: String| Status::FailedToInitializeRequest.because(fault);
+    let address: Address = address.parse().map_err(|_| failed(address.clone()))?;
+    let token = settings.token_file.as_deref().map(Token::read).transpose();
+    let token = token.map_err(|error| failed(error.to_string()))?;
+    Ok(Arc::new(Remote::new(address, token)))
 }
 
 fn nowhere(host: Option<&[u8]>) -> Failure {
     let host = OsStr::from_bytes(host.unwrap_or(b"s3.amazonaws.com"));
     Status::NameLookupError.because(format!(
-        "host {host:?} is no directory: set BUCKETLOAD_S3_ROOT, or give an absolute path as host"
+        "host {host:?} is no store: set BUCKETLOAD_S3_ROOT or BUCKETLOAD_S3_REMOTE, or give an \
+         absolute path as host"
     ))
 }
 
@@ -257,13 +318,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_a_directory_only_if_it_looks_like_a_path() {
-        let directory = |host: &str| directory_of_host(host.as_bytes());
-        assert_eq!(directory("/scratch/s3"), Some("/scratch/s3".into()));
-        assert_eq!(directory("file:///scratch/s3"), Some("/scratch/s3".into()));
-        assert_eq!(directory("./s3"), Some("./s3".into()));
-        assert_eq!(directory("localhost:9000"), None);
-        assert_eq!(directory("s3.amazonaws.com"), None);
+    fn a_host_is_a_store_only_if_it_looks_like_one() {
+        let place = |host: &str| place_of_host(host.as_bytes());
+        let directory = |path: &str| Some(Place::Directory(path.into()));
+        let gateway = |address: &str| Some(Place::Gateway(address.to_owned()));
+        assert_eq!(place("/scratch/s3"), directory("/scratch/s3"));
+        assert_eq!(place("file:///scratch/s3"), directory("/scratch/s3"));
+        assert_eq!(place("./s3"), directory("./s3"));
+        assert_eq!(place("tcp://node7:9020"), gateway("tcp://node7:9020"));
+        assert_eq!(place("unix:/run/s3"), gateway("unix:/run/s3"));
+        assert_eq!(place("localhost:9000"), None);
+        assert_eq!(place("s3.amazonaws.com"), None);
+    }
+
+    #[test]
+    fn a_store_is_here_or_behind_a_gateway() {
+        let both = Settings::read(|asked| match asked {
+            "BUCKETLOAD_S3_ROOT" => Some("/s3".into()),
+            "BUCKETLOAD_S3_REMOTE" => Some("unix:/s".into()),
+            _ => None,
+        });
+        assert!(both.unwrap_err().contains("unset one"));
+        let foreign = Settings::read(|asked| match asked {
+            "BUCKETLOAD_S3_REMOTE" => Some("unix:/s".into()),
+            "BUCKETLOAD_S3_ETAG" => Some("opaque".into()),
+            _ => None,
+        });
+        assert!(foreign.unwrap_err().contains("BUCKETLOAD_S3_ETAG"));
     }
 
     #[test]
@@ -275,12 +356,13 @@ mod tests {
             ("BUCKETLOAD_S3_ETAG", "sha1"),
             ("BUCKETLOAD_S3_SYNC", "yes"),
             ("BUCKETLOAD_S3_INDEX_ENTRIES", "-1"),
+            ("BUCKETLOAD_S3_REMOTE", "node7"),
         ] {
             let fault = with(name, value).unwrap_err();
             assert!(fault.contains(name) && fault.contains(value), "{fault}");
         }
         let settings = with("BUCKETLOAD_S3_ETAG", "opaque").unwrap();
         assert_eq!(settings.etag, EtagMode::Opaque);
-        assert_eq!(settings.root, None);
+        assert_eq!(settings.place, None);
     }
 }

@@ -1,36 +1,13 @@
 //! The store in this process: a directory.
 
-use std::cell::Cell;
-
 use bucketload_store::{
     BucketInfo, Commit, CompletedPart, Condition, Headers, ListRequest, ListUploadsRequest,
     Listing, MultipartOptions, Object, ObjectInfo, PartListing, PosixOptions, PosixStore,
     PutOptions, ReadDecision, Store, UploadListing, Write, Written,
 };
 
-use super::{Backend, Conditions, PartOf, Place, Result, Sink, Source, Span};
+use super::{Backend, Conditions, PartOf, Place, Result, Sink, Source, Span, with_buffer};
 use crate::status::Status;
-
-/// Bytes that a data callback is offered or given at a time: what libs3 offers.
-const PIECE_BYTES: usize = 64 << 10;
-
-thread_local! {
-    /// The buffer of the thread, unless a request that is under way has it.
-    static BUFFER: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
-}
-
-/// Lends the thread's buffer. A request that a callback makes meanwhile gets another.
-fn with_buffer<T>(body: impl FnOnce(&mut [u8]) -> T) -> T {
-    let mut buffer = BUFFER
-        .try_with(Cell::take)
-        .ok()
-        .flatten()
-        .unwrap_or_else(|| vec![0; PIECE_BYTES].into_boxed_slice());
-    let result = body(&mut buffer);
-    // A thread that is ending has no place for it any more.
-    let _ = BUFFER.try_with(|kept| kept.set(Some(buffer)));
-    result
-}
 
 /// A store in a directory.
 pub(crate) struct Embedded {
@@ -93,10 +70,7 @@ fn check(conditions: &Conditions, info: &ObjectInfo) -> Result<()> {
         ReadDecision::Proceed => Ok(()),
         // HTTP 304 has no error code.
         ReadDecision::NotModified => Err(Status::HttpErrorUnknown.into()),
-        ReadDecision::PreconditionFailed => {
-            Err(Status::ErrorPreconditionFailed
-                .because("at least one of the conditions does not hold"))
-        }
+        ReadDecision::PreconditionFailed => Err(conditions.unmet()),
     }
 }
 

@@ -3,6 +3,11 @@
 //! The calls take and give the store's own types, so that statuses are derived once for all.
 
 mod embedded;
+mod remote;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bucketload_store::{
     BucketInfo, Commit, CompletedPart, Headers, ListRequest, ListUploadsRequest, Listing,
@@ -10,8 +15,31 @@ use bucketload_store::{
 };
 
 pub(crate) use embedded::Embedded;
+pub(crate) use remote::Remote;
 
 use crate::reply::Failure;
+use crate::status::Status;
+
+/// Bytes that a data callback is offered or given at a time: what libs3 offers.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
+
+thread_local! {
+    /// The buffer of the thread, unless a request that is under way has it.
+    static BUFFER: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
+}
+
+/// Lends the thread's buffer. A request that a callback makes meanwhile gets another.
+fn with_buffer<T>(body: impl FnOnce(&mut [u8]) -> T) -> T {
+    let mut buffer = BUFFER
+        .try_with(Cell::take)
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| vec![0; PIECE_BYTES].into_boxed_slice());
+    let result = body(&mut buffer);
+    // A thread that is ending has no place for it any more.
+    let _ = BUFFER.try_with(|kept| kept.set(Some(buffer)));
+    result
+}
 
 /// Result of a request.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -50,6 +78,11 @@ pub(crate) type Place<'a> = (&'a str, &'a str);
 
 /// S3 calls. All block, and may be made from any thread.
 pub(crate) trait Backend: Send + Sync {
+    /// The same with a limit on the time of each call, for one that may wait for another process.
+    fn within(&self, limit: Duration) -> Option<Arc<dyn Backend>> {
+        let _ = limit;
+        None
+    }
     /// All buckets.
     fn buckets(&self) -> Result<Vec<BucketInfo>>;
     /// Fails unless the bucket exists.
@@ -119,4 +152,11 @@ pub(crate) struct Conditions {
     pub(crate) read: bucketload_store::ReadConditions,
     /// The tag that must match is none that the store can have given.
     pub(crate) never: bool,
+}
+
+impl Conditions {
+    /// The failure when they do not hold.
+    fn unmet(&self) -> Failure {
+        Status::ErrorPreconditionFailed.because("at least one of the conditions does not hold")
+    }
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::begin;
 use crate::abi::{S3BucketContext, S3ListBucketHandler, S3ListServiceHandler, S3ResponseHandler};
-use crate::arguments::{Bucket, bytes, query, refused_acl};
+use crate::arguments::{Bucket, bytes, query, refused_acl, within};
 use crate::calls::{bucket, list};
 use crate::context::{S3RequestContext, submit};
 use crate::reply::copy_out;
@@ -20,10 +20,12 @@ pub unsafe extern "C" fn S3_list_service(
     host_name: *const c_char,
     #[cfg(not(feature = "abi2"))] _auth_region: *const c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ListServiceHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts and a context of C.
     unsafe {
         begin(
@@ -31,7 +33,7 @@ pub unsafe extern "C" fn S3_list_service(
             callback_data,
             |callbacks| {
                 let tell = handler.as_ref().and_then(|handler| handler.list_service);
-                let backend = library::backend(bytes(host_name));
+                let backend = within(library::backend(bytes(host_name)), timeout_ms);
                 let work = move || bucket::list(backend, &callbacks, tell);
                 submit(request_context, callbacks, work, drop);
                 Ok(())
@@ -53,17 +55,19 @@ pub unsafe extern "C" fn S3_test_bucket(
     location_constraint_return_size: c_int,
     location_constraint_return: *mut c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts, a buffer and a context of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
             // A directory has no location, which is that of S3's first region.
             let size = usize::try_from(location_constraint_return_size).unwrap_or(0);
             copy_out(b"", location_constraint_return, size);
-            let target = Bucket::at(host_name, bucket_name, uri_style)?;
+            let target = Bucket::at(host_name, bucket_name, uri_style)?.within(timeout_ms);
             let work = move || bucket::test(target, &callbacks);
             submit(request_context, callbacks, work, drop);
             Ok(())
@@ -83,14 +87,16 @@ pub unsafe extern "C" fn S3_create_bucket(
     canned_acl: c_int,
     _location_constraint: *const c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts and a context of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
-            let target = Bucket::at(host_name, bucket_name, names::PATH)?;
+            let target = Bucket::at(host_name, bucket_name, names::PATH)?.within(timeout_ms);
             let work = move || match refused_acl(canned_acl) {
                 Some(why) => Err(Status::ErrorNotImplemented.because(why)),
                 None => bucket::create(target, &callbacks),
@@ -112,14 +118,16 @@ pub unsafe extern "C" fn S3_delete_bucket(
     bucket_name: *const c_char,
     #[cfg(not(feature = "abi2"))] _auth_region: *const c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts and a context of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
-            let target = Bucket::at(host_name, bucket_name, uri_style)?;
+            let target = Bucket::at(host_name, bucket_name, uri_style)?.within(timeout_ms);
             let work = move || bucket::delete(target, &callbacks);
             submit(request_context, callbacks, work, drop);
             Ok(())
@@ -148,7 +156,7 @@ pub unsafe extern "C" fn S3_list_bucket(
             callback_data,
             |callbacks| {
                 let tell = handler.as_ref().and_then(|handler| handler.list_bucket);
-                let target = Bucket::of(bucket_context)?;
+                let target = Bucket::of(bucket_context)?.within(timeout_ms);
                 let query = list::Query {
                     prefix: query(prefix)?,
                     marker: query(marker)?,

@@ -225,7 +225,7 @@ pub unsafe extern "C" fn S3_generate_authenticated_query_string(
         // SAFETY: as above.
         let host =
             unsafe { bytes(context.host_name) }.map_or_else(library::default_host, <[u8]>::to_vec);
-        if library::directory_of_host(&host).is_some() {
+        if library::place_of_host(&host).is_some() {
             // No server answers there.
             return Err(Status::NotSupported);
         }

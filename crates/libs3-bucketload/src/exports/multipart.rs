@@ -34,14 +34,14 @@ pub unsafe extern "C" fn S3_copy_object_range(
     etag_return_size: c_int,
     etag_return: *mut c_char,
     request_context: *mut S3RequestContext,
-    _timeout_ms: c_int,
+    timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
     // SAFETY: a handler, texts, buffers, properties and contexts of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
-            let source = Target::of(bucket_context, key)?;
+            let source = Target::of(bucket_context, key)?.within(timeout_ms);
             let to = Destination::read(
                 &source,
                 destination_bucket,
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn S3_initiate_multipart(
     put_properties: *const S3PutProperties,
     handler: *const S3MultipartInitialHandler,
     request_context: *mut S3RequestContext,
-    _timeout_ms: c_int,
+    timeout_ms: c_int,
     callback_data: *mut c_void,
 ) {
     // SAFETY: a handler, texts, properties and contexts of C.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn S3_initiate_multipart(
             callback_data,
             |callbacks| {
                 let tell = handler.as_ref().and_then(|handler| handler.initial);
-                let target = Target::of(bucket_context, key)?;
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let given = Properties::read(put_properties)?;
                 let work = move || multipart::initiate(target, given, &callbacks);
                 submit(request_context, callbacks, work, move |id| {
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn S3_upload_part(
                     callback: handler.as_ref().and_then(|handler| handler.data),
                     data: callback_data,
                 };
-                let target = Target::of(bucket_context, key)?;
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let given = Properties::read(put_properties)?;
                 let upload_id = string(upload_id)?;
                 let work = move || {
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn S3_complete_multipart_upload(
                     data: callback_data,
                 };
                 let tell = handler.as_ref().and_then(|handler| handler.commit);
-                let target = Target::of(bucket_context, key)?;
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let id = string(upload_id)?;
                 let work = move || {
                     multipart::complete(target, &id, content_length, supply, timeout_ms, &callbacks)
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn S3_abort_multipart_upload(
     bucket_context: *const S3BucketContext,
     key: *const c_char,
     upload_id: *const c_char,
-    _timeout_ms: c_int,
+    timeout_ms: c_int,
     handler: *const S3AbortMultipartUploadHandler,
 ) {
     // SAFETY: a handler, texts and contexts of C.
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn S3_abort_multipart_upload(
             let response = handler.cast::<S3ResponseHandler>();
             let callbacks =
                 crate::reply::Callbacks::new(response, std::ptr::null_mut()).never_complete();
-            let target = Target::of(bucket_context, key)?;
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
             let id = string(upload_id)?;
             let work = move || multipart::abort(target, &id, &callbacks);
             submit(std::ptr::null_mut(), callbacks, work, drop);
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn S3_list_parts(
     _encoding_type: *const c_char,
     max_parts: c_int,
     request_context: *mut S3RequestContext,
-    _timeout_ms: c_int,
+    timeout_ms: c_int,
     handler: *const S3ListPartsHandler,
     callback_data: *mut c_void,
 ) {
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn S3_list_parts(
             callback_data,
             |callbacks| {
                 let tell = handler.as_ref().and_then(|handler| handler.list_parts);
-                let target = Target::of(bucket_context, key)?;
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
                 let work =
                     move || uploads::parts(target, &id, &marker, max_parts, tell, &callbacks);
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn S3_list_multipart_uploads(
     delimiter: *const c_char,
     max_uploads: c_int,
     request_context: *mut S3RequestContext,
-    _timeout_ms: c_int,
+    timeout_ms: c_int,
     handler: *const S3ListMultipartUploadsHandler,
     callback_data: *mut c_void,
 ) {
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn S3_list_multipart_uploads(
             callback_data,
             |callbacks| {
                 let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
-                let target = Bucket::of(bucket_context)?;
+                let target = Bucket::of(bucket_context)?.within(timeout_ms);
                 let query = uploads::Query {
                     prefix: query(prefix)?,
                     delimiter: query(delimiter)?,

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn S3_put_object(
                     callback: handler.as_ref().and_then(|handler| handler.data),
                     data: callback_data,
                 };
-                let target = Target::of(bucket_context, key)?;
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let given = Properties::read(put_properties)?;
                 let work = move || {
                     object::put(
@@ -130,14 +130,16 @@ pub unsafe extern "C" fn S3_copy_object(
     etag_return_size: c_int,
     etag_return: *mut c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts, buffers, properties and contexts of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
-            let source = Target::of(bucket_context, key)?;
+            let source = Target::of(bucket_context, key)?.within(timeout_ms);
             let to = Destination::read(
                 &source,
                 destination_bucket,
@@ -224,7 +226,7 @@ pub unsafe extern "C" fn S3_get_object(
             callback_data,
             |callbacks| {
                 let take = handler.as_ref().and_then(|handler| handler.data);
-                let target = Target::of(bucket_context, key)?;
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let conditions = conditions(get_conditions);
                 let span = Span {
                     start: start_byte,
@@ -244,14 +246,16 @@ pub unsafe extern "C" fn S3_head_object(
     bucket_context: *const S3BucketContext,
     key: *const c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
-            let target = Target::of(bucket_context, key)?;
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
             let work = move || object::head(target, &callbacks);
             submit(request_context, callbacks, work, drop);
             Ok(())
@@ -264,14 +268,16 @@ pub unsafe extern "C" fn S3_delete_object(
     bucket_context: *const S3BucketContext,
     key: *const c_char,
     request_context: *mut S3RequestContext,
-    #[cfg(not(feature = "abi2"))] _timeout_ms: c_int,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
         begin(handler, callback_data, |callbacks| {
-            let target = Target::of(bucket_context, key)?;
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
             let work = move || object::delete(target, &callbacks);
             submit(request_context, callbacks, work, drop);
             Ok(())

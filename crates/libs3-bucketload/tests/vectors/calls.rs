@@ -211,7 +211,12 @@ impl Store {
 
     /// # Safety
     /// `request` stays where it is until `context` has performed the request.
-    pub(crate) unsafe fn put_in(&self, context: *mut S3RequestContext, key: &str, request: &mut Request) {
+    pub(crate) unsafe fn put_in(
+        &self,
+        context: *mut S3RequestContext,
+        key: &str,
+        request: &mut Request,
+    ) {
         let handler = S3PutObjectHandler {
             response: HANDLER,
             data: Some(on_put),
@@ -235,7 +240,12 @@ impl Store {
 
     /// # Safety
     /// As for [`put_in`](Self::put_in).
-    pub(crate) unsafe fn head_in(&self, context: *mut S3RequestContext, key: &str, request: &mut Request) {
+    pub(crate) unsafe fn head_in(
+        &self,
+        context: *mut S3RequestContext,
+        key: &str,
+        request: &mut Request,
+    ) {
         let (bucket, key) = (self.context(), CString::new(key).unwrap());
         let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
@@ -314,7 +324,13 @@ impl Store {
         request
     }
 
-    pub(crate) fn list(&self, prefix: &str, delimiter: &str, max_keys: c_int, deletes: bool) -> Request {
+    pub(crate) fn list(
+        &self,
+        prefix: &str,
+        delimiter: &str,
+        max_keys: c_int,
+        deletes: bool,
+    ) -> Request {
         let mut request = Request {
             deletes: deletes.then_some(ptr::from_ref(self)),
             ..Request::default()
