@@ -9,6 +9,14 @@
 //!
 //! Nothing here starts a thread, writes to standard output, ends the process or unwinds into C.
 
+#![cfg_attr(
+    feature = "abi2",
+    allow(
+        dead_code,
+        reason = "version 2 has no multipart uploads and no lifecycle"
+    )
+)]
+
 pub mod abi;
 mod acl;
 mod arguments;

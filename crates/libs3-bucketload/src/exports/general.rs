@@ -1,17 +1,20 @@
 //! Initialisation, statuses, names, request contexts, presigned URLs.
 
 use std::ffi::{c_char, c_int};
+#[cfg(not(feature = "abi2"))]
 use std::time::SystemTime;
 
 use super::guarded;
 use crate::abi::{S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE, S3AclGrant, S3BucketContext};
 use crate::acl::{self, Buffers};
 use crate::arguments::{self, bytes};
+#[cfg(not(feature = "abi2"))]
+use crate::clock;
 use crate::context::{self, S3RequestContext};
 use crate::presign::{self, Request};
 use crate::reply::copy_out;
 use crate::status::{self, Status};
-use crate::{clock, library, names};
+use crate::{library, names};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_initialize(

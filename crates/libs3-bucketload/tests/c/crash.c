@@ -93,13 +93,13 @@ int main(int argc, char **argv)
     }
 
     CHECK(S3_initialize("crash", 1, root) == OK);
-    CHECK(put("parent", old_body, SIZE, on_put) == OK);
+    CHECK(put("before", old_body, SIZE, on_put) == OK);
     int pipes[2];
     CHECK(pipe(pipes) == 0);
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        expect_object("parent", old_body, SIZE);
+        expect_object("before", old_body, SIZE);
         for (int i = 0; i < 20; i++) {
             char key[16];
             snprintf(key, sizeof key, "child-%d", i);
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     expect_object("child-19", new_body, 1000);
     r = (Request){.delete_listed = &BUCKET};
     S3_list_bucket(&BUCKET, NULL, NULL, NULL, 0, NULL, 0, &LIST, &r);
-    CHECK(r.status == OK && r.keys == 22);
+    CHECK(r.status == OK && r.keys == 23);
     r = (Request){0};
     S3_delete_bucket(HTTP, PATH, "a", "s", NULL, root, "crash", NULL, NULL, 0, &HANDLER, &r);
     CHECK(r.status == OK);
