@@ -15,6 +15,7 @@ mod delays;
 mod devtools;
 mod engines;
 mod files;
+mod gateway;
 mod hdfs;
 mod matrix;
 mod oplog;
@@ -44,6 +45,7 @@ const LONG: &[&str] = &[
     "programs",
     "engines",
     "files",
+    "gateway",
     "gcs",
     "azure",
     "swift",
@@ -75,6 +77,7 @@ const PARTS: &[Part] = &[
     ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
     ("files", files::all),
+    ("gateway", gateway::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),
