@@ -17,6 +17,7 @@ mod engines;
 mod files;
 mod gateway;
 mod hdfs;
+pub(crate) mod libs3;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -57,6 +58,7 @@ const LONG: &[&str] = &[
     "mpi",
     "k8s",
     "console",
+    "libs3",
 ];
 
 const PARTS: &[Part] = &[
@@ -89,6 +91,7 @@ const PARTS: &[Part] = &[
     ("mpi", schedulers::mpi),
     ("k8s", schedulers::kubernetes),
     ("console", console::all),
+    ("libs3", libs3::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what
