@@ -211,6 +211,13 @@ mod tests {
             bucket: "c".into(),
             prefix: "p".into(),
         };
+        let library = Target::Service {
+            server: None,
+            api: Api::Libs3,
+            bucket: "b".into(),
+            prefix: "p".into(),
+        };
+        assert_eq!(Target::parse("libs3://b/p"), Ok(library));
         assert_eq!(Target::parse("az://c/p"), Ok(azure.clone()));
         assert_eq!(Target::parse("azure://c/p"), Ok(azure));
         assert_eq!(Target::parse("mem:"), Ok(Target::Memory));
