@@ -3,10 +3,6 @@
 
 mod support;
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
-
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{Op, OpClass, Request};
@@ -14,42 +10,9 @@ use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
-use support::run;
+use support::{libs3_library as library, run};
 
-/// The library compiled with a cfg, or without one.
-fn library(flavour: Option<&str>) -> PathBuf {
-    static DIRECTORY: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let directory =
-        DIRECTORY.get_or_init(|| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
-    let path = directory
-        .path()
-        .join(format!("libs3-{}.so.4", flavour.unwrap_or("memory")));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/libs3_memory.rs");
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args([
-        "--edition",
-        "2024",
-        "--crate-type",
-        "cdylib",
-        "--crate-name",
-        "s3",
-        "-O",
-        source,
-        "-o",
-    ]);
-    rustc
-        .arg(&path)
-        .args(flavour.iter().flat_map(|flavour| ["--cfg", flavour]));
-    let output = rustc.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    path
-}
-
-fn driver(flavour: Option<&str>) -> Libs3Driver {
+fn driver(flavour: Option<&'static str>) -> Libs3Driver {
     Libs3Driver::new(Libs3Config::new(library(flavour))).unwrap()
 }
 

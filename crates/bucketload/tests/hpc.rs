@@ -107,7 +107,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
         &["two rows called \"posix\""],
     );
     refused(
-        &["--rows", "posix", "--row", "--target mem:"],
+        &["--rows", "posix", "--row", "=--target mem:"],
         &["NAME='--target URL"],
     );
     refused(&["--rows", "posix", "--sizes", "big"], &["--sizes"]);

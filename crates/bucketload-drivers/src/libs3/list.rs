@@ -23,6 +23,8 @@ pub(super) const PAGE: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Page {
     marker: Text,
+    /// Where this one begins: the library may look at it until the call returns, and callbacks set the next one.
+    from: Text,
     /// The greatest key or group of the page.
     last: Vec<u8>,
     more: bool,
@@ -97,8 +99,9 @@ impl Libs3Session {
             callback: listed as ListBucketCallback,
         };
         let context = self.context();
-        // The library may look at the marker until the call returns, and callbacks set the next one.
-        let marker = std::mem::take(&mut self.page.marker);
+        std::mem::swap(&mut self.page.marker, &mut self.page.from);
+        self.page.marker.set_bytes(b"");
+        let from = self.page.from.as_ptr();
         self.page.last.clear();
         self.page.more = false;
         let mut listing = Listing {
@@ -114,7 +117,7 @@ impl Libs3Session {
             (self.inner.library.functions.list_bucket)(
                 &raw const context,
                 self.key.as_ptr(),
-                marker.as_ptr(),
+                from,
                 self.second.as_ptr(),
                 c_int::try_from(most).unwrap_or(c_int::MAX),
                 null_mut(),
