@@ -148,6 +148,9 @@ pub(crate) fn check_capabilities(
     if plan.verify && !capabilities.verify {
         missing.push("verification");
     }
+    if judges_trailers(plan) && !capabilities.verify {
+        missing.push("judging objects by the checksum at their end (hashCheck)");
+    }
     if plan.has_oracle() && !capabilities.verify {
         missing.push("the consistency oracle");
     }
@@ -157,6 +160,18 @@ pub(crate) fn check_capabilities(
     Err(RunError::Unsupported {
         driver: driver.to_owned(),
         what: missing.join(", "),
+    })
+}
+
+/// Whether reads look at the end of what they receive.
+fn judges_trailers(plan: &Plan) -> bool {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    works.any(|work| match &work.model {
+        ModelPlan::Named(named) => {
+            let mut entries = work.mix.iter().zip(&named.entries);
+            entries.any(|(mix, named)| mix.class == OpClass::Get && named.trailer)
+        }
+        _ => false,
     })
 }
 
