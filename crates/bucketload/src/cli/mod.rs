@@ -13,6 +13,7 @@
 //!                  ├─ capacity, sweep, study-grid  several runs in one directory
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
+//!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -28,6 +29,7 @@ pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod cosbench;
 pub(crate) mod docs;
+pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod manage;
 pub(crate) mod model;
@@ -49,6 +51,7 @@ use capacity::CapacityArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
+use gateway::GatewayArgs;
 use grid::GridArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
@@ -172,6 +175,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Placement(PlacementArgs),
     Serve(ServeArgs),
+    Gateway(GatewayArgs),
     Controller(ControllerArgs),
     Submit(SubmitArgs),
     Cancel(CancelArgs),
