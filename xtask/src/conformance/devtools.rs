@@ -153,18 +153,6 @@ impl Browser {
         .or_else(|_| self.wait("document.readyState === 'complete'"))
     }
 
-    /// Opens a page in which a script runs before those of the page.
-    pub(crate) fn open_with(&mut self, url: &str, script: &str) -> Result {
-        let added = self.call(
-            "Page.addScriptToEvaluateOnNewDocument",
-            json!({"source": script}),
-        )?;
-        self.open(url)?;
-        let identifier = json!({"identifier": added["identifier"]});
-        self.call("Page.removeScriptToEvaluateOnNewDocument", identifier)
-            .map(drop)
-    }
-
     /// The value of an expression in the page.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value> {
         let answer = self.call(
@@ -283,7 +271,7 @@ impl Browser {
             "(() => { const wrong = [], root = document.documentElement; \
              if (root.scrollWidth > innerWidth) wrong.push(`wider than the window: ${root.scrollWidth} > ${innerWidth}`); \
              for (const e of document.querySelectorAll('input:not([type=hidden]), select, textarea, button, a, iframe')) \
-               if (!(e.labels && e.labels.length) && !e.getAttribute('aria-label') && !e.title && !e.innerText.trim()) wrong.push('no name: ' + e.outerHTML.slice(0, 80)); \
+               if (e.checkVisibility() && !(e.labels && e.labels.length) && !e.getAttribute('aria-label') && !e.title && !e.innerText.trim()) wrong.push('no name: ' + e.outerHTML.slice(0, 80)); \
              for (const e of document.querySelectorAll('[aria-labelledby], [aria-describedby]')) \
                for (const id of (e.getAttribute('aria-labelledby') || e.getAttribute('aria-describedby')).split(' ')) \
                  if (!document.getElementById(id)) wrong.push('no such label: ' + id); \
