@@ -1,11 +1,13 @@
 //! Flags that say where the load goes and how it gets there.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use bucketload_drivers::engines::cli::Tool;
 use clap::{Args, ValueEnum, ValueHint};
+use serde::{Deserialize, Serialize};
 
 use super::posix::PosixArgs;
 
@@ -123,28 +125,34 @@ pub(crate) struct TargetArgs {
 }
 
 /// Settings under the names of environment variables; `None` hides a variable. They may be secrets.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Given(Vec<(&'static str, Option<String>)>);
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Given(BTreeMap<String, Option<String>>);
 
 impl Given {
     pub(crate) fn new(settings: Vec<(&'static str, Option<String>)>) -> Self {
-        Self(settings)
+        let settings = settings.into_iter();
+        Self(settings.map(|(n, value)| (n.to_owned(), value)).collect())
+    }
+
+    /// Replaces the value of `name` where it has one.
+    pub(crate) fn replace(&mut self, name: &str, value: &str) {
+        if let Some(Some(known)) = self.0.get_mut(name) {
+            value.clone_into(known);
+        }
     }
 }
 
 impl std::fmt::Debug for Given {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|(name, _)| name))
-            .finish()
+        f.debug_list().entries(self.0.keys()).finish()
     }
 }
 
 impl TargetArgs {
     /// The environment variable `name`, or what the workload has in its place.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        match self.given.0.iter().find(|(known, _)| *known == name) {
-            Some((_, value)) => value.clone(),
+        match self.given.0.get(name) {
+            Some(value) => value.clone(),
             None => crate::environment::variable(name),
         }
     }
