@@ -55,7 +55,7 @@ pub fn text(result: &HpcResult) -> String {
         result.wanted()
     ));
     for row in &header.rows {
-        line(format!("  {:10} {}", row.name, row.meaning));
+        line(format!("  {:12} {}", row.name, row.meaning));
     }
     for (&size, &objects) in header.sizes.iter().zip(&header.objects) {
         for &processes in &header.processes {
@@ -70,7 +70,7 @@ pub fn text(result: &HpcResult) -> String {
                 units::bytes(size as f64)
             ));
             let head: String = STEPS.iter().map(|step| format!("{step:>24}")).collect();
-            line(format!("  {:10}{head}", ""));
+            line(format!("  {:12}{head}", ""));
             for row in &header.rows {
                 let Some(cell) = result.cell(&row.name, size, processes) else {
                     continue;
@@ -86,7 +86,7 @@ pub fn text(result: &HpcResult) -> String {
                         }
                     })
                     .collect();
-                line(format!("  {:10}{figures}", row.name));
+                line(format!("  {:12}{figures}", row.name));
             }
         }
     }
