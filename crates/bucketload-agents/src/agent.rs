@@ -61,6 +61,8 @@ pub struct ProbeAnswer {
     pub pid: u32,
     /// The run that it works for, if any.
     pub busy: Option<String>,
+    /// Its wall clock, nanoseconds since 1970.
+    pub wall_unix_ns: u64,
 }
 
 /// An agent's settings.
@@ -261,6 +263,7 @@ impl Handler for Arc<Waiting> {
             host: greeting.host,
             pid: greeting.pid,
             busy: self.busy().clone(),
+            wall_unix_ns: host::unix_ns(),
         };
         Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
     }

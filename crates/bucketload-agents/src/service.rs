@@ -407,14 +407,23 @@ async fn converse(
     })
 }
 
-/// Asks who listens at `address`.
-pub(crate) async fn probe(address: &str, access: &Access) -> Result<Bytes, CallError> {
+/// Asks who listens at `address`, `times` over one connection; `answered` gets each answer as it comes.
+pub(crate) async fn probe(
+    address: &str,
+    access: &Access,
+    times: usize,
+    mut answered: impl FnMut(Bytes),
+) -> Result<(), CallError> {
     let mut grpc = client(connect(address, access).await?);
-    let ready = grpc.ready().await;
-    ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
-    let path = PathAndQuery::from_static(PROBE);
-    grpc.unary(request(Bytes::new(), access), path, BytesCodec)
-        .await
-        .map(Response::into_inner)
-        .map_err(|status| CallError::of(&status))
+    for _ in 0..times {
+        let ready = grpc.ready().await;
+        ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
+        let path = PathAndQuery::from_static(PROBE);
+        let answer = grpc
+            .unary(request(Bytes::new(), access), path, BytesCodec)
+            .await
+            .map_err(|status| CallError::of(&status))?;
+        answered(answer.into_inner());
+    }
+    Ok(())
 }

@@ -17,6 +17,7 @@ use bucketload_drivers::engines::opendal::OpendalEngine;
 use bucketload_drivers::gcs::GcsDriver;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::HdfsDriver;
+use bucketload_drivers::libs3::Libs3Driver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
@@ -64,6 +65,8 @@ pub(crate) enum AnyDriver {
     Posix(Arc<PosixDriver>),
     /// SeaweedFS.
     Seaweedfs(Arc<SeaweedDriver>),
+    /// A libs3 library.
+    Libs3(Arc<Libs3Driver>),
     /// OpenStack Swift.
     Swift(Arc<SwiftDriver>),
     /// HDFS by REST.
@@ -93,6 +96,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
             $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
+            $crate::connection::AnyDriver::Libs3($driver) => $body,
             $crate::connection::AnyDriver::Swift($driver) => $body,
             $crate::connection::AnyDriver::WebHdfs($driver) => $body,
             #[cfg(feature = "hdfs")]

@@ -284,6 +284,7 @@ impl Handler for Calls {
             host: host::name(),
             pid: std::process::id(),
             busy: Some("coordinator".to_owned()),
+            wall_unix_ns: host::unix_ns(),
         };
         Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
     }

@@ -16,7 +16,7 @@ use super::posix::PosixArgs;
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// A service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs:// or seaweedfs://), a
+    /// A service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs://, seaweedfs:// or libs3://), a
     /// file system (file:///DIR), the embedded server (mem:, or serve:///DIR over a directory), or null:
     /// (nothing at all)
     ///
@@ -96,6 +96,13 @@ pub(crate) struct TargetArgs {
     /// given 1000000
     #[arg(long, value_name = "N")]
     pub(crate) seaweedfs_objects: Option<u64>,
+
+    /// Library for libs3:// targets: a path, or a name that the dynamic linker looks for; unless given
+    /// libs3.so.4
+    ///
+    /// It is told its host with --endpoint-url: a URL, or a directory for a library that keeps files.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) libs3_library: Option<PathBuf>,
 
     /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
     ///
@@ -181,6 +188,10 @@ impl TargetArgs {
             swift_large_object: other.swift_large_object.or(self.swift_large_object),
             seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
             seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
+            libs3_library: other
+                .libs3_library
+                .clone()
+                .or_else(|| self.libs3_library.clone()),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
             given: if other.given == Given::default() {

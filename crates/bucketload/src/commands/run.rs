@@ -64,6 +64,12 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
     }
+    if let (Some(archive), Some(number)) = (
+        &args.cosbench.cosbench_artifacts,
+        args.cosbench.cosbench_number,
+    ) {
+        cosbench::artifacts::check_number(archive, number)?;
+    }
     let connection = Connection::open(target, &target_args, &args.load)?;
     let mut job = job(args, global, resolved, &source, &connection, old)?;
     if args.agents.is_distributed() {
@@ -86,7 +92,8 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     )?;
     if let Some(archive) = &args.cosbench.cosbench_artifacts {
         let offset = i64::from(local.whole_seconds());
-        let place = cosbench::artifacts::write(&done.out, &done.result, archive, offset)?;
+        let number = args.cosbench.cosbench_number;
+        let place = cosbench::artifacts::write(&done.out, &done.result, archive, number, offset)?;
         if !global.quiet {
             eprintln!("bucketload: COSBench's artifacts: {}", place.display());
         }

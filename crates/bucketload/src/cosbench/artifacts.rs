@@ -21,14 +21,30 @@ use super::plan::steps;
 use super::timeline::snapshots;
 use crate::exit::Failure;
 
-/// Writes the archive of the run in `run` into `archive`; returns the directory of the workload.
+/// Refuses a number that another workload of the archive has.
 ///
 /// # Errors
-/// When the run is of no COSBench workload, or something cannot be read or written.
+/// When there is one.
+pub(crate) fn check_number(archive: &Path, number: u64) -> Result<(), Failure> {
+    match taken(archive, number) {
+        false => Ok(()),
+        true => Err(Failure::usage(format!(
+            "--cosbench-number: {} holds a workload w{number} already; choose another number, or leave it out",
+            archive.display()
+        ))),
+    }
+}
+
+/// Writes the archive of the run in `run` into `archive`, under `number` or the next free one; returns the
+/// directory of the workload.
+///
+/// # Errors
+/// When the run is of no COSBench workload, the number is another's, or something cannot be read or written.
 pub(crate) fn write(
     run: &Path,
     result: &RunResult,
     archive: &Path,
+    number: Option<u64>,
     utc_offset_s: i64,
 ) -> Result<PathBuf, Failure> {
     let usage = |text: String| Failure::usage(format!("--cosbench-artifacts: {text}"));
@@ -50,10 +66,19 @@ pub(crate) fn write(
     let mut record = record(&dir, &parsed.workload, result, utc_offset_s).map_err(usage)?;
     let meta = archive.join(".meta");
     let last = fs::read_to_string(&meta).unwrap_or_default();
-    record.number = last.trim().parse::<u64>().unwrap_or(0) + 1;
-    // Never the number of another workload, whatever became of the count (B17).
-    while taken(archive, record.number) {
-        record.number += 1;
+    let last: u64 = last.trim().parse().unwrap_or(0);
+    match number {
+        Some(number) => {
+            check_number(archive, number)?;
+            record.number = number;
+        }
+        None => {
+            record.number = last + 1;
+            // Never the number of another workload, whatever became of the count (B17).
+            while taken(archive, record.number) {
+                record.number += 1;
+            }
+        }
     }
     let files = record.files(manifest.workload_source.clone());
     let place = archive.join(&files.directory);
@@ -69,7 +94,7 @@ pub(crate) fn write(
         let path = archive.join(name);
         append(&path, header, lines).map_err(io(&path))?;
     }
-    fs::write(&meta, record.number.to_string()).map_err(io(&meta))?;
+    fs::write(&meta, record.number.max(last).to_string()).map_err(io(&meta))?;
     Ok(place)
 }
 
