@@ -39,9 +39,11 @@ impl Simulated {
                 "--",
             ]),
         };
-        // Its standard input ends with us.
+        // Its standard input ends with us. The program sets this threshold itself (bucketload's `memory`), so
+        // that zeroed histograms take no memory before they are touched.
         let mut child = command
             .arg(data)
+            .env("MALLOC_MMAP_THRESHOLD_", "131072")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
