@@ -402,6 +402,12 @@ impl Session {
             "run {}: agent {} of {} for {}",
             assignment.run_id, assignment.index, assignment.of, self.link.peer
         ));
+        if self.link.clear {
+            (self.options.say)(
+                "the token and the target's credentials came over the network without TLS: who can listen \
+                 there has them; use --agent-cert, --agent-key and --agent-ca on both sides",
+            );
+        }
         let (mut conductor, remote) = Conductor::new(self.link.out.clone());
         let (done, ended) = oneshot::channel();
         let over = Arc::new(AtomicBool::new(false));

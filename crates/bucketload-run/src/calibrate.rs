@@ -282,6 +282,7 @@ fn drive<N: Driver>(
         op_log: None,
         trace: None,
         run_id: String::new(),
+        pins: options.pins.clone(),
         data: options.data.clone(),
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),

@@ -59,6 +59,7 @@ mod streams;
 mod think;
 mod thread;
 mod timer;
+mod trailing;
 mod waits;
 
 pub use affinity::{layout, usable_cores};

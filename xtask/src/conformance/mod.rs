@@ -15,6 +15,7 @@ mod delays;
 mod devtools;
 mod engines;
 mod files;
+mod gateway;
 mod hdfs;
 pub(crate) mod libs3;
 mod matrix;
@@ -45,6 +46,7 @@ const LONG: &[&str] = &[
     "programs",
     "engines",
     "files",
+    "gateway",
     "gcs",
     "azure",
     "swift",
@@ -77,6 +79,7 @@ const PARTS: &[Part] = &[
     ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
     ("files", files::all),
+    ("gateway", gateway::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),

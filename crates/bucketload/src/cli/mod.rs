@@ -10,7 +10,7 @@
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
-//!                  ├─ capacity, sweep, study-grid  several runs in one directory
+//!                  ├─ capacity, sweep, study-grid, s3-hpc  several runs in one directory
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
@@ -31,6 +31,7 @@ pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod gateway;
 pub(crate) mod grid;
+pub(crate) mod hpc;
 pub(crate) mod manage;
 pub(crate) mod model;
 pub(crate) mod placement;
@@ -53,6 +54,7 @@ use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
 use gateway::GatewayArgs;
 use grid::GridArgs;
+use hpc::HpcArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
@@ -170,6 +172,8 @@ pub(crate) enum Command {
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
     StudyGrid(Box<GridArgs>),
+    #[command(name = "s3-hpc")]
+    S3Hpc(HpcArgs),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
