@@ -444,9 +444,11 @@ impl Controller {
         let verdict = verdict(&self.run_dir(id));
         let mut message = match &ended {
             Ok(Ended::Signal(signal)) => {
-                format!(
-                    "the process of the run was ended by signal {signal}; what was measured is kept"
-                )
+                let kept = match self.run_dir(id).is_dir() {
+                    true => "what was measured is kept",
+                    false => "nothing was measured yet",
+                };
+                format!("the process of the run was ended by signal {signal}; {kept}")
             }
             Ok(Ended::Code(_)) => last_words(&task.dir),
             Err(e) => format!("the process of the run could not be waited for: {e}"),

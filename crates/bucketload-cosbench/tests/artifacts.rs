@@ -93,6 +93,7 @@ fn record() -> Record {
                     names,
                 }],
                 workers: vec![line(250, 16)],
+                missions: vec![0],
                 log: vec![LogLine {
                     at_ms: START,
                     driver: 0,
@@ -250,6 +251,11 @@ fn several_drivers() {
         url: "h2:7400".into(),
         lines: vec![line(1, 2)],
     });
+    // Without workers it has no mission.
+    record.drivers.push(DriverRecord {
+        name: "driver3".into(),
+        ..DriverRecord::default()
+    });
     record.stages[1].log.push(LogLine {
         at_ms: START,
         driver: 1,
@@ -259,13 +265,14 @@ fn several_drivers() {
     let file = |name: &str| &files.iter().find(|(known, _)| known == name).unwrap().1;
     assert_eq!(
         file("all-drivers.csv"),
-        "Driver,URL\ndriver1,\ndriver2,h2:7400\n"
+        "Driver,URL\ndriver1,\ndriver2,h2:7400\ndriver3,\n"
     );
     assert_eq!(file("driver1.csv").lines().count(), 3);
     assert!(file("driver2.csv").ends_with("\nread,read,1,2,12.35,11.1,100,6399936,95.12%\n"));
     let rule = "-".repeat(25);
     assert!(file("workload.log").contains(&format!(
-        "{rule} mission: M3, driver: driver1 {rule}\n2026-01-31 23:59:59 [ERROR] [get] - myobjects1: timeout\n\
-         {rule} mission: M4, driver: driver2 {rule}\n2026-01-31 23:59:59 [ERROR] [get] - myobjects2: reset\n"
+        "{rule} mission: M4, driver: driver1 {rule}\n2026-01-31 23:59:59 [ERROR] [get] - myobjects1: timeout\n\
+         {rule} mission: M5, driver: driver2 {rule}\n2026-01-31 23:59:59 [ERROR] [get] - myobjects2: reset\n"
     )));
+    assert!(!file("workload.log").contains("M6"));
 }

@@ -144,6 +144,9 @@ fn agents_perform_the_operations_of_one_process_and_the_archive_is_the_same() {
     assert_eq!(lines.iter().sum::<usize>(), 2 + 4 + 2 * 4 + 2 * 3 + 3 + 1);
     let log = std::fs::read_to_string(dir.path().join("archive/w2-w/workload.log")).unwrap();
     assert!(log.contains("mission: M12, driver: driver4"), "{log}");
+    // One worker disposes of the containers.
+    assert!(log.contains("mission: M17, driver: driver1"), "{log}");
+    assert!(!log.contains("mission: M18"), "{log}");
 
     // Spans of workers are on the clock of the run, on which their phase began and ended.
     let (events, _) = RunDir::open(dir.path().join("four"))

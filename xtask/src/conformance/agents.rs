@@ -22,7 +22,7 @@ const SUBNET: &str = "10.78.0";
 const PORT: u16 = 7400;
 pub(super) const TOKEN: (&str, &str) = ("BUCKETLOAD_AGENT_TOKEN", "conformance-token-0001");
 /// Far beyond what any case takes.
-pub(super) const DEADLINE: Duration = Duration::from_secs(240);
+const DEADLINE: Duration = Duration::from_secs(240);
 
 /// The hosts; their networks are deleted when dropped.
 struct Hosts {
@@ -234,14 +234,22 @@ fn drain(pipe: Option<impl std::io::Read + Send + 'static>) -> JoinHandle<String
 }
 
 /// Waits for the end, at most for the deadline: a run that hangs is killed and reported.
-pub(super) fn end((mut child, begun): (Child, Instant)) -> Result<Ended> {
+pub(super) fn end(run: (Child, Instant)) -> Result<Ended> {
+    end_within(run, DEADLINE)
+}
+
+/// The same with another deadline.
+pub(super) fn end_within(
+    (mut child, begun): (Child, Instant),
+    deadline: Duration,
+) -> Result<Ended> {
     let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
     while child.try_wait().map_err(|e| e.to_string())?.is_none() {
-        if begun.elapsed() > DEADLINE {
+        if begun.elapsed() > deadline {
             let _ = child.kill();
             let _ = child.wait();
             let said = stderr.join().unwrap_or_default();
-            return Err(format!("the run hung for {} s: {said}", DEADLINE.as_secs()));
+            return Err(format!("the run hung for {} s: {said}", deadline.as_secs()));
         }
         std::thread::sleep(Duration::from_millis(50));
     }

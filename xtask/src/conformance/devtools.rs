@@ -242,6 +242,7 @@ impl Browser {
     /// Writes pictures of the page, light and wide and dark and narrow (`PATH-light.png`, `PATH-dark.png`),
     /// and fails where a page is wider than its window or a control has no name.
     pub(crate) fn pictures(&mut self, path: &Path) -> Result {
+        self.call("Emulation.setScrollbarsHidden", json!({"hidden": true}))?;
         for (scheme, width) in [("light", WIDE), ("dark", NARROW)] {
             let feature = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
             self.call("Emulation.setEmulatedMedia", feature)?;
@@ -249,6 +250,10 @@ impl Browser {
                 json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
             self.call("Emulation.setDeviceMetricsOverride", screen)?;
             self.check_page(path)?;
+            // A frame is drawn by another process, in its own time.
+            if self.eval("document.querySelector('iframe') !== null")? == true {
+                std::thread::sleep(Duration::from_secs(2));
+            }
             let shot = self.call(
                 "Page.captureScreenshot",
                 json!({"format": "png", "captureBeyondViewport": true}),

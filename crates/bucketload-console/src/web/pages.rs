@@ -292,6 +292,7 @@ pub(super) fn submit_page(
         fields => v(&fields),
         builtins => v(&builtins),
         builtin => entered_value("builtin"),
+        rows => entered_value("text").lines().count().clamp(8, 24),
         text => entered_value("text"),
     };
     console.page(status, "submit.html", who, "submit", content)

@@ -19,6 +19,10 @@ pub(super) fn log(record: &Record) -> String {
         let rule = "-".repeat(RULE);
         let drivers = record.drivers.len();
         for (number, driver) in record.drivers.iter().enumerate() {
+            let told = stage.log.iter().any(|line| line.driver == number);
+            if !(told || stage.missions.is_empty() || stage.missions.contains(&number)) {
+                continue;
+            }
             let mission = index * drivers + number + 1;
             let name = &driver.name;
             let _ = writeln!(out, "{rule} mission: M{mission}, driver: {name} {rule}");

@@ -79,6 +79,8 @@ pub struct StageRecord {
     pub snapshots: Vec<Snapshot>,
     /// Figures per worker.
     pub workers: Vec<OperationLine>,
+    /// Indices of the drivers that had a part in it; empty where that is not known.
+    pub missions: Vec<usize>,
     /// Lines of the log.
     pub log: Vec<LogLine>,
 }

@@ -106,7 +106,11 @@ impl Prober for AgentProber {
         Box::pin(async move {
             let address = agent.to_string();
             let found = probe_async(&address, &self.0, PROBE_TIMEOUT).await;
-            let found = found.map_err(|e| e.message)?;
+            // The page names the agent beside.
+            let found = found.map_err(|e| {
+                let reason = e.message.strip_prefix(&format!("{address}: "));
+                reason.unwrap_or(&e.message).to_owned()
+            })?;
             Ok(Answer {
                 version: found.answer.version,
                 host: found.answer.host,

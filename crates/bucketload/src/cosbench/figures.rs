@@ -128,6 +128,9 @@ pub(super) fn fill(
                 let crew = crew(phase, index, (rank as u32, of), measured.pins);
                 // Who has no worker of a work has no mission.
                 if !crew.is_empty() {
+                    if !out.missions.contains(&rank) {
+                        out.missions.push(rank);
+                    }
                     driver.lines.push(line(operations.figures(&crew)));
                 }
             }

@@ -9,6 +9,12 @@ use crate::support::{Controller, PATIENCE};
 fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_readable_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
+    // Off loopback nothing is served without a token, nor without TLS unless that is waived.
+    let listen = ["controller", "--listen", "0.0.0.0:0", "--data", "data"];
+    call(&mut bucketload(dir, &listen)).expect(2, &["needs a token"]);
+    std::fs::write(dir.join("token"), "a-token-of-the-console\n").unwrap();
+    let plain = [&listen[..], &["--token-file", "token"]].concat();
+    call(&mut bucketload(dir, &plain)).expect(2, &["--tls-cert"]);
     let controller = Controller::start(dir, &[]);
     let url = controller.url.clone();
     let submit = |args: &[&str]| {

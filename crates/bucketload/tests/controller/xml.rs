@@ -23,6 +23,11 @@ fn write(dir: &Path, name: &str, text: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// A workload that runs as it is, in a file.
+pub(crate) fn good(dir: &Path) -> String {
+    write(dir, "good.xml", &format!("{HEAD}{STAGES}{TAIL}"))
+}
+
 /// What `curl -F config=@w.xml URL` sends, with further fields.
 fn form(file: &str, fields: &[(&str, &str)]) -> String {
     let part = |head: &str, value: &str| {
@@ -55,7 +60,7 @@ fn cosbench_users_find_their_workloads_and_their_files() {
     controller
         .submit(dir, &[&elsewhere])
         .expect(2, &["librados"]);
-    let file = write(dir, "good.xml", &good);
+    let file = self::good(dir);
     controller
         .submit(dir, &[&file, "--", "--rate", "5/s"])
         .expect(2, &["--rate", "change the XML"]);
