@@ -135,7 +135,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
-            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_)) => {
+            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_) | ModelPlan::Ranks(_)) => {
                 let workers = model.max_sessions();
                 let mine: Vec<_> = places(number, workers, share, position).collect();
                 shard.slots.reserve(mine.len());
@@ -262,6 +262,7 @@ fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
         ModelPlan::Replay(_)
         | ModelPlan::Closed { .. }
         | ModelPlan::Rounds(_)
+        | ModelPlan::Ranks(_)
         | ModelPlan::Named(_) => return 16,
     };
     let peak = match arrival {

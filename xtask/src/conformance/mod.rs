@@ -16,6 +16,7 @@ mod devtools;
 mod engines;
 mod files;
 mod hdfs;
+mod io500;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -55,6 +56,7 @@ const LONG: &[&str] = &[
     "mpi",
     "k8s",
     "console",
+    "io500",
 ];
 
 const PARTS: &[Part] = &[
@@ -86,6 +88,7 @@ const PARTS: &[Part] = &[
     ("mpi", schedulers::mpi),
     ("k8s", schedulers::kubernetes),
     ("console", console::all),
+    ("io500", io500::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -20,7 +20,7 @@ use super::session::PosixSession;
 use super::shared::SharedFiles;
 
 /// What a driver of files performs.
-const FILES: [OpClass; 18] = [
+const FILES: [OpClass; 20] = [
     OpClass::Get,
     OpClass::RangeGet,
     OpClass::Put,
@@ -39,6 +39,8 @@ const FILES: [OpClass; 18] = [
     OpClass::HeadBucket,
     OpClass::DeleteBucket,
     OpClass::ListBuckets,
+    OpClass::RangePut,
+    OpClass::Sync,
 ];
 /// What can be done with objects at fixed places of one file.
 pub(super) const SHARED: [OpClass; 3] = [OpClass::Get, OpClass::RangeGet, OpClass::Put];
@@ -138,8 +140,9 @@ impl Driver for PosixDriver {
             Layout::Files => FILES.to_vec(),
             Layout::Shared => SHARED.to_vec(),
         };
-        // An end that is no multiple of a block cannot be reached by O_DIRECT.
-        classes.retain(|class| *class != OpClass::Append || !config.direct);
+        // What is no multiple of a block cannot be reached by O_DIRECT.
+        let unaligned = [OpClass::Append, OpClass::RangePut];
+        classes.retain(|class| !unaligned.contains(class) || !config.direct);
         Capabilities {
             classes,
             verify: true,

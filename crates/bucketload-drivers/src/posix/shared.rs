@@ -37,6 +37,11 @@ impl SharedFiles {
         Some(Arc::clone(&open.file))
     }
 
+    /// Forgets a file; it is closed when the last operation on it has ended.
+    pub(super) fn forget(&self, path: &[u8]) {
+        self.0.borrow_mut().retain(|open| open.path != path);
+    }
+
     /// Remembers a file.
     pub(super) fn add(&self, path: &[u8], write: bool, file: OwnedFd) -> Arc<OwnedFd> {
         let file = Arc::new(file);

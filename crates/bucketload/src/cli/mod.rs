@@ -11,6 +11,7 @@
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ capacity, sweep, study-grid  several runs in one directory
+//!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
@@ -29,6 +30,7 @@ pub(crate) mod convert;
 pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod grid;
+pub(crate) mod io500;
 pub(crate) mod manage;
 pub(crate) mod model;
 pub(crate) mod placement;
@@ -50,6 +52,7 @@ use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
 use grid::GridArgs;
+use io500::Io500Args;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
@@ -167,6 +170,8 @@ pub(crate) enum Command {
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
     StudyGrid(Box<GridArgs>),
+    #[command(name = "io500")]
+    Io500(Box<Io500Args>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

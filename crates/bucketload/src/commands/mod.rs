@@ -9,6 +9,7 @@ pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod docs;
 pub(crate) mod grid;
+pub(crate) mod io500;
 pub(crate) mod model;
 mod over;
 pub(crate) mod render;
