@@ -159,21 +159,26 @@ impl RankTurns {
             Some(written) if !random => most.min(written),
             _ => most,
         };
-        let base = plan.after.iter().map(|phase| history.steps(*phase)).sum();
+        let before: u64 = plan.after.iter().map(|phase| history.steps(*phase)).sum();
+        let base = plan.start + before;
         let since_s = plan.newer_than.map_or(0, |phase| {
             history.began_s[usize::from(phase)].load(Ordering::Acquire)
         });
-        let finder = match plan.task {
-            RankTask::Find { bytes } => Some(Rc::new(Finder {
+        let sought = match plan.task {
+            RankTask::Find { bytes } => Some(Some(bytes)),
+            RankTask::Count => Some(None),
+            _ => None,
+        };
+        let finder = sought.map(|bytes| {
+            Rc::new(Finder {
                 mapping: plan.mapping,
                 bytes,
                 since_s,
                 named: Cell::new(false),
                 seen: Cell::new(0),
                 found: Cell::new(0),
-            })),
-            _ => None,
-        };
+            })
+        });
         Self {
             sum: RankSum {
                 rank,
@@ -357,7 +362,8 @@ impl RankTurns {
 /// Looks at the names of a listing: part of them, size and age decide which are found.
 struct Finder {
     mapping: RankMapping,
-    bytes: u64,
+    /// Size that is sought; `None` where names are only counted.
+    bytes: Option<u64>,
     since_s: i64,
     /// Whether the last key has a name that is sought.
     named: Cell<bool>,
@@ -373,7 +379,8 @@ impl Watch for Finder {
 
     fn listed(&self, key: &str) {
         self.seen.set(self.seen.get() + 1);
-        self.named.set(self.mapping.file_name(key).contains(SOUGHT));
+        let sought = self.bytes.is_some() && self.mapping.file_name(key).contains(SOUGHT);
+        self.named.set(sought);
     }
 
     fn wants_details(&self) -> bool {
@@ -381,7 +388,7 @@ impl Watch for Finder {
     }
 
     fn details(&self, bytes: u64, changed_s: i64) {
-        if self.named.replace(false) && bytes == self.bytes && changed_s >= self.since_s {
+        if self.named.replace(false) && Some(bytes) == self.bytes && changed_s >= self.since_s {
             self.found.set(self.found.get() + 1);
         }
     }

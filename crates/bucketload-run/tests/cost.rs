@@ -207,6 +207,7 @@ fn ranks(ranks: u32) -> ModelPlan {
         steps: 35_000 / u64::from(ranks),
         follows: None,
         after: Vec::new(),
+        start: 0,
         stonewall_ns: 0,
         wear_out: false,
         waiting: 0.0,

@@ -239,9 +239,13 @@ impl RankGen {
     #[inline]
     pub fn render(&self, op: &Op, out: &mut String) {
         out.clear();
-        if let RankTask::Find { .. } = self.plan.task {
-            self.render_part(op.key, out);
-            return;
+        match self.plan.task {
+            RankTask::Find { .. } => return self.render_part(op.key, out),
+            RankTask::Count => {
+                out.push_str(&self.prefixes[usize::from(op.keyset)]);
+                return;
+            }
+            _ => {}
         }
         out.push_str(&self.prefixes[usize::from(op.keyset)]);
         let (rank, index) = split_key(op.key);
@@ -277,7 +281,7 @@ impl RankGen {
                 path.text("_");
                 path.number(index / sets, 1);
             }
-            RankTask::Find { .. } => {}
+            RankTask::Find { .. } | RankTask::Count => {}
         }
         path.end();
         // What opens a file is about the file itself.

@@ -56,6 +56,7 @@ fn generator(task: RankTask, mapping: RankMapping, shift: u32, mix: Vec<MixEntry
         steps: 100,
         follows: None,
         after: Vec::new(),
+        start: 0,
         stonewall_ns: 0,
         wear_out: false,
         waiting: 0.0,

@@ -57,6 +57,9 @@ pub struct RanksPlan {
     /// Indices of earlier phases whose steps come before: numbers of steps begin behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u16>,
+    /// Steps of earlier runs that come before these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start: u64,
     /// After this time ranks stop, or go on to the highest count that one has reached; 0 = never.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stonewall_ns: u64,
@@ -118,6 +121,8 @@ pub enum RankTask {
         /// Size of the files that are sought, bytes.
         bytes: u64,
     },
+    /// Counts all objects by one listing, which rank 0 makes. `steps` says how many there should be.
+    Count,
     /// Works on the next object of each of the rank's data sets (MD-Workbench).
     Workbench {
         /// Data sets of a rank.
@@ -198,6 +203,7 @@ impl RanksPlan {
     #[must_use]
     pub fn most_steps(&self, rank: u32) -> u64 {
         match self.task {
+            RankTask::Count => u64::from(rank == 0),
             RankTask::Find { .. } => {
                 let all = u64::from(self.ranks.max(1));
                 (self.parts() + all - 1 - u64::from(rank).min(all - 1)) / all
@@ -232,6 +238,7 @@ mod tests {
                 steps: u64::MAX,
                 follows: None,
                 after: Vec::new(),
+                start: 0,
                 stonewall_ns: 0,
                 wear_out: false,
                 waiting: 0.0,

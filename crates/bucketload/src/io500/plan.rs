@@ -313,6 +313,7 @@ fn work(
         steps: 0,
         follows: None,
         after: Vec::new(),
+        start: 0,
         stonewall_ns: if phase.writes { stonewall_ns } else { 0 },
         wear_out: phase.writes,
         waiting: 0.0,
