@@ -35,6 +35,12 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         &["bucketload-core", "bucketload-drivers", "hyper"],
     ),
     (
+        // It lives in the processes of others.
+        "bucketload-gateway",
+        "",
+        &["tokio", "rustls", "bucketload-core", "bucketload-wire"],
+    ),
+    (
         "bucketload-drivers",
         "",
         &[

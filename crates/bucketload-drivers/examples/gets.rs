@@ -6,8 +6,10 @@
 //!
 //! Reads objects of 4 KiB on 64 connections from a thread that answers every request alike, so that
 //! nothing but the driver differs. One repetition measures every API once, in turn; the figure is the
-//! CPU time of the client's thread, as a ratio to the S3 driver's in the same repetition. Prints a line
-//! per API: name, median, smallest and largest ratio, median cost in nanoseconds; tabs between them.
+//! CPU time of the client's thread, as a ratio to the S3 driver's in the same repetition. A GET by WebHDFS
+//! is two requests, of which the first is answered with the address of the second: its figure is that of
+//! one request. Prints a line per API: name, median, smallest and largest ratio, median cost in
+//! nanoseconds; tabs between them.
 
 use std::io;
 use std::rc::Rc;
@@ -21,7 +23,9 @@ use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
+use bucketload_drivers::seaweedfs::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
+use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -48,7 +52,7 @@ fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let names = ["s3", "swift", "azblob", "gcs"];
+    let names = ["s3", "swift", "azblob", "gcs", "seaweedfs", "webhdfs"];
     let mut costs: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
     for repetition in 0..=repetitions {
         for turn in 0..names.len() {
@@ -108,6 +112,20 @@ async fn measure(api: &str, address: &str) -> Result<f64, Failure> {
                 ..AzureOverrides::default()
             };
             gets(&AzureDriver::new(AzureConfig::discover(&overrides, &env)?)?).await
+        }
+        "seaweedfs" => {
+            let overrides = SeaweedOverrides {
+                endpoint_url: Some(url.clone()),
+                mode: Some(Mode::Filer),
+                ..SeaweedOverrides::default()
+            };
+            let config = SeaweedConfig::new(&overrides, &env)?;
+            gets(&SeaweedDriver::new(config)?).await
+        }
+        "webhdfs" => {
+            let driver = WebHdfsDriver::new(WebHdfsConfig::new(&url)?)?;
+            // Two requests.
+            Ok(gets(&driver).await? / 2.0)
         }
         _ => {
             let config = GcsConfig::discover(&GcsOverrides::default(), &env, None)?;
@@ -196,27 +214,50 @@ fn answer_everything() -> Result<String, Failure> {
             )
             .into_bytes();
             text.resize(text.len() + SIZE, b'x');
-            let text: Rc<[u8]> = text.into();
+            let object: Rc<[u8]> = text.into();
+            let location = format!(
+                r#"{{"Location":"http://{}/webhdfs/v1/bench?op=OPEN&namenoderpcaddress=a:1&offset=0"}}"#,
+                listener.local_addr()?
+            );
+            let location: Rc<[u8]> = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\r\n\
+                 {location}",
+                location.len()
+            )
+            .into_bytes()
+            .into();
             loop {
                 let (stream, _) = listener.accept().await?;
-                tokio::task::spawn_local(answer(stream, Rc::clone(&text)));
+                let answers = [Rc::clone(&object), Rc::clone(&location)];
+                tokio::task::spawn_local(answer(stream, answers));
             }
         }))
     });
     Ok(address)
 }
 
-async fn answer(mut stream: TcpStream, text: Rc<[u8]>) -> io::Result<()> {
+/// Answers with the object, or with its place where that is asked for. A client asks one of them on a
+/// connection, so that the first request tells.
+async fn answer(mut stream: TcpStream, [object, location]: [Rc<[u8]>; 2]) -> io::Result<()> {
+    const FIRST_STEP: &[u8] = b"noredirect=true";
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; 16 << 10];
     let mut held = 0;
+    let mut chosen: Option<&Rc<[u8]>> = None;
     loop {
         match stream.read(&mut buffer[held..]).await? {
             0 => return Ok(()),
             n => held += n,
         }
         if buffer[..held].ends_with(b"\r\n\r\n") {
-            stream.write_all(&text).await?;
+            let text = *chosen.get_or_insert_with(|| {
+                let mut parts = buffer[..held].windows(FIRST_STEP.len());
+                match parts.any(|part| part == FIRST_STEP) {
+                    true => &location,
+                    false => &object,
+                }
+            });
+            stream.write_all(text).await?;
             held = 0;
         }
     }

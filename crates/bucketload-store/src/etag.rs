@@ -58,12 +58,15 @@ impl ETag {
         }
     }
 
-    /// Digest and part count, for storage.
-    pub(crate) const fn to_raw(self) -> ([u8; 16], u32) {
+    /// Digest and part count, for storage and transport.
+    #[must_use]
+    pub const fn to_raw(self) -> ([u8; 16], u32) {
         (self.digest, self.parts)
     }
 
-    pub(crate) const fn from_raw(digest: [u8; 16], parts: u32) -> Self {
+    /// The tag that [`to_raw`](Self::to_raw) was called on.
+    #[must_use]
+    pub const fn from_raw(digest: [u8; 16], parts: u32) -> Self {
         Self { digest, parts }
     }
 

@@ -86,6 +86,18 @@ impl PartSizes {
         self.0.iter().map(|(count, _)| count).sum()
     }
 
+    /// How many parts of which size follow each other, for transport.
+    #[must_use]
+    pub fn runs(&self) -> &[(u32, u64)] {
+        &self.0
+    }
+
+    /// The parts that [`runs`](Self::runs) was called on.
+    #[must_use]
+    pub const fn from_runs(runs: Vec<(u32, u64)>) -> Self {
+        Self(runs)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -77,6 +77,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Report(args) => commands::report::execute(args, color),
         Command::Placement(args) => placement::execute(args),
         Command::Serve(args) => commands::serve::execute(args),
+        Command::Gateway(args) => commands::gateway::execute(args),
         Command::Controller(args) => commands::controller::execute(args, &cli.global),
         Command::Submit(args) => commands::controller::submit(args),
         Command::Cancel(args) => commands::controller::cancel(args),

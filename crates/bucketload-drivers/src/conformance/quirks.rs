@@ -262,8 +262,8 @@ impl Quirks {
             },
             // The emulator with its files in a directory (1.56).
             "fake-gcs-server" => Self {
-                // It takes such an object and forgets its content.
-                trailing_slash: Expect::Fails(&[ErrorKind::NotFound]),
+                // It takes such an object and says that it took no byte of it.
+                trailing_slash: Expect::Fails(&[ErrorKind::Corrupt]),
                 below_object: SERVER,
                 longer_key: Expect::Works,
                 max_segment: 255,

@@ -91,13 +91,18 @@ pub(super) fn set_prefix(
     })
 }
 
+/// The directory of the file at `path`, with its slash.
+pub(super) fn directory(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    &path[..end]
+}
+
 /// Replaces `out` by the path of our own file number `number` of kind `kind` beside the file at
 /// `path` (which ends with a NUL).
 pub(super) fn set_beside(out: &mut Vec<u8>, path: &[u8], kind: &str, numbers: [u64; 2]) {
     use std::io::Write;
-    let directory = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     out.clear();
-    out.extend_from_slice(&path[..directory]);
+    out.extend_from_slice(directory(path));
     // Writing to memory cannot fail.
     let _ = write!(out, "{RESERVED}{kind}-{:x}-{:x}\0", numbers[0], numbers[1]);
 }

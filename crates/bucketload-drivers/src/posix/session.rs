@@ -152,16 +152,17 @@ impl PosixSession {
                 return Err(error);
             }
         };
-        let Work { path, beside, .. } = &mut *work;
-        path::set_beside(beside, path, "shared", shared::numbers(&request.op));
-        let file = match self.local.shared.find(&work.beside, write) {
+        let numbers = shared::numbers(&request.op);
+        let file = match self.local.shared.find(&work.path, numbers, write) {
             Some(file) => file,
             None => {
+                let Work { path, beside, .. } = &mut *work;
+                path::set_beside(beside, path, "shared", numbers);
                 work = self.step(work, Task::OpenShared { write }, None).await;
                 (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
                 match (work.result, work.file.take()) {
                     (Ok(()), Some(File::Own(file))) => {
-                        self.local.shared.add(&work.beside, write, file)
+                        self.local.shared.add(&work.path, numbers, write, file)
                     }
                     (result, _) => {
                         let error = result

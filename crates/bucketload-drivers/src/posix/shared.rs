@@ -16,24 +16,35 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::ops::FRESH_STRIDE;
 use bucketload_core::op::{Op, Request};
 
+use super::path::directory;
+
 /// The shared files that a thread has open.
 #[derive(Debug, Default)]
 pub(super) struct SharedFiles(RefCell<Vec<Open>>);
 
+/// A file is found by what its name is made of: making the name for each operation would cost more than
+/// finding the file.
 #[derive(Debug)]
 struct Open {
-    path: Vec<u8>,
+    directory: Vec<u8>,
+    numbers: [u64; 2],
     write: bool,
     file: Arc<OwnedFd>,
 }
 
 impl SharedFiles {
-    /// The file at `path`, if this thread has opened it so.
-    pub(super) fn find(&self, path: &[u8], write: bool) -> Option<Arc<OwnedFd>> {
+    /// The file of `numbers` beside the object at `path`, if this thread has opened it so.
+    pub(super) fn find(
+        &self,
+        path: &[u8],
+        numbers: [u64; 2],
+        write: bool,
+    ) -> Option<Arc<OwnedFd>> {
+        let directory = directory(path);
         let files = self.0.borrow();
-        let open = files
-            .iter()
-            .find(|open| open.path == path && (open.write || !write))?;
+        let open = files.iter().find(|open| {
+            open.numbers == numbers && (open.write || !write) && open.directory == directory
+        })?;
         Some(Arc::clone(&open.file))
     }
 
@@ -43,10 +54,17 @@ impl SharedFiles {
     }
 
     /// Remembers a file.
-    pub(super) fn add(&self, path: &[u8], write: bool, file: OwnedFd) -> Arc<OwnedFd> {
+    pub(super) fn add(
+        &self,
+        path: &[u8],
+        numbers: [u64; 2],
+        write: bool,
+        file: OwnedFd,
+    ) -> Arc<OwnedFd> {
         let file = Arc::new(file);
         self.0.borrow_mut().push(Open {
-            path: path.to_vec(),
+            directory: directory(path).to_vec(),
+            numbers,
             write,
             file: Arc::clone(&file),
         });

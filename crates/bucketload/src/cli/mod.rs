@@ -14,6 +14,7 @@
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
+//!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
 //!                  ├─ config   effective settings and where they come from
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
@@ -29,6 +30,7 @@ pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod cosbench;
 pub(crate) mod docs;
+pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod io500;
 pub(crate) mod manage;
@@ -51,6 +53,7 @@ use capacity::CapacityArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
+use gateway::GatewayArgs;
 use grid::GridArgs;
 use io500::Io500Args;
 use manage::{
@@ -177,6 +180,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Placement(PlacementArgs),
     Serve(ServeArgs),
+    Gateway(GatewayArgs),
     Controller(ControllerArgs),
     Submit(SubmitArgs),
     Cancel(CancelArgs),

@@ -50,7 +50,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     } else {
         "http"
     };
-    pin(args.cores.as_ref())?;
+    pin("serve", args.cores.as_ref())?;
     let shown = made_up.then(|| {
         (
             config.keys.access_key.clone(),
@@ -148,7 +148,7 @@ fn store(args: &ServeArgs) -> Result<Arc<dyn Store>, Failure> {
 }
 
 /// Restricts the process to the cores asked for.
-fn pin(cores: Option<&CoreList>) -> Result<(), Failure> {
+pub(crate) fn pin(command: &str, cores: Option<&CoreList>) -> Result<(), Failure> {
     let Some(CoreList::These(list)) = cores else {
         return Ok(());
     };
@@ -156,11 +156,14 @@ fn pin(cores: Option<&CoreList>) -> Result<(), Failure> {
     for &core in list {
         if core >= rustix::thread::CpuSet::MAX_CPU {
             return Err(Failure::usage(format!(
-                "serve --cores: there is no core {core}"
+                "{command} --cores: there is no core {core}"
             )));
         }
         set.set(core);
     }
-    rustix::thread::sched_setaffinity(None, &set)
-        .map_err(|e| Failure::usage(format!("serve --cores: {e}; name cores this machine has")))
+    rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
+        Failure::usage(format!(
+            "{command} --cores: {e}; name cores this machine has"
+        ))
+    })
 }

@@ -127,11 +127,27 @@ function path(points, sx, sy, step) {
   for (const [x, y] of points) {
     if (y === null || !isFinite(y)) { pen = false; continue; }
     const px = sx.at(x).toFixed(1), py = sy.at(y).toFixed(1);
-    d += !pen ? `M${px} ${py}` : step ? `L${px} ${before}L${px} ${py}` : `L${px} ${py}`;
+    // A point between two gaps is a dot: a line of no length with round ends.
+    d += !pen ? `M${px} ${py}h0` : step ? `L${px} ${before}L${px} ${py}` : `L${px} ${py}`;
     before = py;
     pen = true;
   }
   return d;
+}
+
+// The parts of a band between the gaps of its line.
+function parts(band, points) {
+  const gaps = (points || []).filter(p => p[1] === null).map(p => p[0]);
+  const found = [];
+  let at = 0, last = null;
+  for (const p of band) {
+    let cut = last === null;
+    while (at < gaps.length && gaps[at] < p[0]) { cut = cut || gaps[at] > last; at++; }
+    if (cut) found.push([]);
+    found[found.length - 1].push(p);
+    last = p[0];
+  }
+  return found;
 }
 
 function drawLines(svg, chart) {
@@ -145,10 +161,10 @@ function drawLines(svg, chart) {
   frame(svg, chart, sx, sy);
   chart.series.forEach((s, i) => {
     const c = `var(--s${(s.color ?? i) % 6})`;
-    if (s.band && s.band.length) {
-      const up = path(s.band.map(p => [p[0], p[2]]), sx, sy);
-      const down = path(s.band.map(p => [p[0], p[1]]).reverse(), sx, sy).replace(/^M/, 'L');
-      el('path', {d: up + down + 'Z', fill: c, 'fill-opacity': .18, stroke: 'none'}, svg);
+    for (const band of parts(s.band || [], s.points)) {
+      const up = path(band.map(p => [p[0], p[2]]), sx, sy);
+      const down = path(band.map(p => [p[0], p[1]]).reverse(), sx, sy).replace(/^M/, 'L');
+      el('path', {d: up + down + 'Z', fill: c, 'fill-opacity': .18, ...(band.length > 1 ? {stroke: 'none'} : {stroke: c, 'stroke-opacity': .18, 'stroke-width': 3})}, svg);
     }
     if (s.bars) {
       const w = s.bars;
@@ -158,7 +174,7 @@ function drawLines(svg, chart) {
         el('rect', {x: a, width: Math.max(b - a - .5, .5), y: sy.at(y), height: Math.max(H - M.b - sy.at(y), 0), fill: c, 'fill-opacity': .45}, svg);
       }
     } else if (s.points) {
-      el('path', {d: path(s.points, sx, sy, s.step), fill: 'none', stroke: c, 'stroke-width': 1.7, 'stroke-linejoin': 'round', ...(s.dash ? {'stroke-dasharray': '6 4'} : {})}, svg);
+      el('path', {d: path(s.points, sx, sy, s.step), fill: 'none', stroke: c, 'stroke-width': 1.7, 'stroke-linejoin': 'round', 'stroke-linecap': 'round', ...(s.dash ? {'stroke-dasharray': '6 4'} : {})}, svg);
     }
   });
   marks(svg, chart, sx);

@@ -1,0 +1,351 @@
+//! The calls: those of [`bucketload_store::Store`], with bodies as slices, readers or downloads.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucketload_store::{
+    BucketInfo, Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest, Listing,
+    MultipartOptions, ObjectInfo, PartListing, ReadConditions, UploadListing, Written,
+};
+
+use super::connection::{Answer, Outgoing};
+use super::download::Download;
+use super::error::{Error, Result};
+use super::options::Options;
+use super::pipeline::Pipeline;
+use super::pool::{Lease, Pool};
+use crate::protocol::codec::{Decoder, Malformed};
+use crate::protocol::request::{ByteRange, Name, Request, UploadName};
+use crate::protocol::{Outcome, error, reply};
+
+/// A client of one gateway. Cheap to clone: clones share the connections. All calls block and may be made from any
+/// number of threads at once.
+///
+/// # Errors
+/// Every call fails with [`Error::Store`] as the store does (see [`bucketload_store::Store`]), and otherwise as
+/// [`Error`] says. This is not repeated below.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pool: Arc<Pool>,
+    limit: Option<Duration>,
+}
+
+impl Client {
+    /// A client that has not connected yet: the first call does.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            pool: Arc::new(Pool::new(options)),
+            limit: None,
+        }
+    }
+
+    /// A client that has connected once, so that a wrong address or token shows now.
+    ///
+    /// # Errors
+    /// [`Error::Connect`], [`Error::Refused`].
+    pub fn connect(options: Options) -> Result<Self> {
+        let client = Self::new(options);
+        drop(client.lease()?);
+        Ok(client)
+    }
+
+    /// The same client with a time limit for each whole call, `None` for none. A download's limit holds until
+    /// its last byte.
+    #[must_use]
+    pub fn limited(&self, limit: Option<Duration>) -> Self {
+        Self {
+            pool: Arc::clone(&self.pool),
+            limit,
+        }
+    }
+
+    /// A connection for one call.
+    pub(super) fn lease(&self) -> Result<Lease> {
+        Pool::lease(&self.pool, self.limit)
+    }
+
+    /// Sends a request and reads the head of its answer.
+    fn call<T>(
+        &self,
+        request: &Request<'_>,
+        body: Outgoing<'_>,
+        value: impl FnOnce(&mut Decoder<'_>) -> std::result::Result<T, Malformed>,
+    ) -> Result<T> {
+        let mut lease = self.lease()?;
+        let result = lease
+            .send(request, body)
+            .and_then(|()| lease.receive())
+            .and_then(|answer| finish(&mut lease, &answer, value));
+        lease.keep_or_close(result)
+    }
+
+    fn simple<T>(
+        &self,
+        request: &Request<'_>,
+        value: impl FnOnce(&mut Decoder<'_>) -> std::result::Result<T, Malformed>,
+    ) -> Result<T> {
+        self.call(request, Outgoing::None, value)
+    }
+
+    /// All buckets in order of their names.
+    pub fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
+        self.simple(&Request::ListBuckets, reply::buckets)
+    }
+
+    /// Creates a bucket.
+    pub fn create_bucket(&self, bucket: &str) -> Result<()> {
+        self.simple(&Request::CreateBucket(bucket), nothing)
+    }
+
+    /// Information about one bucket; [`bucketload_store::StoreError::NoSuchBucket`] if it does not exist.
+    pub fn head_bucket(&self, bucket: &str) -> Result<BucketInfo> {
+        self.simple(&Request::HeadBucket(bucket), reply::bucket)
+    }
+
+    /// Deletes an empty bucket.
+    pub fn delete_bucket(&self, bucket: &str) -> Result<()> {
+        self.simple(&Request::DeleteBucket(bucket), nothing)
+    }
+
+    /// One page of the keys of a bucket, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries whatever `max_keys`
+    /// says; [`Listing::next`] is where the next begins.
+    pub fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
+        self.simple(&Request::List(bucket, *request), reply::listing)
+    }
+
+    /// Writes an object of the bytes `body`.
+    pub fn put(&self, bucket: &str, key: &str, body: &[u8], commit: Commit) -> Result<Written> {
+        let request = Request::Put(Name { bucket, key }, None, commit);
+        self.call(&request, Outgoing::Slice(body), reply::written)
+    }
+
+    /// Writes an object of the next `size` bytes of `body`, which is read in pieces of at most 256 KiB.
+    /// `content_md5`: the digest that the bytes must have. When `body` fails or ends early, nothing is written
+    /// and the error is [`Error::Body`].
+    pub fn put_from(
+        &self,
+        bucket: &str,
+        key: &str,
+        size: u64,
+        body: &mut dyn Read,
+        content_md5: Option<[u8; 16]>,
+        commit: Commit,
+    ) -> Result<Written> {
+        let request = Request::Put(Name { bucket, key }, content_md5, commit);
+        self.call(&request, Outgoing::Reader(size, body), reply::written)
+    }
+
+    /// Opens an object, or a range of it, for reading. [`Error::NotModified`] and
+    /// [`bucketload_store::StoreError::PreconditionFailed`] say that a condition does not hold, [`bucketload_store::StoreError::InvalidRange`] that
+    /// the range begins at or behind the end.
+    pub fn get(
+        &self,
+        bucket: &str,
+        key: &str,
+        range: Option<ByteRange>,
+        conditions: ReadConditions,
+    ) -> Result<Download> {
+        let request = Request::Get(Name { bucket, key }, range, conditions);
+        let mut lease = self.lease()?;
+        let result = lease.send(&request, Outgoing::None).and_then(|()| {
+            let answer = lease.receive()?;
+            let opened = finish(&mut lease, &Answer { body: 0, ..answer }, reply::opening);
+            opened.map(|(info, start)| (info, start, answer.body))
+        });
+        let (info, start, length) = lease.keep_or_close(result)?;
+        Ok(Download::new(lease, info, start, length))
+    }
+
+    /// Information about an object.
+    pub fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo> {
+        self.head_if(bucket, key, ReadConditions::default())
+    }
+
+    /// Information about an object under conditions, which fail as those of [`Client::get`] do.
+    pub fn head_if(
+        &self,
+        bucket: &str,
+        key: &str,
+        conditions: ReadConditions,
+    ) -> Result<ObjectInfo> {
+        self.simple(
+            &Request::Head(Name { bucket, key }, conditions),
+            reply::info,
+        )
+    }
+
+    /// Deletes an object. Returns whether there was one: S3 reports success in both cases.
+    pub fn delete(&self, bucket: &str, key: &str, condition: Condition) -> Result<bool> {
+        self.simple(&Request::Delete(Name { bucket, key }, condition), |d| {
+            d.flag()
+        })
+    }
+
+    /// Copies an object within the store. `commit` replaces headers and tags; `None` keeps those of the source.
+    pub fn copy(
+        &self,
+        source_bucket: &str,
+        source_key: &str,
+        conditions: ReadConditions,
+        bucket: &str,
+        key: &str,
+        commit: Option<Commit>,
+    ) -> Result<Written> {
+        let source = Name {
+            bucket: source_bucket,
+            key: source_key,
+        };
+        self.simple(
+            &Request::Copy(source, conditions, Name { bucket, key }, commit),
+            reply::written,
+        )
+    }
+
+    /// Begins a multipart upload and returns its identity.
+    pub fn create_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        options: MultipartOptions,
+    ) -> Result<String> {
+        self.simple(
+            &Request::CreateMultipart(Name { bucket, key }, options),
+            reply::id,
+        )
+    }
+
+    /// Writes part `number` (1 to [`bucketload_store::MAX_PARTS`]) of the next `size` bytes of `body`, as
+    /// [`Client::put_from`] does.
+    pub fn upload_part_from(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+        size: u64,
+        body: &mut dyn Read,
+        content_md5: Option<[u8; 16]>,
+    ) -> Result<Written> {
+        let request = Request::UploadPart(upload(bucket, key, upload_id), number, content_md5);
+        self.call(&request, Outgoing::Reader(size, body), reply::written)
+    }
+
+    /// Writes part `number` of the bytes `body`.
+    pub fn upload_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+        body: &[u8],
+    ) -> Result<Written> {
+        let request = Request::UploadPart(upload(bucket, key, upload_id), number, None);
+        self.call(&request, Outgoing::Slice(body), reply::written)
+    }
+
+    /// Writes part `number` of an object or a range of it; `None` for all of it.
+    pub fn copy_part(
+        &self,
+        source_bucket: &str,
+        source_key: &str,
+        range: Option<ByteRange>,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        number: u32,
+    ) -> Result<Written> {
+        let source = Name {
+            bucket: source_bucket,
+            key: source_key,
+        };
+        let request = Request::CopyPart(source, range, upload(bucket, key, upload_id), number);
+        self.simple(&request, reply::written)
+    }
+
+    /// Assembles the object of the parts named.
+    pub fn complete_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        parts: &[CompletedPart],
+        condition: Condition,
+    ) -> Result<Written> {
+        let request = Request::Complete(upload(bucket, key, upload_id), parts.to_vec(), condition);
+        self.simple(&request, reply::written)
+    }
+
+    /// Discards an upload and its parts.
+    pub fn abort_multipart(&self, bucket: &str, key: &str, upload_id: &str) -> Result<()> {
+        self.simple(&Request::Abort(upload(bucket, key, upload_id)), nothing)
+    }
+
+    /// Parts with numbers greater than `part_number_marker`, at most `max_parts` and
+    /// [`MAX_PAGE`](crate::MAX_PAGE).
+    pub fn list_parts(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload_id: &str,
+        part_number_marker: u32,
+        max_parts: usize,
+    ) -> Result<PartListing> {
+        let most = u32::try_from(max_parts).unwrap_or(u32::MAX);
+        let request = Request::ListParts(upload(bucket, key, upload_id), part_number_marker, most);
+        self.simple(&request, reply::parts)
+    }
+
+    /// One page of the multipart uploads in progress, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries.
+    pub fn list_uploads(
+        &self,
+        bucket: &str,
+        request: &ListUploadsRequest<'_>,
+    ) -> Result<UploadListing> {
+        self.simple(&Request::ListUploads(bucket, *request), reply::uploads)
+    }
+
+    /// Several small requests in one go.
+    #[must_use]
+    pub const fn pipeline(&self) -> Pipeline<'_> {
+        Pipeline::new(self)
+    }
+}
+
+const fn upload<'a>(bucket: &'a str, key: &'a str, upload_id: &'a str) -> UploadName<'a> {
+    UploadName {
+        name: Name { bucket, key },
+        upload_id,
+    }
+}
+
+fn nothing(_: &mut Decoder<'_>) -> std::result::Result<(), Malformed> {
+    Ok(())
+}
+
+/// Reads the head of an answer without a body.
+pub(super) fn finish<T>(
+    lease: &mut Lease,
+    answer: &Answer,
+    value: impl FnOnce(&mut Decoder<'_>) -> std::result::Result<T, Malformed>,
+) -> Result<T> {
+    let head = lease.head(answer);
+    let result = match answer.outcome {
+        _ if answer.body != 0 => Err(Malformed("a body where there is none").into()),
+        Outcome::Done => reply::whole(head, value).map_err(Error::from),
+        Outcome::NotModified => Err(Error::NotModified),
+        Outcome::Failed => Err(failure(head)),
+        Outcome::Refused => Err(Error::Protocol(String::from_utf8_lossy(head).into_owned())),
+    };
+    lease.drop_head(answer);
+    result
+}
+
+/// The error that the head of an answer holds.
+fn failure(head: &[u8]) -> Error {
+    match reply::whole(head, error::error) {
+        Ok(error) => Error::Store(error),
+        Err(malformed) => malformed.into(),
+    }
+}

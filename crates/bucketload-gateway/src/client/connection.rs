@@ -1,0 +1,298 @@
+//! One connection: handshake, sending of a request, receiving of its answer.
+
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+
+use super::error::{Error, Result};
+use super::options::Options;
+use crate::frames::Incoming;
+use crate::protocol::codec::Malformed;
+use crate::protocol::request::Request;
+use crate::protocol::{
+    self, HEADER_BYTES, HELLO_BYTES, Header, MAX_REPLY_HEAD_BYTES, MAX_REQUEST_HEAD_BYTES, Outcome,
+    PROTOCOL_VERSION, Verdict, push_frame,
+};
+use crate::socket::Socket;
+use crate::token::CHALLENGE_BYTES;
+
+/// Bodies up to this are gathered before they are sent; larger ones are sent in pieces of this.
+pub(super) const PIECE: usize = 256 << 10;
+/// Bodies up to this are copied behind their head, to leave in one piece.
+const COPIED: usize = 16 << 10;
+
+/// The bytes that a request carries.
+pub(super) enum Outgoing<'a> {
+    None,
+    Slice(&'a [u8]),
+    /// As many bytes as said.
+    Reader(u64, &'a mut dyn Read),
+}
+
+impl Outgoing<'_> {
+    const fn len(&self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Slice(bytes) => bytes.len() as u64,
+            Self::Reader(size, _) => *size,
+        }
+    }
+}
+
+/// What an answer begins with. Its body follows.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) outcome: Outcome,
+    /// Length of the head, which lies in the connection's buffer until it is consumed.
+    pub(super) head: usize,
+    /// Length of the body.
+    pub(super) body: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: Socket,
+    incoming: Incoming,
+    outgoing: Vec<u8>,
+    /// Of the next request, and of the next answer.
+    sent: u32,
+    answered: u32,
+    stall: Duration,
+    /// End of the call, when it has a time limit.
+    deadline: Option<Instant>,
+}
+
+impl Connection {
+    /// Connects and greets.
+    pub(super) fn open(options: &Options) -> Result<Self> {
+        let started = Instant::now();
+        let socket =
+            Socket::connect(&options.address, options.connect_timeout).map_err(Error::Connect)?;
+        let left = options.connect_timeout.saturating_sub(started.elapsed());
+        socket.limit(left).map_err(Error::Connect)?;
+        greet(&socket, options)?;
+        socket
+            .limit(options.stall_timeout)
+            .map_err(Error::Connect)?;
+        Ok(Self {
+            socket,
+            incoming: Incoming::default(),
+            outgoing: Vec::new(),
+            sent: 0,
+            answered: 0,
+            stall: options.stall_timeout,
+            deadline: None,
+        })
+    }
+
+    /// Whether the connection can be used for a call.
+    pub(super) fn is_usable(&self) -> bool {
+        self.socket.is_quiet()
+    }
+
+    /// Whether every request has been answered, and nothing else has come.
+    pub(super) fn is_clean(&self) -> bool {
+        self.sent == self.answered && self.incoming.bytes().is_empty()
+    }
+
+    /// Sets the end of the call that begins.
+    pub(super) fn set_deadline(&mut self, deadline: Option<Instant>) -> Result<()> {
+        if deadline.is_none() && self.deadline.is_some() {
+            self.socket.limit(self.stall).map_err(Error::lost)?;
+        }
+        self.deadline = deadline;
+        Ok(())
+    }
+
+    /// Lowers the limit of the next wait to what is left of the call.
+    fn hurry(&self) -> Result<()> {
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::TimedOut);
+            }
+            self.socket
+                .limit(left.min(self.stall))
+                .map_err(Error::lost)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a request without its body into the buffer.
+    pub(super) fn push(&mut self, request: &Request<'_>, body: u64) -> Result<()> {
+        let before = self.outgoing.len();
+        push_frame(&mut self.outgoing, request.kind(), self.sent, body, |out| {
+            request.encode(out)
+        });
+        if self.outgoing.len() - before - HEADER_BYTES > MAX_REQUEST_HEAD_BYTES as usize {
+            self.outgoing.truncate(before);
+            return Err(Error::Protocol(
+                "the arguments of the request are too long".to_owned(),
+            ));
+        }
+        self.sent = self.sent.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Puts bytes of a body into the buffer.
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+        self.outgoing.extend_from_slice(bytes);
+    }
+
+    /// Sends the buffer.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.hurry()?;
+        self.socket
+            .send(&self.outgoing, false)
+            .map_err(Error::lost)?;
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    /// Sends a request with its body.
+    pub(super) fn send(&mut self, request: &Request<'_>, body: Outgoing<'_>) -> Result<()> {
+        self.outgoing.clear();
+        self.push(request, body.len())?;
+        match body {
+            Outgoing::None => self.flush(),
+            Outgoing::Slice(bytes) if bytes.len() <= COPIED => {
+                self.push_bytes(bytes);
+                self.flush()
+            }
+            Outgoing::Slice(bytes) => {
+                self.hurry()?;
+                self.socket
+                    .send_both(&self.outgoing, bytes)
+                    .map_err(Error::lost)?;
+                self.outgoing.clear();
+                Ok(())
+            }
+            Outgoing::Reader(size, reader) => self.send_from(size, reader),
+        }
+    }
+
+    /// Sends `size` bytes of `reader` behind the buffer, piece by piece.
+    fn send_from(&mut self, size: u64, reader: &mut dyn Read) -> Result<()> {
+        let mut left = size;
+        loop {
+            let piece = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let from = self.outgoing.len();
+            self.outgoing.resize(from + piece, 0);
+            let read = reader.read_exact(&mut self.outgoing[from..]);
+            if let Err(error) = read {
+                // Nothing of it has left if this is the first piece.
+                if left == size {
+                    self.outgoing.clear();
+                    self.sent = self.sent.wrapping_sub(1);
+                }
+                return Err(Error::Body(error));
+            }
+            left -= piece as u64;
+            self.flush()?;
+            if left == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Receives the beginning of the next answer, up to the end of its head.
+    pub(super) fn receive(&mut self) -> Result<Answer> {
+        self.require(HEADER_BYTES)?;
+        let mut bytes = [0; HEADER_BYTES];
+        bytes.copy_from_slice(&self.incoming.bytes()[..HEADER_BYTES]);
+        let header = Header::decode(&bytes, MAX_REPLY_HEAD_BYTES)?;
+        let outcome = Outcome::of(header.kind).ok_or(Malformed("an unknown outcome"))?;
+        if header.sequence != self.answered {
+            return Err(Malformed("an answer to another request").into());
+        }
+        self.incoming.consume(HEADER_BYTES);
+        let head = header.head as usize;
+        self.require(head)?;
+        self.answered = self.answered.wrapping_add(1);
+        Ok(Answer {
+            outcome,
+            head,
+            body: header.body,
+        })
+    }
+
+    fn require(&mut self, count: usize) -> Result<()> {
+        while self.incoming.bytes().len() < count {
+            self.hurry()?;
+            match self.incoming.receive(&self.socket, count) {
+                Ok(0) => return Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
+                Ok(_) => {}
+                Err(error) => return Err(Error::lost(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The head of the answer that was received last.
+    pub(super) fn head(&self, answer: &Answer) -> &[u8] {
+        &self.incoming.bytes()[..answer.head]
+    }
+
+    /// Drops that head.
+    pub(super) fn drop_head(&mut self, answer: &Answer) {
+        self.incoming.consume(answer.head);
+    }
+
+    /// Receives bytes of a body, at least one and at most `out.len()`, straight into `out` where none are there yet.
+    pub(super) fn read_body(&mut self, out: &mut [u8]) -> Result<usize> {
+        let count = self.incoming.take(out);
+        if count > 0 || out.is_empty() {
+            return Ok(count);
+        }
+        self.hurry()?;
+        match self.socket.receive(out) {
+            Ok(0) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(count) => Ok(count),
+            Err(error) => Err(Error::lost(error)),
+        }
+    }
+}
+
+/// The handshake (see `protocol`).
+fn greet(socket: &Socket, options: &Options) -> Result<()> {
+    let connect = Error::Connect;
+    let unknown = || Error::Refused("what listens there is no gateway");
+    socket
+        .send(&protocol::hello(PROTOCOL_VERSION, 0), false)
+        .map_err(connect)?;
+    let mut hello = [0; HELLO_BYTES];
+    socket.receive_exact(&mut hello).map_err(connect)?;
+    let (version, verdict) = protocol::read_hello(&hello).ok_or_else(unknown)?;
+    if version != PROTOCOL_VERSION {
+        return Err(Error::Refused("it speaks another version of the protocol"));
+    }
+    match Verdict::of(verdict) {
+        Some(Verdict::Welcome) => return Ok(()),
+        Some(Verdict::ProveToken) => {}
+        Some(verdict) => return Err(refusal(verdict)),
+        None => return Err(unknown()),
+    }
+    let mut challenge = [0; CHALLENGE_BYTES];
+    socket.receive_exact(&mut challenge).map_err(connect)?;
+    let Some(token) = &options.token else {
+        return Err(Error::Refused("it demands a token, and none is set"));
+    };
+    socket
+        .send(&token.prove(&challenge), false)
+        .map_err(connect)?;
+    let mut verdict = [0; 1];
+    socket.receive_exact(&mut verdict).map_err(connect)?;
+    match Verdict::of(verdict[0]) {
+        Some(Verdict::Welcome) => Ok(()),
+        Some(verdict) => Err(refusal(verdict)),
+        None => Err(unknown()),
+    }
+}
+
+const fn refusal(verdict: Verdict) -> Error {
+    Error::Refused(match verdict {
+        Verdict::WrongVersion => "it speaks another version of the protocol",
+        Verdict::WrongToken => "the token is not its token",
+        Verdict::Full => "it has as many connections as it may have",
+        Verdict::Welcome | Verdict::ProveToken => "its handshake makes no sense",
+    })
+}

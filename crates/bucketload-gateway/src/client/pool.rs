@@ -1,0 +1,127 @@
+//! Connections between calls, the one used last on top.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::error::{Error, Result};
+use super::options::Options;
+
+/// A connection that has rested longer is looked at before it is used: the gateway may have gone.
+const TRUSTED: Duration = Duration::from_millis(100);
+
+/// A gateway and the connections to it that nobody uses.
+#[derive(Debug)]
+pub(super) struct Pool {
+    options: Options,
+    idle: Mutex<Vec<(Connection, Instant)>>,
+}
+
+impl Pool {
+    pub(super) const fn new(options: Options) -> Self {
+        Self {
+            options,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(Connection, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection for one call that ends within `limit`.
+    pub(super) fn lease(pool: &Arc<Self>, limit: Option<Duration>) -> Result<Lease> {
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        let connection = loop {
+            let top = pool.idle().pop();
+            match top {
+                None => break Self::connect(&pool.options, limit)?,
+                Some((connection, since))
+                    if since.elapsed() < TRUSTED || connection.is_usable() =>
+                {
+                    break connection;
+                }
+                Some(_) => {}
+            }
+        };
+        let mut lease = Lease {
+            pool: Arc::clone(pool),
+            connection: Some(connection),
+        };
+        lease.set_deadline(deadline)?;
+        Ok(lease)
+    }
+
+    fn connect(options: &Options, limit: Option<Duration>) -> Result<Connection> {
+        match limit {
+            Some(limit) if limit < options.connect_timeout => {
+                let mut hurried = options.clone();
+                hurried.connect_timeout = limit;
+                let mut opened = Connection::open(&hurried);
+                if let Err(Error::Connect(error)) = &opened
+                    && error.kind() == std::io::ErrorKind::TimedOut
+                {
+                    opened = Err(Error::TimedOut);
+                }
+                opened
+            }
+            _ => Connection::open(options),
+        }
+    }
+}
+
+/// A connection in use. It goes back to the pool if nothing is left on it.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pool: Arc<Pool>,
+    connection: Option<Connection>,
+}
+
+impl Lease {
+    /// Closes the connection instead of keeping it.
+    pub(super) fn spoil(&mut self) {
+        self.connection = None;
+    }
+
+    /// Closes the connection if the call failed other than by an answer of the store.
+    pub(super) fn keep_or_close<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result
+            && !matches!(error, Error::Store(_) | Error::NotModified | Error::Body(_))
+        {
+            self.spoil();
+        }
+        result
+    }
+}
+
+impl Deref for Lease {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+            .as_ref()
+            .expect("a spoilt connection is not used")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection
+            .as_mut()
+            .expect("a spoilt connection is not used")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && connection.is_clean()
+        {
+            let mut idle = self.pool.idle();
+            if idle.len() < self.pool.options.idle_connections {
+                idle.push((connection, Instant::now()));
+            }
+        }
+    }
+}

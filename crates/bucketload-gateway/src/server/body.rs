@@ -1,0 +1,180 @@
+//! The bytes of objects, between socket and store.
+//!
+//! Out: a small object leaves with its head in one piece; the bytes of a file go by `sendfile`, which hands the
+//! page cache's own pages to the socket; others are sent from where they lie. In: bytes are received into one
+//! buffer that stays in the processor's cache and written from there.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use bucketload_store::{Object, PutOptions, Result, StoreError, Write, Written};
+use rustix::io::Errno;
+
+use super::connection::{Connection, End};
+use super::output::Output;
+use super::perform::push;
+use crate::protocol::request::{Name, Request, UploadName};
+use crate::protocol::{Header, Outcome, reply};
+use crate::socket::Socket;
+
+/// Bodies up to this leave with their head: a copy of it costs less than a second call.
+const COPIED: u64 = 64 << 10;
+/// Size of the buffer for what is received.
+const PIECE: usize = 256 << 10;
+
+/// Sends bytes `range` of an object.
+pub(super) fn send_object(
+    socket: &Socket,
+    output: &mut Output,
+    sequence: u32,
+    object: &Object,
+    range: Range<u64>,
+) -> std::result::Result<(), End> {
+    let size = range.end - range.start;
+    let before = output.buffer().len();
+    output.push(Outcome::Done, sequence, size, |out| {
+        reply::put_opening(out, object.info(), range.start);
+    });
+    if size <= COPIED {
+        let buffer = output.buffer();
+        let at = buffer.len();
+        buffer.resize(at + size as usize, 0);
+        let read = object.read_at(range.start, &mut buffer[at..]);
+        let problem = match read {
+            Ok(count) if count as u64 == size => return Ok(()),
+            // Somebody has cut the file.
+            Ok(_) => StoreError::Io {
+                context: "reading an object",
+                source: io::ErrorKind::UnexpectedEof.into(),
+            },
+            Err(error) => error,
+        };
+        buffer.truncate(before);
+        push(output, sequence, &Err::<(), _>(problem), |_, ()| {});
+        return Ok(());
+    }
+    output.flush(socket, true)?;
+    match object.file_descriptor() {
+        Some(fd) => send_file(socket, fd, range)?,
+        None => send_chunks(socket, object, range)?,
+    }
+    Ok(())
+}
+
+/// Sends bytes of a file without looking at them. When they cannot be had, the connection ends: that more bytes
+/// follow has been said already.
+fn send_file(socket: &Socket, fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
+    let mut offset = range.start;
+    while offset < range.end {
+        let want = usize::try_from(range.end - offset)
+            .unwrap_or(usize::MAX)
+            .min(1 << 30);
+        match rustix::fs::sendfile(socket, fd, Some(&mut offset), want) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+fn send_chunks(socket: &Socket, object: &Object, range: Range<u64>) -> io::Result<()> {
+    let mut offset = range.start;
+    while offset < range.end {
+        let mut chunk = object.chunk(offset).ok_or(io::ErrorKind::UnexpectedEof)?;
+        chunk.truncate(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
+        offset += chunk.len() as u64;
+        socket.send(&chunk, offset < range.end)?;
+    }
+    Ok(())
+}
+
+impl Connection<'_> {
+    /// Performs a request with a body: an object or a part.
+    pub(super) fn write(
+        &mut self,
+        header: &Header,
+        request: Request<'_>,
+    ) -> std::result::Result<(), End> {
+        let store = std::sync::Arc::clone(&self.shared.store);
+        let options = |content_md5| PutOptions {
+            size: Some(header.body),
+            content_md5,
+        };
+        let written = match request {
+            Request::Put(Name { bucket, key }, md5, commit) => {
+                let mut upload = store.put(bucket, key, &options(md5));
+                self.receive(
+                    header.body,
+                    upload
+                        .as_mut()
+                        .ok()
+                        .map(|upload| &mut **upload as &mut dyn Write),
+                )?
+                .and_then(|()| upload?.commit(commit))
+            }
+            Request::UploadPart(UploadName { name, upload_id }, number, md5) => {
+                let mut upload =
+                    store.upload_part(name.bucket, name.key, upload_id, number, &options(md5));
+                self.receive(
+                    header.body,
+                    upload
+                        .as_mut()
+                        .ok()
+                        .map(|upload| &mut **upload as &mut dyn Write),
+                )?
+                .and_then(|()| upload?.commit(Vec::new()))
+            }
+            _ => unreachable!("requests without a body are answered"),
+        };
+        let written: Result<Written> = written;
+        push(
+            &mut self.output,
+            header.sequence,
+            &written,
+            reply::put_written,
+        );
+        Ok(())
+    }
+
+    /// Receives `size` bytes into `upload`. They are received in any case, so that the next request can be read;
+    /// after an error, or without an upload, they are dropped.
+    fn receive(
+        &mut self,
+        size: u64,
+        mut upload: Option<&mut (dyn Write + '_)>,
+    ) -> std::result::Result<Result<()>, End> {
+        let mut result = Ok(());
+        let mut take = |bytes: &[u8]| {
+            if let Some(writer) = &mut upload
+                && let Err(error) = writer.write(bytes)
+            {
+                result = Err(error);
+                upload = None;
+            }
+        };
+        let there = self.incoming.bytes();
+        let first = usize::try_from(size).unwrap_or(usize::MAX).min(there.len());
+        if first > 0 {
+            take(&there[..first]);
+            self.incoming.consume(first);
+        }
+        let mut left = size - first as u64;
+        if left > 0 {
+            self.output.flush(self.socket, false)?;
+            self.piece.resize(PIECE, 0);
+        }
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            match self.socket.receive(&mut self.piece[..most])? {
+                0 => return Err(End::Socket),
+                count => {
+                    take(&self.piece[..count]);
+                    left -= count as u64;
+                }
+            }
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,211 @@
+//! One connection: handshake, then requests until the client leaves or sends what is none.
+
+use std::io;
+use std::time::Duration;
+
+use super::accept::Shared;
+use super::output::Output;
+use crate::frames::Incoming;
+use crate::protocol::codec::Malformed;
+use crate::protocol::request::Request;
+use crate::protocol::{
+    HEADER_BYTES, HELLO_BYTES, Header, MAX_REQUEST_HEAD_BYTES, Outcome, PROTOCOL_VERSION, Verdict,
+    hello, read_hello,
+};
+use crate::socket::Socket;
+use crate::token::{CHALLENGE_BYTES, PROOF_BYTES};
+
+/// Longest time that a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Longest wait for a client that has been refused to close its side, and most bytes that are read meanwhile.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 1 << 20;
+
+/// Why a connection ends.
+pub(super) enum End {
+    /// It broke, or the client left.
+    Socket,
+    /// The client sent what is no request.
+    Malformed(u32, Malformed),
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        Self::Socket
+    }
+}
+
+/// A connection and its buffers.
+pub(super) struct Connection<'s> {
+    pub(super) shared: &'s Shared,
+    pub(super) socket: &'s Socket,
+    pub(super) incoming: Incoming,
+    pub(super) output: Output,
+    /// For the bytes of large objects; empty until there is one.
+    pub(super) piece: Vec<u8>,
+}
+
+impl<'s> Connection<'s> {
+    pub(super) fn new(shared: &'s Shared, socket: &'s Socket) -> Self {
+        Self {
+            shared,
+            socket,
+            incoming: Incoming::default(),
+            output: Output::default(),
+            piece: Vec::new(),
+        }
+    }
+
+    /// Serves until the end.
+    pub(super) fn run(mut self) {
+        let greeted = self.greet();
+        if !matches!(greeted, Ok(true)) {
+            return;
+        }
+        if let Err(End::Malformed(sequence, malformed)) = self.serve() {
+            self.output.push(Outcome::Refused, sequence, 0, |out| {
+                out.extend_from_slice(malformed.0.as_bytes());
+            });
+            // The client may be gone, which is what it will be in a moment anyway.
+            let _ = self
+                .output
+                .flush(self.socket, false)
+                .and_then(|()| self.linger());
+        }
+    }
+
+    /// Waits a moment for the client to take the last answer: the kernel drops it when a connection is closed on
+    /// which something has come that nobody has read.
+    fn linger(&mut self) -> io::Result<()> {
+        self.socket.close_writing();
+        self.socket.limit(LINGER)?;
+        self.piece.resize(64 << 10, 0);
+        let mut left = LINGER_BYTES;
+        while left > 0 {
+            match self.socket.receive(&mut self.piece)? {
+                0 => break,
+                count => left = left.saturating_sub(count),
+            }
+        }
+        Ok(())
+    }
+
+    /// The handshake. Returns whether the client is welcome.
+    fn greet(&mut self) -> io::Result<bool> {
+        self.socket.limit(HANDSHAKE)?;
+        let mut bytes = [0; HELLO_BYTES];
+        self.socket.receive_exact(&mut bytes)?;
+        // Whoever does not speak the protocol at all is not answered.
+        let Some((version, 0)) = read_hello(&bytes) else {
+            return Ok(false);
+        };
+        let answer = |verdict: Verdict| {
+            self.socket
+                .send(&hello(PROTOCOL_VERSION, verdict as u8), false)
+        };
+        if version != PROTOCOL_VERSION {
+            answer(Verdict::WrongVersion)?;
+            return Ok(false);
+        }
+        if let Some(token) = &self.shared.options.token {
+            let mut challenge = [0; CHALLENGE_BYTES];
+            fill_random(&mut challenge)?;
+            let greeting = hello(PROTOCOL_VERSION, Verdict::ProveToken as u8);
+            self.socket.send_both(&greeting, &challenge)?;
+            let mut proof = [0; PROOF_BYTES];
+            self.socket.receive_exact(&mut proof)?;
+            let verdict = match token.verify(&challenge, &proof) {
+                true => Verdict::Welcome,
+                false => Verdict::WrongToken,
+            };
+            self.socket.send(&[verdict as u8], false)?;
+            if verdict != Verdict::Welcome {
+                return Ok(false);
+            }
+        } else {
+            answer(Verdict::Welcome)?;
+        }
+        self.socket.limit(self.shared.options.stall_timeout)?;
+        Ok(true)
+    }
+
+    /// Performs requests.
+    fn serve(&mut self) -> Result<(), End> {
+        loop {
+            if !self.next_request()? || self.shared.is_stopping() {
+                self.output.flush(self.socket, false)?;
+                return Ok(());
+            }
+            let mut bytes = [0; HEADER_BYTES];
+            bytes.copy_from_slice(&self.incoming.bytes()[..HEADER_BYTES]);
+            let header =
+                Header::decode(&bytes, MAX_REQUEST_HEAD_BYTES).map_err(|m| End::Malformed(0, m))?;
+            let whole = HEADER_BYTES + header.head as usize;
+            if self.incoming.bytes().len() < whole {
+                self.output.flush(self.socket, false)?;
+                self.incoming.require(self.socket, whole)?;
+            }
+            self.perform(&header, whole)?;
+            if self.output.is_full() {
+                self.output.flush(self.socket, false)?;
+            }
+        }
+    }
+
+    /// Waits until there is the header of a request; `false` when the client has left.
+    fn next_request(&mut self) -> Result<bool, End> {
+        while self.incoming.bytes().len() < HEADER_BYTES {
+            self.output.flush(self.socket, false)?;
+            let between = self.incoming.bytes().is_empty();
+            match self.incoming.receive(self.socket, HEADER_BYTES) {
+                Ok(0) if between => return Ok(false),
+                Ok(0) => return Err(End::Socket),
+                Ok(_) => {}
+                // A client may be silent between requests for as long as it likes.
+                Err(error) if between && error.kind() == io::ErrorKind::TimedOut => {
+                    if self.shared.is_stopping() {
+                        return Ok(false);
+                    }
+                }
+                Err(_) => return Err(End::Socket),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Performs the request whose header and head are the first `whole` bytes that came.
+    fn perform(&mut self, header: &Header, whole: usize) -> Result<(), End> {
+        let refused = |malformed| End::Malformed(header.sequence, malformed);
+        // The request borrows its texts, and a body is received while it does: the head gets a place of its own
+        // then, and stays where it is otherwise.
+        let head = &self.incoming.bytes()[HEADER_BYTES..whole];
+        let request = Request::decode(header.kind, head).map_err(refused)?;
+        if header.body > 0 && !request.has_body() {
+            return Err(refused(Malformed("a body where there is none")));
+        }
+        if request.has_body() {
+            let head = head.to_vec();
+            self.incoming.consume(whole);
+            let request = Request::decode(header.kind, &head).map_err(refused)?;
+            return self.write(header, request);
+        }
+        super::perform::answer(
+            self.shared,
+            self.socket,
+            &mut self.output,
+            header.sequence,
+            request,
+        )?;
+        self.incoming.consume(whole);
+        Ok(())
+    }
+}
+
+fn fill_random(bytes: &mut [u8]) -> io::Result<()> {
+    let count = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
+    match count == bytes.len() {
+        true => Ok(()),
+        false => Err(io::Error::other("too few random bytes")),
+    }
+}

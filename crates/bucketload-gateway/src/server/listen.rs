@@ -1,0 +1,143 @@
+//! Listening: on loopback or a Unix socket for anybody of this host who may, elsewhere with a token only.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen,
+    shutdown, socket_with,
+};
+
+use super::ServerOptions;
+use crate::address::Address;
+use crate::socket::Socket;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// Why a gateway does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Others can reach the address, and there is no token.
+    #[error(
+        "{0} can be reached from other hosts, so clients must know a token: name its file with --token-file, \
+         or listen on 127.0.0.1 or unix:PATH"
+    )]
+    NoToken(Address),
+    /// The address cannot be listened on.
+    #[error("{0}: {1}")]
+    Listen(Address, #[source] io::Error),
+    /// Something else is there.
+    #[error("{0}: {1}")]
+    Occupied(Address, &'static str),
+    /// There can be no further thread.
+    #[error("no thread: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(super) struct Listener {
+    fd: OwnedFd,
+    address: Address,
+    /// The socket's file, to be removed.
+    path: Option<PathBuf>,
+}
+
+impl Listener {
+    pub(super) fn open(options: &ServerOptions) -> Result<Self, StartError> {
+        let address = &options.address;
+        let failed = |error: io::Error| StartError::Listen(address.clone(), error);
+        match address {
+            Address::Tcp(_) => {
+                let addresses = address.resolve().map_err(failed)?;
+                if options.token.is_none() && !address.is_local() {
+                    return Err(StartError::NoToken(address.clone()));
+                }
+                let listener = TcpListener::bind(&addresses[..]).map_err(failed)?;
+                let local = listener.local_addr().map_err(failed)?;
+                // A second look, at what was bound: a name may have been resolved otherwise the second time.
+                let bound = Address::Tcp(local.to_string());
+                if options.token.is_none() && !bound.is_local() {
+                    return Err(StartError::NoToken(bound));
+                }
+                Ok(Self {
+                    fd: listener.into(),
+                    address: bound,
+                    path: None,
+                })
+            }
+            Address::Unix(path) => {
+                make_way(path).map_err(|why| StartError::Occupied(address.clone(), why))?;
+                let fd = bind_unix(path).map_err(|errno| failed(errno.into()))?;
+                Ok(Self {
+                    fd,
+                    address: address.clone(),
+                    path: Some(path.clone()),
+                })
+            }
+        }
+    }
+
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next connection.
+    pub(super) fn accept(&self) -> io::Result<Socket> {
+        let fd = accept_with(&self.fd, SocketFlags::CLOEXEC)?;
+        let socket = Socket::new(fd);
+        if self.path.is_none() {
+            socket.tune_tcp()?;
+        }
+        Ok(socket)
+    }
+
+    /// Stops listening: who waits for a connection wakes with an error.
+    pub(super) fn close(&self) {
+        if let Some(path) = &self.path {
+            // Somebody may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+        // It listens, so that this cannot fail.
+        let _ = shutdown(&self.fd, Shutdown::Both);
+    }
+}
+
+/// Removes the socket that a dead gateway has left.
+fn make_way(path: &Path) -> Result<(), &'static str> {
+    let Ok(found) = std::fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if !found.file_type().is_socket() {
+        return Err("there is a file that is no socket; remove it or choose another path");
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            // If it cannot be removed, binding says so.
+            let _ = std::fs::remove_file(path);
+            Ok(())
+        }
+        _ => Err("something listens there already"),
+    }
+}
+
+/// A Unix socket that only this user may connect to: on Linux the mode of the socket is that of its file.
+fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
+    let fd = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    rustix::fs::fchmod(fd.as_fd(), Mode::RUSR | Mode::WUSR)?;
+    bind(&fd, &SocketAddrUnix::new(path)?)?;
+    listen(&fd, BACKLOG)?;
+    Ok(fd)
+}

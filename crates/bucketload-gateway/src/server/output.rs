@@ -1,0 +1,59 @@
+//! Answers on their way out: gathered while further requests are there already, sent before any wait.
+
+use std::io;
+
+use bucketload_store::StoreError;
+
+use crate::protocol::{HEADER_BYTES, MAX_REPLY_HEAD_BYTES, Outcome, error, push_frame};
+use crate::socket::Socket;
+
+/// Gathered bytes from which on they are sent.
+const FULL: usize = 64 << 10;
+
+/// A buffer behind a socket.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    buffer: Vec<u8>,
+}
+
+impl Output {
+    /// Appends an answer with a body of `body` bytes, which must follow.
+    pub(super) fn push(
+        &mut self,
+        outcome: Outcome,
+        sequence: u32,
+        body: u64,
+        head: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let before = self.buffer.len();
+        push_frame(&mut self.buffer, outcome as u8, sequence, body, head);
+        if self.buffer.len() - before > HEADER_BYTES + MAX_REPLY_HEAD_BYTES as usize {
+            // Some 50,000 buckets: the client would refuse to read it.
+            self.buffer.truncate(before);
+            let problem = StoreError::NotImplemented("answers longer than 4 MiB");
+            let failed = Outcome::Failed as u8;
+            push_frame(&mut self.buffer, failed, sequence, 0, |out| {
+                error::put_error(out, &problem)
+            });
+        }
+    }
+
+    /// The buffer, to append a small body to.
+    pub(super) const fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Sends what there is; `more` follows at once.
+    pub(super) fn flush(&mut self, socket: &Socket, more: bool) -> io::Result<()> {
+        socket.send(&self.buffer, more)?;
+        self.buffer.clear();
+        // A long listing must not be paid for by the connection's whole life.
+        self.buffer.shrink_to(2 * FULL);
+        Ok(())
+    }
+
+    /// Whether it should be sent although more may be gathered.
+    pub(super) const fn is_full(&self) -> bool {
+        self.buffer.len() >= FULL
+    }
+}

@@ -1,0 +1,168 @@
+//! A connected stream socket, TCP or Unix, by its descriptor alone.
+//!
+//! Everything is sent with `MSG_NOSIGNAL`: the client lives in foreign programs, which a `SIGPIPE` would end. The
+//! standard library's vectored write does not do that.
+
+use std::io::{self, IoSlice};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
+};
+
+use crate::address::Address;
+
+/// A connected socket. All calls take `&self`: one thread uses it, another may shut it down.
+#[derive(Debug)]
+pub(crate) struct Socket(OwnedFd);
+
+/// An expired time limit of the socket looks like a call that would block.
+fn explain(errno: Errno) -> io::Error {
+    match errno {
+        Errno::AGAIN => io::ErrorKind::TimedOut.into(),
+        other => other.into(),
+    }
+}
+
+impl Socket {
+    pub(crate) const fn new(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// Connects within `timeout`, trying the addresses of a name in turn.
+    pub(crate) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        let path = match address {
+            Address::Unix(path) => path,
+            Address::Tcp(_) => return Self::connect_tcp(&address.resolve()?, timeout),
+        };
+        Ok(Self(UnixStream::connect(path)?.into()))
+    }
+
+    fn connect_tcp(addresses: &[SocketAddr], timeout: Duration) -> io::Result<Self> {
+        let end = Instant::now() + timeout;
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in addresses {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            match TcpStream::connect_timeout(address, left) {
+                Ok(stream) => {
+                    let socket = Self(stream.into());
+                    socket.tune_tcp()?;
+                    return Ok(socket);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// What every TCP connection gets: no waiting for more to send (Nagle's algorithm costs 40 ms per small request
+    /// with delayed acknowledgements), and an end within two minutes when the peer's host is gone.
+    pub(crate) fn tune_tcp(&self) -> io::Result<()> {
+        sockopt::set_tcp_nodelay(&self.0, true)?;
+        sockopt::set_socket_keepalive(&self.0, true)?;
+        sockopt::set_tcp_keepidle(&self.0, Duration::from_secs(60))?;
+        sockopt::set_tcp_keepintvl(&self.0, Duration::from_secs(15))?;
+        sockopt::set_tcp_keepcnt(&self.0, 4)?;
+        Ok(())
+    }
+
+    /// Limits every single wait for the peer.
+    pub(crate) fn limit(&self, wait: Duration) -> io::Result<()> {
+        // Zero would mean no limit.
+        let wait = Some(wait.max(Duration::from_micros(1)));
+        sockopt::set_socket_timeout(&self.0, Timeout::Recv, wait)?;
+        sockopt::set_socket_timeout(&self.0, Timeout::Send, wait)?;
+        Ok(())
+    }
+
+    /// Receives what is there, at least one byte; 0 at the end of the stream.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match recv(&self.0, &mut *buffer, RecvFlags::empty()) {
+                Ok((count, _)) => return Ok(count),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(explain(errno)),
+            }
+        }
+    }
+
+    /// Receives exactly as many bytes as there is room for.
+    pub(crate) fn receive_exact(&self, buffer: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.receive(&mut buffer[done..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => done += count,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends everything; `more`: something follows at once, so a packet that is not full may wait for it.
+    pub(crate) fn send(&self, mut bytes: &[u8], more: bool) -> io::Result<()> {
+        let mut flags = SendFlags::NOSIGNAL;
+        flags.set(SendFlags::MORE, more);
+        while !bytes.is_empty() {
+            match send(&self.0, bytes, flags) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(explain(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends two slices, in one call if the socket takes them.
+    pub(crate) fn send_both(&self, first: &[u8], second: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < first.len() {
+            let parts = [IoSlice::new(&first[done..]), IoSlice::new(second)];
+            let mut control = SendAncillaryBuffer::default();
+            match sendmsg(&self.0, &parts, &mut control, SendFlags::NOSIGNAL) {
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(explain(errno)),
+            }
+        }
+        self.send(&second[done - first.len()..], false)
+    }
+
+    /// Whether the peer has neither closed nor sent anything.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let mut byte = [0; 1];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        matches!(recv(&self.0, &mut byte[..], flags), Err(Errno::AGAIN))
+    }
+
+    /// Ends the connection for both sides; whoever waits on it wakes.
+    pub(crate) fn close_both(&self) {
+        // It may be closed already.
+        let _ = shutdown(&self.0, Shutdown::Both);
+    }
+
+    /// Ends sending only: the peer sees the end of the stream.
+    pub(crate) fn close_writing(&self) {
+        // It may be closed already.
+        let _ = shutdown(&self.0, Shutdown::Write);
+    }
+
+    /// Ends receiving only: what is being answered can still be sent.
+    pub(crate) fn close_reading(&self) {
+        // It may be closed already.
+        let _ = shutdown(&self.0, Shutdown::Read);
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

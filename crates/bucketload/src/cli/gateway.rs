@@ -1,0 +1,109 @@
+//! `bucketload gateway`.
+
+use std::path::PathBuf;
+
+use bucketload_gateway::Address;
+use clap::{Args, ValueHint};
+
+use super::values::{CoreList, listen_address};
+
+const EXAMPLES: &str = "\
+Examples:
+  bucketload gateway --root /srv/objects
+  bucketload gateway --root /srv/objects --listen unix:/run/user/1000/bucketload
+  bucketload gateway --root /srv/objects --listen 0.0.0.0:9020 --token-file token
+
+Programs that use libs3 talk to it through libs3-bucketload with BUCKETLOAD_S3_REMOTE=tcp://HOST:PORT or
+unix:PATH, and BUCKETLOAD_S3_REMOTE_TOKEN_FILE where there is a token. `bucketload serve --store posix:DIR` on the
+same directory serves the same objects over HTTP. Nothing is encrypted: use it within a network you trust.";
+
+/// Serve a directory of objects over a compact binary protocol, for the libs3 library
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GatewayArgs {
+    /// Directory that holds the objects; created if there is none
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) root: PathBuf,
+
+    /// Address to listen on, or unix:PATH; PORT alone means loopback, port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9020", value_parser = address)]
+    pub(crate) listen: Address,
+
+    /// File with the token that clients must know; needed off loopback
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Most connections at a time; each has a thread of its own
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) connections: u32,
+
+    /// Answer a write when it is on the medium
+    #[arg(long)]
+    pub(crate) fsync: bool,
+
+    /// Entity tags that cost nothing instead of MD5, which clients check
+    #[arg(long)]
+    pub(crate) fast_etags: bool,
+
+    /// Cores to run on, such as 2-3
+    #[arg(long, value_name = "LIST", value_parser = CoreList::parse)]
+    pub(crate) cores: Option<CoreList>,
+
+    /// Print the address as one line of JSON when the gateway listens
+    #[arg(long, hide = true)]
+    pub(crate) announce: bool,
+
+    /// End when standard input is closed
+    #[arg(long, hide = true)]
+    pub(crate) exit_with_stdin: bool,
+}
+
+/// Reads `unix:PATH`, or an address as `serve` takes it.
+fn address(text: &str) -> Result<Address, String> {
+    if text.starts_with("unix:") {
+        return text.parse().map_err(|_| {
+            format!("`{text}` is not a socket's path; it must have 1 to 107 bytes: unix:PATH")
+        });
+    }
+    let text = text.strip_prefix("tcp://").unwrap_or(text);
+    Ok(Address::Tcp(listen_address(text)?.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::GatewayArgs;
+    use crate::cli::{Cli, Command};
+
+    fn parse(line: &str) -> Result<GatewayArgs, String> {
+        let words = ["bucketload", "gateway"]
+            .into_iter()
+            .chain(line.split_whitespace());
+        match Cli::try_parse_from(words)
+            .map_err(|e| e.to_string())?
+            .command
+        {
+            Command::Gateway(args) => Ok(args),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn a_gateway_listens_on_loopback_unless_told() {
+        let listens = |line: &str| parse(line).unwrap().listen.to_string();
+        assert_eq!(listens("--root /d"), "tcp://127.0.0.1:9020");
+        assert_eq!(listens("--root /d --listen 7"), "tcp://127.0.0.1:7");
+        assert_eq!(listens("--root /d --listen tcp://[::]:7"), "tcp://[::]:7");
+        assert_eq!(listens("--root /d --listen unix:/s"), "unix:/s");
+        for wrong in [
+            "",
+            "--root /d --listen nowhere",
+            "--root /d --listen unix:",
+            "--root /d --connections 0",
+            "--root /d --token x",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `bucketload gateway`: a directory of objects over the gateway's protocol.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucketload_gateway::{Server, ServerOptions, Token};
+use bucketload_store::{Durability, EtagMode, PosixOptions, PosixStore};
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::serve::pin;
+use crate::cli::gateway::GatewayArgs;
+use crate::embedded::wait_for_stdin_end;
+use crate::exit::{Exit, Failure};
+
+/// Longest time that requests under way are given to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What `--announce` prints.
+#[derive(Serialize)]
+struct Announcement {
+    listening: String,
+    pid: u32,
+}
+
+/// Serves until a signal ends the process or, with `--exit-with-stdin`, standard input closes.
+pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
+    let aborted = |e: std::io::Error| Failure::aborted(format!("gateway: {e}"));
+    pin("gateway", args.cores.as_ref())?;
+    let mut options = ServerOptions::new(args.listen.clone());
+    options.connections = args.connections as usize;
+    if let Some(file) = &args.token_file {
+        options.token = Some(Token::read(file).map_err(|e| Failure::usage(e.to_string()))?);
+    }
+    let mut store = PosixOptions::new(&args.root);
+    if args.fast_etags {
+        store.etag = EtagMode::Opaque;
+    }
+    if args.fsync {
+        store.durability = Durability::FileAndDirectory;
+    }
+    let store = PosixStore::open(store)
+        .map_err(|e| Failure::usage(format!("gateway --root {}: {e}", args.root.display())))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(aborted)?;
+    // Before anybody can know that the gateway is there, so that a signal never ends it otherwise.
+    let (mut interrupt, mut terminate) = runtime
+        .block_on(async {
+            Ok((
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+            ))
+        })
+        .map_err(aborted)?;
+    let server = Server::start(options, Arc::new(store))
+        .map_err(|e| Failure::usage(format!("gateway --listen: {e}")))?;
+    if args.announce {
+        let line = serde_json::to_string(&Announcement {
+            listening: server.address().to_string(),
+            pid: std::process::id(),
+        });
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", line.unwrap_or_default())
+            .and_then(|()| out.flush())
+            .map_err(aborted)?;
+    } else {
+        eprintln!(
+            "bucketload: gateway to {} at {}",
+            args.root.display(),
+            server.address()
+        );
+    }
+    // Without the flag the sender lives on here, and nothing is ever sent.
+    let (closed, stdin_ends) = tokio::sync::oneshot::channel::<()>();
+    let mut closed = Some(closed);
+    if args.exit_with_stdin {
+        let closed = closed.take();
+        std::thread::Builder::new()
+            .name("stdin".to_owned())
+            .spawn(move || {
+                wait_for_stdin_end();
+                drop(closed);
+            })
+            .map_err(aborted)?;
+    }
+    runtime.block_on(async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = stdin_ends => {}
+        }
+    });
+    server.stop(GRACE);
+    Ok(Exit::Ok)
+}
