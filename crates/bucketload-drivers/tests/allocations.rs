@@ -189,7 +189,11 @@ fn steady_state_operations_allocate_nothing() {
                     request.op.count = 1000;
                 }
                 // Not in the API.
-                OpClass::Append | OpClass::Touch | OpClass::Rename => continue,
+                OpClass::Append
+                | OpClass::Touch
+                | OpClass::Rename
+                | OpClass::RangePut
+                | OpClass::Sync => continue,
                 // The list answers with tags and buckets are other documents.
                 OpClass::GetTagging | OpClass::ListBuckets => continue,
                 _ => {}

@@ -16,6 +16,7 @@ use rustix::fs::{Mode, OFlags, fstatfs, open};
 use super::config::{Fsync, Io, Layout, PosixConfig};
 use super::engine::Engine;
 use super::errors::{Failure, Intent, to_error};
+use super::range::HeldFiles;
 use super::session::PosixSession;
 use super::shared::SharedFiles;
 
@@ -229,6 +230,8 @@ pub(super) struct Local {
     pub(super) driver: Arc<Inner>,
     pub(super) engine: Engine,
     pub(super) shared: SharedFiles,
+    /// Files of objects that stay open between operations.
+    pub(super) held: HeldFiles,
 }
 
 impl fmt::Debug for Local {
@@ -262,6 +265,7 @@ impl Local {
                 driver: Arc::clone(driver),
                 engine,
                 shared: SharedFiles::default(),
+                held: HeldFiles::default(),
             });
             all.push((driver.id, Rc::downgrade(&local)));
             Ok(local)

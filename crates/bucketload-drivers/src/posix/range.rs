@@ -4,6 +4,10 @@
 //! `sync` makes the data durable and closes it. Opening is no part of the operation, as elsewhere with
 //! files that a thread keeps open, but of the phase.
 
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
@@ -14,6 +18,44 @@ use super::errors::{Intent, to_error};
 use super::fill::Source;
 use super::session::{DONE, PosixSession};
 use super::work::{File, Task, Work};
+
+/// The files of objects that a thread has open.
+#[derive(Debug, Default)]
+pub(super) struct HeldFiles(RefCell<Vec<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    path: Vec<u8>,
+    write: bool,
+    file: Arc<OwnedFd>,
+}
+
+impl HeldFiles {
+    /// The file at `path`, if this thread has opened it so.
+    fn find(&self, path: &[u8], write: bool) -> Option<Arc<OwnedFd>> {
+        let files = self.0.borrow();
+        let held = files
+            .iter()
+            .find(|held| (held.write || !write) && held.path == path)?;
+        Some(Arc::clone(&held.file))
+    }
+
+    /// Remembers a file.
+    fn add(&self, path: &[u8], write: bool, file: OwnedFd) -> Arc<OwnedFd> {
+        let file = Arc::new(file);
+        self.0.borrow_mut().push(Held {
+            path: path.to_vec(),
+            write,
+            file: Arc::clone(&file),
+        });
+        file
+    }
+
+    /// Forgets a file; it is closed when the last operation on it has ended.
+    fn forget(&self, path: &[u8]) {
+        self.0.borrow_mut().retain(|held| held.path != path);
+    }
+}
 
 impl PosixSession {
     /// Writes the request's range.
@@ -53,7 +95,7 @@ impl PosixSession {
         let work = self.begin_object(request, probe)?;
         let work = self.hold(work, true).await?;
         let work = self.step(work, Task::Sync, None).await;
-        self.local.shared.forget(&work.path);
+        self.local.held.forget(&work.path);
         self.end(work, Intent::Make, probe).map(|()| DONE)
     }
 
@@ -63,7 +105,7 @@ impl PosixSession {
         mut work: Box<Work>,
         write: bool,
     ) -> Result<Box<Work>, OpError> {
-        if let Some(file) = self.local.shared.find(&work.path, write) {
+        if let Some(file) = self.local.held.find(&work.path, write) {
             work.file = Some(File::Shared(file));
             return Ok(work);
         }
@@ -74,7 +116,7 @@ impl PosixSession {
         (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
         match (work.result, work.file.take()) {
             (Ok(()), Some(File::Own(file))) => {
-                let file = self.local.shared.add(&work.path, write, file);
+                let file = self.local.held.add(&work.path, write, file);
                 work.file = Some(File::Shared(file));
                 Ok(work)
             }

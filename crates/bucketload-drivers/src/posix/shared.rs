@@ -34,23 +34,13 @@ struct Open {
 
 impl SharedFiles {
     /// The file of `numbers` beside the object at `path`, if this thread has opened it so.
-    pub(super) fn find(
-        &self,
-        path: &[u8],
-        numbers: [u64; 2],
-        write: bool,
-    ) -> Option<Arc<OwnedFd>> {
+    pub(super) fn find(&self, path: &[u8], numbers: [u64; 2], write: bool) -> Option<Arc<OwnedFd>> {
         let directory = directory(path);
         let files = self.0.borrow();
         let open = files.iter().find(|open| {
             open.numbers == numbers && (open.write || !write) && open.directory == directory
         })?;
         Some(Arc::clone(&open.file))
-    }
-
-    /// Forgets a file; it is closed when the last operation on it has ended.
-    pub(super) fn forget(&self, path: &[u8]) {
-        self.0.borrow_mut().retain(|open| open.path != path);
     }
 
     /// Remembers a file.

@@ -12,6 +12,7 @@
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ capacity, sweep, study-grid  several runs in one directory
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
+//!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
@@ -34,6 +35,7 @@ pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod io500;
 pub(crate) mod manage;
+pub(crate) mod mdworkbench;
 pub(crate) mod model;
 pub(crate) mod placement;
 pub(crate) mod posix;
@@ -60,6 +62,7 @@ use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
 };
+use mdworkbench::WorkbenchArgs;
 use model::ModelArgs;
 use placement::PlacementArgs;
 use replay::ReplayArgs;
@@ -175,6 +178,7 @@ pub(crate) enum Command {
     StudyGrid(Box<GridArgs>),
     #[command(name = "io500")]
     Io500(Box<Io500Args>),
+    MdWorkbench(Box<WorkbenchArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
