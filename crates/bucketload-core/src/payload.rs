@@ -205,11 +205,10 @@ impl Arena {
             let (start, buffer) = pattern.place(keyset, key);
             return Content {
                 arena: self,
-                id: 0,
-                version: 0,
+                id: buffer.len,
+                version: buffer.turns,
                 start,
                 size,
-                buffer,
             };
         }
         let id = self.content_id(keyset, key);
@@ -222,7 +221,6 @@ impl Arena {
             version,
             start,
             size,
-            buffer: Buffer::NONE,
         }
     }
 }
@@ -282,12 +280,12 @@ impl Stamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     arena: &'a Arena,
+    /// What stands in stamps; where there is a pattern, the length of its buffer.
     id: u64,
+    /// The version; where there is a pattern, how many buffers take turns.
     version: u32,
     start: u64,
     size: u64,
-    /// The buffer that is written again and again, where there is one.
-    buffer: Buffer,
 }
 
 /// The longest run of content that is either a stamp or contiguous in the arena.
@@ -364,19 +362,30 @@ impl<'a> Content<'a> {
                 to,
             };
         }
-        let contiguous = match self.buffer.len {
-            0 => STAMP_INTERVAL - in_interval,
-            len => (len - offset % len).min(STAMP_INTERVAL),
+        let contiguous = match self.buffer() {
+            None => STAMP_INTERVAL - in_interval,
+            Some(buffer) => buffer.left(offset).min(STAMP_INTERVAL),
         };
         let len = left.min(contiguous) as usize;
         let at = self.place(offset);
         Segment::Slice(&self.arena.bytes[at..at + len])
     }
 
+    /// The buffer that is written again and again, where there is one.
+    const fn buffer(&self) -> Option<Buffer> {
+        match self.arena.pattern {
+            None => None,
+            Some(_) => Some(Buffer {
+                len: self.id,
+                turns: self.version,
+            }),
+        }
+    }
+
     /// Where the byte at object offset `offset` stands in the arena, if it is not part of a stamp.
     const fn place(&self, offset: u64) -> usize {
-        if self.buffer.len > 0 {
-            return (self.start + self.buffer.at(offset)) as usize;
+        if let Some(buffer) = self.buffer() {
+            return (self.start + buffer.at(offset)) as usize;
         }
         ((self.start + offset) & (self.arena.period - 1)) as usize
     }

@@ -327,6 +327,10 @@ fn what_cannot_be_done_is_refused() {
         &["InvalidBucketName"],
     );
     refused(&["--target", "mem:", "--mapping", "files"], &["ranges"]);
+    refused(
+        &["--target", "mem:", "--mode", "extended"],
+        &["--mode extended"],
+    );
     refused(&["--set", "mdworkbench.run=TRUE"], &["extended"]);
     fs::write(dir.path().join("x.ini"), "[global]\napi = MPIIO\n").unwrap();
     refused(

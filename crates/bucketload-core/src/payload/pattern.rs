@@ -35,18 +35,29 @@ pub struct PatternSet {
 /// Where a buffer's bytes go in an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
-    /// Its length; 0 for content that is none of a buffer.
+    /// Its length; 0 where nothing is written.
     pub(super) len: u64,
     /// Buffers that take turns.
-    turns: u64,
+    pub(super) turns: u32,
 }
 
 impl Buffer {
-    pub(super) const NONE: Self = Self { len: 0, turns: 1 };
+    const NONE: Self = Self { len: 0, turns: 1 };
+
+    /// Bytes from object offset `offset` to the end of its buffer.
+    pub(super) const fn left(self, offset: u64) -> u64 {
+        match self.len {
+            0 => 0,
+            len => len - offset % len,
+        }
+    }
 
     /// Where the byte at object offset `offset` stands behind the beginning of the first buffer.
-    pub(super) const fn at(&self, offset: u64) -> u64 {
-        let turn = offset / self.len % self.turns;
+    pub(super) const fn at(self, offset: u64) -> u64 {
+        if self.len == 0 {
+            return 0;
+        }
+        let turn = offset / self.len % self.turns as u64;
         turn * self.len + offset % self.len
     }
 }
@@ -79,7 +90,7 @@ impl Pattern {
     pub(super) fn place(&self, keyset: u16, key: u64) -> (u64, Buffer) {
         let keyset = usize::from(keyset);
         let Some(set) = self.sets.get(keyset) else {
-            return (0, Buffer { len: 0, turns: 1 });
+            return (0, Buffer::NONE);
         };
         let before: u64 = self.sets[..keyset].iter().map(|set| set.len).sum();
         let base = before * u64::from(self.ranks);
@@ -88,7 +99,7 @@ impl Pattern {
                 base,
                 Buffer {
                     len: set.len,
-                    turns: u64::from(self.ranks.max(1)),
+                    turns: self.ranks.max(1),
                 },
             ),
             false => {

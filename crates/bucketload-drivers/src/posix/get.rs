@@ -56,7 +56,8 @@ impl PosixSession {
     ) -> Result<Completion, OpError> {
         let extent = Extent::of(request);
         // Files of several reads stay open.
-        let held = request.op.class == OpClass::RangeGet && request.op.count > 0;
+        let several = request.op.class == OpClass::RangeGet && request.op.count > 0;
+        let held = several && !self.is_shared();
         let shared = self.is_shared() || held;
         let mut work = self.begin_object(request, probe)?;
         let mut base = 0;

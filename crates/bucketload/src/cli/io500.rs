@@ -57,6 +57,19 @@ pub(crate) struct Io500Args {
     #[arg(long, conflicts_with = "verify", help_heading = "IO500 options")]
     pub(crate) list: bool,
 
+    /// Do not run: print the hash of the configuration
+    #[arg(long, conflicts_with = "verify", help_heading = "IO500 options")]
+    pub(crate) config_hash: bool,
+
+    /// Only `standard`: the phases of the extended mode are not run
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "standard",
+        help_heading = "IO500 options"
+    )]
+    pub(crate) mode: String,
+
     /// Leave the files in the target
     #[arg(long, help_heading = "IO500 options")]
     pub(crate) keep: bool,

@@ -18,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::io500::{Config, place, plan, write};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
+use crate::target::Target;
 use crate::{setup, signals};
 
 /// Runs, or verifies.
@@ -39,6 +40,13 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
              highest count, which one process must see; use --ranks on this machine",
         ));
     }
+    if args.mode != "standard" {
+        return Err(Failure::usage(format!(
+            "--mode {}: the phases of the extended mode (mdworkbench-…, find-easy, find-hard) are not run; \
+             `bucketload md-workbench` measures the former by themselves",
+            args.mode
+        )));
+    }
     let original = args.config.as_deref().map(read).transpose()?;
     let name = args.config.as_ref().map(|path| path.display().to_string());
     let mut config = Config::read(name.as_deref().zip(original.as_deref()), &args.set)
@@ -47,6 +55,11 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         if let Some(value) = value {
             config.replace(name, value);
         }
+    }
+    if args.config_hash {
+        let settings = config.settings(Vec::new()).map_err(Failure::usage)?;
+        print(format!("{}\n", settings.config_hash).as_bytes())?;
+        return Ok(Exit::Ok);
     }
     let started = time::OffsetDateTime::now_utc();
     let mut notes = Vec::new();
@@ -78,6 +91,11 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
             .for_each(|note| eprintln!("bucketload: {note}"));
         return Ok(Exit::Ok);
     }
+    if let (Target::Files(root), None) = (&place.target, &args.target.target) {
+        // `datadir` is made, as IO500 makes it.
+        std::fs::create_dir_all(root)
+            .map_err(|e| Failure::usage(format!("datadir {}: {e}", root.display())))?;
+    }
     let out = directory(args, &config, &place.timestamp)?;
     setup::refuse_used(&out, "--out")?;
     let connection = Connection::open(place.target, &place.args, &args.load)?;
@@ -106,7 +124,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     };
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
-    let (_, exit) =
+    let (done, exit) =
         with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
     drop(connection);
     let report = write(&out)?;
@@ -117,6 +135,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     }
     print(text::summary(&report).as_bytes())?;
     if !global.quiet {
+        eprintln!("bucketload: verdict: {}", done.result.verdict.word.name());
         eprintln!("bucketload: {}", out.join("result.txt").display());
         eprintln!("bucketload: report: {}", out.join("report.html").display());
     }

@@ -63,8 +63,6 @@ pub(crate) fn place(
             }
             let root = std::path::absolute(datadir)
                 .map_err(|e| format!("{datadir_from} = {datadir}: {e}"))?;
-            std::fs::create_dir_all(&root)
-                .map_err(|e| format!("datadir {}: {e}", root.display()))?;
             directory.clear();
             Target::Files(root)
         }
