@@ -108,6 +108,20 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        // Lives in the address space of applications.
+        "libs3-bucketload",
+        "",
+        &[
+            "tokio",
+            "rustls",
+            "tracing",
+            "bucketload-core",
+            "bucketload-wire",
+            "bucketload-drivers",
+            "bucketload-run",
+        ],
+    ),
+    (
         "bucketload-results",
         "",
         &[

@@ -20,6 +20,7 @@
 
 mod pattern;
 mod sums;
+pub mod trailer;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub use pattern::{Pattern, PatternSet};
 
 use pattern::Buffer;
 use sums::{LONG, Sums};
+use trailer::{TRAILER_LEN, Trailer};
 
 use crate::generate::rng::{mix64, unmix64};
 
@@ -209,6 +211,7 @@ impl Arena {
                 version: buffer.turns,
                 start,
                 size,
+                trailer: None,
             };
         }
         let id = self.content_id(keyset, key);
@@ -221,6 +224,7 @@ impl Arena {
             version,
             start,
             size,
+            trailer: None,
         }
     }
 }
@@ -286,14 +290,16 @@ pub struct Content<'a> {
     version: u32,
     start: u64,
     size: u64,
+    /// What stands in place of the last bytes.
+    trailer: Option<&'a Trailer>,
 }
 
 /// The longest run of content that is either a stamp or contiguous in the arena.
 #[derive(Clone, Copy, Debug)]
 pub enum Segment<'a> {
-    /// (Part of) a stamp.
+    /// (Part of) a stamp, or of a trailer.
     Stamp {
-        /// The whole stamp.
+        /// The whole stamp, or as much of a trailer as has room.
         bytes: [u8; STAMP_LEN],
         /// First byte of it that belongs to the segment.
         from: usize,
@@ -321,6 +327,15 @@ impl AsRef<[u8]> for Segment<'_> {
     }
 }
 
+/// At most `left` bytes of `trailer` from `from` on, as many as a segment has room for.
+fn part_of(trailer: &Trailer, from: u64, left: u64) -> Segment<'static> {
+    let rest = trailer.get(from as usize..).unwrap_or_default();
+    let to = rest.len().min(STAMP_LEN).min(left as usize);
+    let mut bytes = [0; STAMP_LEN];
+    bytes[..to].copy_from_slice(&rest[..to]);
+    Segment::Stamp { bytes, from: 0, to }
+}
+
 impl<'a> Content<'a> {
     /// Size of the object in bytes.
     #[must_use]
@@ -333,6 +348,15 @@ impl<'a> Content<'a> {
     #[must_use]
     pub const fn memory(&self) -> &'a Arc<[u8]> {
         &self.arena.bytes
+    }
+
+    /// The same content with `trailer` in place of its last bytes; shorter content stays as it is.
+    #[must_use]
+    pub const fn trailed(mut self, trailer: &'a Trailer) -> Self {
+        if self.size >= TRAILER_LEN as u64 {
+            self.trailer = Some(trailer);
+        }
+        self
     }
 
     /// The stamp at object offset `at` (a multiple of [`STAMP_INTERVAL`]).
@@ -351,7 +375,14 @@ impl<'a> Content<'a> {
     /// at or past the end of the object.
     #[must_use]
     pub fn segment(&self, offset: u64, max: usize) -> Segment<'a> {
-        let left = self.size.saturating_sub(offset).min(max as u64);
+        let mut left = self.size.saturating_sub(offset).min(max as u64);
+        if let Some(trailer) = self.trailer {
+            let before = self.size - TRAILER_LEN as u64;
+            if offset >= before {
+                return part_of(trailer, offset - before, left);
+            }
+            left = left.min(before - offset);
+        }
         let in_interval = offset % STAMP_INTERVAL;
         if self.arena.stamped && in_interval < STAMP_LEN as u64 {
             let from = in_interval as usize;

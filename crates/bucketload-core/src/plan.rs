@@ -4,6 +4,7 @@
 //! (not against which target), so that only like is compared with like.
 
 pub mod buckets;
+pub mod crews;
 pub mod jobs;
 pub mod named;
 pub mod ranks;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use bucketload_core::driver::Driver;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, JobStart, JobsPlan, Limits, ModelPlan, PhaseKind, PhasePlan, Plan,
-    StagePace,
+    ArrivalLaw, GapLaw, JobStart, JobsPlan, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
+    PhasePlan, Plan, StagePace,
 };
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::tally::{Interval, Tally};
@@ -273,6 +273,9 @@ fn drive<N: Driver>(
         ..Limits::default()
     };
     for work in &mut phase_plan.works {
+        if matches!(work.model, ModelPlan::Named(_)) {
+            unnamed(&mut work.mix, &mut plan.keysets);
+        }
         work.model = model(&work.model);
     }
     let options = RunOptions {
@@ -285,6 +288,7 @@ fn drive<N: Driver>(
         op_log: None,
         trace: None,
         run_id: String::new(),
+        pins: options.pins.clone(),
         data: options.data.clone(),
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),
@@ -299,6 +303,22 @@ fn drive<N: Driver>(
     let mut readings = Readings::default();
     run_phase(null, &mut context, phase, &mut readings)?;
     Ok(readings)
+}
+
+/// Makes an ordinary mix of one whose objects are named otherwise: there the length of what is read stands
+/// with the reads, here with the objects.
+fn unnamed(mix: &mut [MixEntry], keysets: &mut [KeysetPlan]) {
+    for entry in mix {
+        let Some(set) = keysets.get_mut(usize::from(entry.keyset)) else {
+            continue;
+        };
+        set.count = set.count.max(1);
+        if !entry.class.writes_body()
+            && let Some(size) = entry.size.take()
+        {
+            set.size = size;
+        }
+    }
 }
 
 /// What a drive against the null driver showed.

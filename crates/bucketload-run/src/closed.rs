@@ -32,17 +32,20 @@ pub(crate) struct Place {
     pub(crate) of: u32,
 }
 
-/// The places of thread `thread` of `threads` on agent `agent` of `agents`: agent `a` has the
-/// workers congruent to `a`, and spreads them over its threads in turn.
+/// The workers of `of` that agent `agent` of `agents` has: those congruent to `agent`.
+pub(crate) fn crew(of: u32, (agent, agents): (u32, u32)) -> impl Iterator<Item = u32> {
+    (agent..of).step_by(agents as usize)
+}
+
+/// The places of thread `thread` of `threads` of an agent, which spreads its workers, `crew` of `of`, over
+/// its threads in turn.
 pub(crate) fn places(
     work: u16,
     of: u32,
-    (agent, agents): (u32, u32),
+    crew: impl Iterator<Item = u32>,
     (thread, threads): (usize, usize),
 ) -> impl Iterator<Item = Place> {
-    (agent..of)
-        .step_by(agents as usize)
-        .skip(thread)
+    crew.skip(thread)
         .step_by(threads)
         .map(move |index| Place { work, index, of })
 }
@@ -68,6 +71,9 @@ impl<'a> Turns<'a> {
         };
         worker.names.bucket.reserve(source.max_key_len());
         rows.enter(worker.id, place, work.ops.entries());
+        if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {
+            worker.trailing = Some(Box::default());
+        }
         let (window, start_ns) = (rows.window(place.work), shard.start_ns.get());
         let turns = NamedTurns::new(work, place, window, start_ns);
         Self::Named(work, Box::new(turns))
@@ -213,13 +219,13 @@ pub(crate) async fn labour<S: Session>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::places;
+    use super::{crew, places};
 
     proptest! {
         #[test]
         fn every_worker_has_exactly_one_place(of in 0u32..200, agents in 1u32..9, threads in 1usize..9) {
             let mut seen: Vec<u32> = (0..agents)
-                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, (a, agents), (t, threads))))
+                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, crew(of, (a, agents)), (t, threads))))
                 .map(|p| p.index)
                 .collect();
             seen.sort_unstable();

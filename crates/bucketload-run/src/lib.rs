@@ -60,6 +60,7 @@ mod streams;
 mod think;
 mod thread;
 mod timer;
+mod trailing;
 mod waits;
 
 pub use affinity::{layout, usable_cores};

@@ -30,6 +30,7 @@ use tokio::sync::Notify;
 use crate::baton::Baton;
 use crate::buckets::OwnBuckets;
 use crate::error::RunError;
+use crate::named::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
 use crate::ranks::History;
@@ -39,6 +40,7 @@ use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
 use crate::streams::{StreamClock, Streams};
+use crate::trailing::Judged;
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
@@ -276,6 +278,25 @@ impl Shard {
         }
         if now_ns >= self.cutoff_ns.get() {
             self.wake_main();
+        }
+    }
+
+    /// What is wrong with an object that was judged by its trailer, if anything; tells once per work that
+    /// objects have none.
+    pub(crate) fn judged(&self, work: &NamedWork, judged: Judged) -> Option<OpError> {
+        match judged {
+            Judged::Right => None,
+            Judged::Wrong(error) => Some(error),
+            Judged::Without => {
+                if !work.has_told() {
+                    let message = "hashCheck: objects without a checksum at their end were read; they are \
+                                   not checked";
+                    self.recorder.try_tell(Message::Failure(Event::Warning {
+                        message: message.to_owned(),
+                    }));
+                }
+                None
+            }
         }
     }
 

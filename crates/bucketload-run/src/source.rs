@@ -114,11 +114,10 @@ impl Source {
                 let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
                 (Ops::Mix(ops), None, (!none).then_some(think))
             }
-            ModelPlan::Named(named) => {
+            ModelPlan::Named(_) => {
                 let ops = NamedGen::new(plan, index, of).map_err(refused)?;
-                let share = (options.share.index, options.share.of);
-                let named = NamedWork::new(ops, named.workers, share);
-                (Ops::Named(named), None, None)
+                let crew = options.crew(&plan.phases[index], of);
+                (Ops::Named(NamedWork::new(ops, crew)), None, None)
             }
             ModelPlan::Ranks(_) => {
                 let ops = RankGen::new(plan, index, of, &options.prefix).map_err(refused)?;

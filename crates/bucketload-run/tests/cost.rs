@@ -175,10 +175,12 @@ fn named(workers: u32) -> ModelPlan {
             by_name: true,
         }),
         range: None,
+        trailer: false,
         files: Vec::new(),
     };
     ModelPlan::Named(NamedPlan {
         workers,
+        driver: String::new(),
         entries: vec![entry("op1"), entry("op2")],
         walk: false,
         buckets_too: false,

@@ -15,8 +15,10 @@ mod delays;
 mod devtools;
 mod engines;
 mod files;
+mod gateway;
 mod hdfs;
 mod io500;
+pub(crate) mod libs3;
 mod matrix;
 mod oplog;
 mod oracle;
@@ -45,6 +47,7 @@ const LONG: &[&str] = &[
     "programs",
     "engines",
     "files",
+    "gateway",
     "gcs",
     "azure",
     "swift",
@@ -57,6 +60,7 @@ const LONG: &[&str] = &[
     "k8s",
     "console",
     "io500",
+    "libs3",
 ];
 
 const PARTS: &[Part] = &[
@@ -77,6 +81,7 @@ const PARTS: &[Part] = &[
     ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
     ("files", files::all),
+    ("gateway", gateway::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),
@@ -89,6 +94,7 @@ const PARTS: &[Part] = &[
     ("k8s", schedulers::kubernetes),
     ("console", console::all),
     ("io500", io500::all),
+    ("libs3", libs3::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::agents::{DEADLINE, TOKEN, agents_json, end};
-use crate::own::{Serve, TempDir, program};
+use crate::own::{Serve, TempDir, example, program};
 use crate::sh::{Result, cmd, need_programs, output, root, run, step};
 
 /// `srun -n 4` in a real Slurm cluster of four nodes on this machine.
@@ -113,17 +113,8 @@ pub(crate) fn scale() -> Result {
     let dir = TempDir::new("scale")?;
     let out = dir.file("run");
     let port = crate::server::free_port()?.to_string();
-    run(&mut crate::sh::cargo([
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "bucketload-agents",
-        "--example",
-        "simulated_agents",
-    ]))?;
+    let simulated = example("bucketload-agents", "simulated_agents")?;
     let program = program()?;
-    let examples = program.with_file_name("examples");
     let launch = format!("k8s:{SIMULATED}");
     let mut coordinator = cmd(
         &program.to_string_lossy(),
@@ -156,7 +147,6 @@ pub(crate) fn scale() -> Result {
         .map_err(|e| e.to_string())?;
     let begun = Instant::now();
     let address = format!("127.0.0.1:{port}");
-    let simulated = examples.join("simulated_agents");
     let version = env!("CARGO_PKG_VERSION");
     let mut agents = cmd(&simulated.to_string_lossy(), [&address, SIMULATED, version])
         .spawn()

@@ -10,6 +10,7 @@ use bucketload_store::Store;
 use super::ServerOptions;
 use super::connection::Connection;
 use super::listen::Listener;
+use crate::address::Address;
 use crate::protocol::{PROTOCOL_VERSION, Verdict, hello};
 use crate::socket::Socket;
 
@@ -52,6 +53,11 @@ impl Shared {
 
     pub(super) fn connections(&self) -> usize {
         self.open().len()
+    }
+
+    /// Whether connections are TCP.
+    pub(super) const fn is_tcp(&self) -> bool {
+        matches!(self.options.address, Address::Tcp(_))
     }
 
     /// No further connection and no further request.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::accept::Shared;
 use super::output::Output;
+use super::splice::Splice;
 use crate::frames::Incoming;
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::Request;
@@ -44,6 +45,8 @@ pub(super) struct Connection<'s> {
     pub(super) output: Output,
     /// For the bytes of large objects; empty until there is one.
     pub(super) piece: Vec<u8>,
+    /// For bytes that are moved within the kernel; made for the first ones.
+    pub(super) splice: Option<Splice>,
 }
 
 impl<'s> Connection<'s> {
@@ -54,6 +57,7 @@ impl<'s> Connection<'s> {
             incoming: Incoming::default(),
             output: Output::default(),
             piece: Vec::new(),
+            splice: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod connection;
 mod listen;
 mod output;
 mod perform;
+mod splice;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

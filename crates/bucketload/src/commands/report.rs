@@ -43,7 +43,7 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
         // Only a process with one thread may ask for it.
         let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
         let offset = i64::from(local.whole_seconds());
-        let place = cosbench::artifacts::write(&args.directory, &result, archive, offset)?;
+        let place = cosbench::artifacts::write(&args.directory, &result, archive, None, offset)?;
         eprintln!("bucketload: COSBench's artifacts: {}", place.display());
     }
     if io500::is_io500(&args.directory) {

@@ -1,0 +1,203 @@
+//! Listings of multipart uploads and of their parts, told in batches.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fmt::Write as _;
+use std::ptr;
+
+use bucketload_store::ListUploadsRequest;
+
+use super::{BATCH, OWNER, PAGE, PREFIX_BATCH, count};
+use crate::abi::{
+    S3ListMultipartUpload, S3ListMultipartUploadsResponseCallback, S3ListPart,
+    S3ListPartsResponseCallback,
+};
+use crate::arguments::{Bucket, Target};
+use crate::backend::Result;
+use crate::clock;
+use crate::reply::{Callbacks, Failure, Properties, c_string, quoted};
+
+const STORAGE_CLASS: &CStr = c"STANDARD";
+
+/// The largest page that a client may ask for; 0 and below ask for none in particular.
+fn page_size(asked: c_int) -> usize {
+    match usize::try_from(asked) {
+        Ok(0) | Err(_) => PAGE,
+        Ok(asked) => asked.min(PAGE),
+    }
+}
+
+/// Tells the parts of an upload.
+pub(crate) fn parts(
+    target: Target,
+    upload_id: &str,
+    marker: &str,
+    max_parts: c_int,
+    tell: Option<S3ListPartsResponseCallback>,
+    callbacks: &Callbacks,
+) -> Result<()> {
+    // A marker that is no number lies before all parts, as at a server that ignores it.
+    let marker = marker.parse().unwrap_or(0);
+    let place = (&*target.bucket, &*target.key);
+    let page = target
+        .backend?
+        .parts(place, upload_id, marker, page_size(max_parts))?;
+    callbacks.properties(&Properties::default())?;
+    let Some(tell) = tell else {
+        return Ok(());
+    };
+    let next = page
+        .next
+        .map_or_else(CString::default, |next| c_string(next.to_string()));
+    let is_truncated = c_int::from(page.next.is_some());
+    for (at, batch) in page.parts.chunks(BATCH).enumerate() {
+        let tags: Vec<CString> = batch.iter().map(|part| quoted(part.etag)).collect();
+        let entries: Vec<S3ListPart> = batch
+            .iter()
+            .zip(&tags)
+            .map(|(part, tag)| S3ListPart {
+                etag: tag.as_ptr(),
+                last_modified: clock::seconds(part.modified),
+                part_number: part.number.into(),
+                size: part.size,
+            })
+            .collect();
+        let owner = OWNER.as_ptr();
+        // SAFETY: the function comes from the handler with which `callbacks` were made; texts and
+        // arrays live until it returns.
+        let code = unsafe {
+            tell(
+                is_truncated,
+                next.as_ptr(),
+                owner,
+                owner,
+                owner,
+                owner,
+                STORAGE_CLASS.as_ptr(),
+                count(entries.len()),
+                count(at * BATCH),
+                entries.as_ptr(),
+                callbacks.data,
+            )
+        };
+        Failure::of_callback(code)?;
+    }
+    Ok(())
+}
+
+/// Which uploads.
+pub(crate) struct Query {
+    pub(crate) prefix: String,
+    pub(crate) delimiter: String,
+    pub(crate) key_marker: String,
+    pub(crate) upload_id_marker: String,
+    pub(crate) max_uploads: c_int,
+    /// Keys are told percent-encoded.
+    pub(crate) encode: bool,
+}
+
+impl Query {
+    fn text(&self, key: &str) -> CString {
+        if self.encode {
+            c_string(percent_encode(key.as_bytes(), true))
+        } else {
+            c_string(key)
+        }
+    }
+}
+
+/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3) and, if asked for, `/`.
+pub(crate) fn percent_encode(text: &[u8], keep_slash: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            b'/' if keep_slash => out.push('/'),
+            _ => {
+                // Writing to a String does not fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+/// Tells the uploads in progress.
+pub(crate) fn uploads(
+    bucket: Bucket,
+    query: &Query,
+    tell: Option<S3ListMultipartUploadsResponseCallback>,
+    callbacks: &Callbacks,
+) -> Result<()> {
+    let page = bucket.backend?.uploads(
+        &bucket.name,
+        &ListUploadsRequest {
+            prefix: &query.prefix,
+            delimiter: &query.delimiter,
+            key_marker: &query.key_marker,
+            upload_id_marker: &query.upload_id_marker,
+            max_uploads: page_size(query.max_uploads),
+        },
+    )?;
+    callbacks.properties(&Properties::default())?;
+    let Some(tell) = tell else {
+        return Ok(());
+    };
+    let is_truncated = c_int::from(page.next.is_some());
+    let (key, id) = page.next.unwrap_or_default();
+    let (next_key, next_id) = (query.text(&key), c_string(id));
+    let texts: Vec<(CString, CString)> = page
+        .uploads
+        .iter()
+        .map(|upload| (query.text(&upload.key), c_string(upload.upload_id.as_str())))
+        .collect();
+    let owner = OWNER.as_ptr();
+    let uploads: Vec<S3ListMultipartUpload> = page
+        .uploads
+        .iter()
+        .zip(&texts)
+        .map(|(upload, (key, id))| S3ListMultipartUpload {
+            key: key.as_ptr(),
+            upload_id: id.as_ptr(),
+            initiator_id: owner,
+            initiator_display_name: owner,
+            owner_id: owner,
+            owner_display_name: owner,
+            storage_class: STORAGE_CLASS.as_ptr(),
+            initiated: clock::seconds(upload.initiated),
+        })
+        .collect();
+    let prefix_texts: Vec<CString> = page.common_prefixes.iter().map(|p| query.text(p)).collect();
+    let prefixes: Vec<*const c_char> = prefix_texts.iter().map(|p| p.as_ptr()).collect();
+    let batches = uploads
+        .chunks(BATCH)
+        .map(|batch| (batch, &[][..]))
+        .chain(prefixes.chunks(PREFIX_BATCH).map(|batch| (&[][..], batch)));
+    for (uploads, prefixes) in batches {
+        // SAFETY: the function comes from the handler with which `callbacks` were made; texts and
+        // arrays live until it returns.
+        let code = unsafe {
+            tell(
+                is_truncated,
+                next_key.as_ptr(),
+                next_id.as_ptr(),
+                count(uploads.len()),
+                if uploads.is_empty() {
+                    ptr::null()
+                } else {
+                    uploads.as_ptr()
+                },
+                count(prefixes.len()),
+                if prefixes.is_empty() {
+                    ptr::null()
+                } else {
+                    prefixes.as_ptr()
+                },
+                callbacks.data,
+            )
+        };
+        Failure::of_callback(code)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Requests on access control, lifecycle and logging.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::begin;
+use crate::abi::{S3AclGrant, S3BucketContext, S3ResponseHandler};
+use crate::acl::{self, Buffers};
+use crate::arguments::{Bucket, Target, string};
+use crate::calls::config::{self, LogBuffers, Resource};
+use crate::context::{S3RequestContext, submit};
+use crate::reply::Failure;
+
+/// The bucket, or with a key the object.
+unsafe fn resource(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    timeout_ms: c_int,
+) -> Result<Resource, Failure> {
+    // SAFETY: a bucket context and a text of C.
+    unsafe {
+        if key.is_null() || *key == 0 {
+            Ok(Resource::Bucket(
+                Bucket::of(bucket_context)?.within(timeout_ms),
+            ))
+        } else {
+            Ok(Resource::Object(
+                Target::of(bucket_context, key)?.within(timeout_ms),
+            ))
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_get_acl(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    owner_id: *mut c_char,
+    owner_display_name: *mut c_char,
+    acl_grant_count_return: *mut c_int,
+    acl_grants: *mut S3AclGrant,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, buffers and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            if let Some(count) = acl_grant_count_return.as_mut() {
+                *count = 0;
+            }
+            let resource = resource(bucket_context, key, timeout_ms)?;
+            let to = Buffers {
+                owner_id,
+                owner_display_name,
+                count: acl_grant_count_return,
+                grants: acl_grants,
+            };
+            let work = move || config::get_acl(resource, &to, &callbacks);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_set_acl(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    _owner_id: *const c_char,
+    _owner_display_name: *const c_char,
+    acl_grant_count: c_int,
+    acl_grants: *const S3AclGrant,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, grants and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let resource = resource(bucket_context, key, timeout_ms)?;
+            let is_of_owner = acl::is_of_owner(acl_grants, acl_grant_count);
+            let work = move || config::set_acl(resource, is_of_owner, &callbacks);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[cfg(not(feature = "abi2"))]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_get_lifecycle(
+    bucket_context: *const S3BucketContext,
+    lifecycle_xml_document_return: *mut c_char,
+    lifecycle_xml_document_buffer_size: c_int,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts, a buffer and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let size = usize::try_from(lifecycle_xml_document_buffer_size).unwrap_or(0);
+            crate::reply::copy_out(b"", lifecycle_xml_document_return, size);
+            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
+            let work = move || config::get_lifecycle(bucket);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[cfg(not(feature = "abi2"))]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_set_lifecycle(
+    bucket_context: *const S3BucketContext,
+    _lifecycle_xml_document: *const c_char,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
+            let work = move || config::set_lifecycle(bucket);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_get_server_access_logging(
+    bucket_context: *const S3BucketContext,
+    target_bucket_return: *mut c_char,
+    target_prefix_return: *mut c_char,
+    acl_grant_count_return: *mut c_int,
+    _acl_grants: *mut S3AclGrant,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, buffers and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
+            let to = LogBuffers {
+                target_bucket: target_bucket_return,
+                target_prefix: target_prefix_return,
+                count: acl_grant_count_return,
+            };
+            let work = move || config::get_logging(bucket, to, &callbacks);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_set_server_access_logging(
+    bucket_context: *const S3BucketContext,
+    target_bucket: *const c_char,
+    _target_prefix: *const c_char,
+    _acl_grant_count: c_int,
+    _acl_grants: *const S3AclGrant,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, grants and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
+            let target = string(target_bucket)?;
+            let work = move || config::set_logging(bucket, &target, &callbacks);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,299 @@
+//! Multipart uploads and copies of ranges (version 4 only).
+
+use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+
+use super::begin;
+use super::objects::Destination;
+use crate::abi::{
+    S3AbortMultipartUploadHandler, S3BucketContext, S3ListMultipartUploadsHandler,
+    S3ListPartsHandler, S3MultipartCommitHandler, S3MultipartInitialHandler, S3PutObjectHandler,
+    S3PutProperties, S3ResponseHandler,
+};
+use crate::arguments::{Bucket, Properties, Target, bytes, query, string};
+use crate::backend::Span;
+use crate::calls::multipart::{self, Completed};
+use crate::calls::{Supply, object, uploads};
+use crate::context::{S3RequestContext, submit};
+use crate::reply::Properties as Told;
+use crate::status::Status;
+
+/// As in libs3, the range of a copy ends at byte `start_offset + count`, that byte included: the
+/// `s3` tool passes one less than it wants. A count of 0 is the whole object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_copy_object_range(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    destination_bucket: *const c_char,
+    destination_key: *const c_char,
+    part_number: c_int,
+    upload_id: *const c_char,
+    start_offset: c_ulong,
+    count: c_ulong,
+    put_properties: *const S3PutProperties,
+    last_modified_return: *mut i64,
+    etag_return_size: c_int,
+    etag_return: *mut c_char,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts, buffers, properties and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let source = Target::of(bucket_context, key)?.within(timeout_ms);
+            let to = Destination::read(
+                &source,
+                destination_bucket,
+                destination_key,
+                last_modified_return,
+                etag_return_size,
+                etag_return,
+            )?;
+            let given = (!put_properties.is_null())
+                .then(|| Properties::read(put_properties))
+                .transpose()?;
+            let upload_id = string(upload_id)?;
+            let span = match count {
+                0 => Span { start: 0, count: 0 },
+                _ => Span {
+                    start: start_offset,
+                    count: count.saturating_add(1),
+                },
+            };
+            let work = move || {
+                let place = (&*to.bucket, &*to.key);
+                let copied = if part_number > 0 {
+                    multipart::copy_part(source, span, place, (&upload_id, part_number))?
+                } else if span.count == 0 {
+                    object::copy(source, place, given)?
+                } else {
+                    return Err(Status::ErrorInvalidArgument
+                        .because("only a part can be a copy of a range"));
+                };
+                to.tell(&copied);
+                callbacks.properties(&Told::default())
+            };
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_initiate_multipart(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    put_properties: *const S3PutProperties,
+    handler: *const S3MultipartInitialHandler,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts, properties and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.initial);
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
+                let given = Properties::read(put_properties)?;
+                let work = move || multipart::initiate(target, given, &callbacks);
+                submit(request_context, callbacks, work, move |id| {
+                    if let Some(tell) = tell {
+                        let id = id.as_deref().unwrap_or(c"");
+                        // What it returns has no meaning after completion.
+                        let _ = tell(id.as_ptr(), callback_data);
+                    }
+                });
+                Ok(())
+            },
+        );
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_upload_part(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    put_properties: *const S3PutProperties,
+    handler: *const S3PutObjectHandler,
+    part_number: c_int,
+    upload_id: *const c_char,
+    part_content_length: c_int,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts, properties and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let supply = Supply {
+                    callback: handler.as_ref().and_then(|handler| handler.data),
+                    data: callback_data,
+                };
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
+                let given = Properties::read(put_properties)?;
+                let upload_id = string(upload_id)?;
+                let work = move || {
+                    multipart::upload_part(
+                        target,
+                        (&upload_id, part_number),
+                        part_content_length,
+                        &given,
+                        supply,
+                        timeout_ms,
+                        &callbacks,
+                    )
+                };
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_complete_multipart_upload(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    handler: *const S3MultipartCommitHandler,
+    upload_id: *const c_char,
+    content_length: c_int,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let supply = Supply {
+                    callback: handler.as_ref().and_then(|handler| handler.data),
+                    data: callback_data,
+                };
+                let tell = handler.as_ref().and_then(|handler| handler.commit);
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
+                let id = string(upload_id)?;
+                let work = move || {
+                    multipart::complete(target, &id, content_length, supply, timeout_ms, &callbacks)
+                };
+                submit(
+                    request_context,
+                    callbacks,
+                    work,
+                    move |done: Option<Completed>| {
+                        if let Some(tell) = tell {
+                            let none: &CStr = c"";
+                            let (location, etag) = done
+                                .as_ref()
+                                .map_or((none, none), |done| (&*done.location, &*done.etag));
+                            // What it returns has no meaning after completion.
+                            let _ = tell(location.as_ptr(), etag.as_ptr(), callback_data);
+                        }
+                    },
+                );
+                Ok(())
+            },
+        );
+    }
+}
+
+/// As in libs3, the callback that completes is never made, and the other gets NULL for its data.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_abort_multipart_upload(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    upload_id: *const c_char,
+    timeout_ms: c_int,
+    handler: *const S3AbortMultipartUploadHandler,
+) {
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(std::ptr::null(), std::ptr::null_mut(), |_| {
+            let response = handler.cast::<S3ResponseHandler>();
+            let callbacks =
+                crate::reply::Callbacks::new(response, std::ptr::null_mut()).never_complete();
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let id = string(upload_id)?;
+            let work = move || multipart::abort(target, &id, &callbacks);
+            submit(std::ptr::null_mut(), callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_list_parts(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    part_number_marker: *const c_char,
+    upload_id: *const c_char,
+    _encoding_type: *const c_char,
+    max_parts: c_int,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    handler: *const S3ListPartsHandler,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.list_parts);
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
+                let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
+                let work =
+                    move || uploads::parts(target, &id, &marker, max_parts, tell, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_list_multipart_uploads(
+    bucket_context: *const S3BucketContext,
+    prefix: *const c_char,
+    key_marker: *const c_char,
+    upload_id_marker: *const c_char,
+    encoding_type: *const c_char,
+    delimiter: *const c_char,
+    max_uploads: c_int,
+    request_context: *mut S3RequestContext,
+    timeout_ms: c_int,
+    handler: *const S3ListMultipartUploadsHandler,
+    callback_data: *mut c_void,
+) {
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
+                let target = Bucket::of(bucket_context)?.within(timeout_ms);
+                let query = uploads::Query {
+                    prefix: query(prefix)?,
+                    delimiter: query(delimiter)?,
+                    key_marker: query(key_marker)?,
+                    upload_id_marker: query(upload_id_marker)?,
+                    max_uploads,
+                    encode: bytes(encoding_type) == Some(b"url"),
+                };
+                let work = move || uploads::uploads(target, &query, tell, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
+    }
+}

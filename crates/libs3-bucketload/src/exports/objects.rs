@@ -1,0 +1,286 @@
+//! Requests on objects: put, copy, get, head, delete.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use bucketload_store::{ETag, ReadConditions};
+
+use super::begin;
+use crate::abi::{
+    S3BucketContext, S3GetConditions, S3GetObjectHandler, S3PutObjectHandler, S3PutProperties,
+    S3ResponseHandler,
+};
+use crate::arguments::{self, Properties, Target, bytes};
+use crate::backend::{Conditions, Span};
+use crate::calls::Supply;
+use crate::calls::object::{self, Copied};
+use crate::clock;
+use crate::context::{S3RequestContext, submit};
+use crate::reply::{Failure, copy_out};
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_put_object(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    content_length: u64,
+    put_properties: *const S3PutProperties,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3PutObjectHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, properties and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let supply = Supply {
+                    callback: handler.as_ref().and_then(|handler| handler.data),
+                    data: callback_data,
+                };
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
+                let given = Properties::read(put_properties)?;
+                let work = move || {
+                    object::put(
+                        target,
+                        content_length,
+                        given,
+                        supply,
+                        timeout_ms,
+                        &callbacks,
+                    )
+                };
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
+    }
+}
+
+/// Where a copy goes and what C is told of it.
+pub(super) struct Destination {
+    pub(super) bucket: String,
+    pub(super) key: String,
+    last_modified: *mut i64,
+    etag: *mut c_char,
+    etag_size: usize,
+}
+
+impl Destination {
+    /// Reads the destination of a copy of `source`: what is NULL is that of the source. The values
+    /// returned say that nothing was copied, until it was.
+    ///
+    /// # Safety
+    /// Texts and buffers of C.
+    pub(super) unsafe fn read(
+        source: &Target,
+        bucket: *const c_char,
+        key: *const c_char,
+        last_modified: *mut i64,
+        etag_size: c_int,
+        etag: *mut c_char,
+    ) -> Result<Self, Failure> {
+        let etag_size = usize::try_from(etag_size).unwrap_or(0);
+        // SAFETY: by the contract of this function.
+        unsafe {
+            if let Some(place) = last_modified.as_mut() {
+                *place = -1;
+            }
+            copy_out(b"", etag, etag_size);
+            Ok(Self {
+                bucket: if bucket.is_null() {
+                    source.bucket.clone()
+                } else {
+                    arguments::bucket_name(bucket, crate::names::PATH)?
+                },
+                key: if key.is_null() {
+                    source.key.clone()
+                } else {
+                    arguments::key(key)?
+                },
+                last_modified,
+                etag,
+                etag_size,
+            })
+        }
+    }
+
+    /// Tells what was copied; returns what the properties callback is told.
+    pub(super) fn tell(&self, copied: &Copied) {
+        // SAFETY: the places were handed in by C, which keeps them until completion.
+        unsafe {
+            if let Some(place) = self.last_modified.as_mut() {
+                *place = copied.last_modified;
+            }
+            copy_out(copied.etag.as_bytes(), self.etag, self.etag_size);
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_copy_object(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    destination_bucket: *const c_char,
+    destination_key: *const c_char,
+    put_properties: *const S3PutProperties,
+    last_modified_return: *mut i64,
+    etag_return_size: c_int,
+    etag_return: *mut c_char,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, buffers, properties and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let source = Target::of(bucket_context, key)?.within(timeout_ms);
+            let to = Destination::read(
+                &source,
+                destination_bucket,
+                destination_key,
+                last_modified_return,
+                etag_return_size,
+                etag_return,
+            )?;
+            let given = (!put_properties.is_null())
+                .then(|| Properties::read(put_properties))
+                .transpose()?;
+            let work = move || {
+                let copied = object::copy(source, (&to.bucket, &to.key), given)?;
+                to.tell(&copied);
+                callbacks.properties(&crate::reply::Properties::default())
+            };
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+/// Tags of a condition. An empty list stands for `*`; a text that no store has given is left out.
+unsafe fn tags(text: *const c_char) -> Option<Vec<ETag>> {
+    // SAFETY: a text of C.
+    let text = std::str::from_utf8(unsafe { bytes(text) }?).unwrap_or("?");
+    if text.trim() == "*" {
+        return Some(Vec::new());
+    }
+    Some(
+        text.split(',')
+            .filter_map(|tag| tag.trim().parse().ok())
+            .collect(),
+    )
+}
+
+/// Reads the conditions of a read; those of NULL always hold.
+///
+/// # Safety
+/// `given` is NULL or points to conditions of C.
+unsafe fn conditions(given: *const S3GetConditions) -> Conditions {
+    // SAFETY: by the contract of this function.
+    let Some(given) = (unsafe { given.as_ref() }) else {
+        return Conditions::default();
+    };
+    // SAFETY: by the contract of this function.
+    let star = |text| unsafe { bytes(text) }.is_some_and(|text| text.trim_ascii() == b"*");
+    // SAFETY: by the contract of this function.
+    let (matching, not_matching) =
+        unsafe { (tags(given.if_match_etag), tags(given.if_not_match_etag)) };
+    let unknown = |tags: &Vec<ETag>, text| tags.is_empty() && !star(text);
+    let never = matching
+        .as_ref()
+        .is_some_and(|tags| unknown(tags, given.if_match_etag));
+    Conditions {
+        never,
+        read: ReadConditions {
+            if_match: matching.filter(|_| !never),
+            if_none_match: not_matching.filter(|tags| !unknown(tags, given.if_not_match_etag)),
+            if_modified_since: clock::instant(given.if_modified_since),
+            if_unmodified_since: clock::instant(given.if_not_modified_since),
+        },
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_get_object(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    get_conditions: *const S3GetConditions,
+    start_byte: u64,
+    byte_count: u64,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3GetObjectHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts, conditions and contexts of C.
+    unsafe {
+        begin(
+            handler.cast::<S3ResponseHandler>(),
+            callback_data,
+            |callbacks| {
+                let take = handler.as_ref().and_then(|handler| handler.data);
+                let target = Target::of(bucket_context, key)?.within(timeout_ms);
+                let conditions = conditions(get_conditions);
+                let span = Span {
+                    start: start_byte,
+                    count: byte_count,
+                };
+                let work =
+                    move || object::get(target, &conditions, span, take, timeout_ms, &callbacks);
+                submit(request_context, callbacks, work, drop);
+                Ok(())
+            },
+        );
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_head_object(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let work = move || object::head(target, &callbacks);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn S3_delete_object(
+    bucket_context: *const S3BucketContext,
+    key: *const c_char,
+    request_context: *mut S3RequestContext,
+    #[cfg(not(feature = "abi2"))] timeout_ms: c_int,
+    handler: *const S3ResponseHandler,
+    callback_data: *mut c_void,
+) {
+    #[cfg(feature = "abi2")]
+    let timeout_ms = 0;
+    // SAFETY: a handler, texts and contexts of C.
+    unsafe {
+        begin(handler, callback_data, |callbacks| {
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let work = move || object::delete(target, &callbacks);
+            submit(request_context, callbacks, work, drop);
+            Ok(())
+        });
+    }
+}

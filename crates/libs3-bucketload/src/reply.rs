@@ -1,0 +1,260 @@
+//! What C is told: properties, the end of a request, and why it failed.
+//!
+//! The strings of the most recent error of a thread stay readable until the next request of the
+//! thread fails, because clients print them after the callback.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::ptr;
+
+use bucketload_store::{ETag, StoreError};
+
+use crate::abi::{
+    S3ErrorDetails, S3NameValue, S3ResponseCompleteCallback, S3ResponseHandler,
+    S3ResponseProperties, S3ResponsePropertiesCallback,
+};
+use crate::status::Status;
+
+/// Content type of objects that were given none, as S3 reports it.
+const DEFAULT_CONTENT_TYPE: &std::ffi::CStr = c"binary/octet-stream";
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The number that C is told: a [`Status`], or what a callback returned.
+    code: c_int,
+    message: Option<Cow<'static, str>>,
+    /// The HTTP status with which a server would answer, for an error of the store.
+    http: Option<u16>,
+}
+
+impl Failure {
+    /// What is left of it in an answer without a body.
+    pub(crate) fn without_body(self) -> Self {
+        match self.http {
+            Some(http) => Status::of_http(http).into(),
+            None => self,
+        }
+    }
+
+    /// What a callback returned, if that is not OK.
+    pub(crate) fn of_callback(code: c_int) -> Result<(), Self> {
+        if code == Status::OK.code() {
+            Ok(())
+        } else {
+            Err(Self {
+                code,
+                message: None,
+                http: None,
+            })
+        }
+    }
+}
+
+impl Status {
+    /// A failure with this status and an explanation.
+    pub(crate) fn because(self, message: impl Into<Cow<'static, str>>) -> Failure {
+        Failure {
+            code: self.code(),
+            message: Some(message.into()),
+            http: None,
+        }
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Self {
+            code: status.code(),
+            message: None,
+            http: None,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self {
+            http: Some(error.http_status()),
+            ..Status::of_store(&error).because(error.to_string())
+        }
+    }
+}
+
+/// Text for C. A NUL within, which no text of ours has, would end it.
+pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
+    let mut bytes: Vec<u8> = text.into();
+    if let Some(nul) = bytes.iter().position(|b| *b == 0) {
+        bytes.truncate(nul);
+    }
+    CString::new(bytes).unwrap_or_default()
+}
+
+/// An entity tag in quotes, ended by NUL.
+pub(crate) fn quoted(etag: ETag) -> CString {
+    c_string(format!("\"{}\"", etag.text().as_str()))
+}
+
+/// Copies text into a buffer of C, cut to its size, ended by NUL.
+///
+/// # Safety
+/// `buffer` is NULL or has `size` bytes that may be written.
+pub(crate) unsafe fn copy_out(text: &[u8], buffer: *mut c_char, size: usize) {
+    if buffer.is_null() || size == 0 {
+        return;
+    }
+    let len = text.len().min(size - 1);
+    // SAFETY: `len` bytes and the NUL fit into the buffer, by the contract of this function.
+    unsafe {
+        ptr::copy_nonoverlapping(text.as_ptr().cast::<c_char>(), buffer, len);
+        *buffer.add(len) = 0;
+    }
+}
+
+/// What the properties callback is told.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Properties<'a> {
+    /// Content type and user metadata of an object that is read.
+    pub(crate) object: Option<&'a bucketload_store::Headers>,
+    /// Bytes that follow.
+    pub(crate) content_length: u64,
+    pub(crate) etag: Option<ETag>,
+    /// Seconds since the epoch.
+    pub(crate) last_modified: Option<i64>,
+}
+
+/// The callbacks that every request has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Callbacks {
+    properties: Option<S3ResponsePropertiesCallback>,
+    complete: Option<S3ResponseCompleteCallback>,
+    pub(crate) data: *mut c_void,
+}
+
+thread_local! {
+    static LAST_MESSAGE: RefCell<CString> = RefCell::default();
+}
+
+impl Callbacks {
+    /// The callbacks of a handler of C.
+    ///
+    /// # Safety
+    /// `handler` is NULL or points to a handler whose functions may be called with `data`, until
+    /// the request has ended, by the thread that performs it.
+    pub(crate) unsafe fn new(handler: *const S3ResponseHandler, data: *mut c_void) -> Self {
+        // SAFETY: NULL or valid, by the contract of this function.
+        let handler = unsafe { handler.as_ref() }.copied().unwrap_or_default();
+        Self {
+            properties: handler.properties,
+            complete: handler.complete,
+            data,
+        }
+    }
+
+    /// The same without the callback that completes: the abort of an upload has none.
+    pub(crate) const fn never_complete(mut self) -> Self {
+        self.complete = None;
+        self.data = ptr::null_mut();
+        self
+    }
+
+    /// Makes the properties callback.
+    pub(crate) fn properties(&self, told: &Properties<'_>) -> Result<(), Failure> {
+        let Some(callback) = self.properties else {
+            return Ok(());
+        };
+        let mut etag = [0_u8; 48];
+        if let Some(tag) = told.etag {
+            let text = tag.text();
+            let text = text.as_bytes();
+            etag[0] = b'"';
+            etag[1..=text.len()].copy_from_slice(text);
+            etag[text.len() + 1] = b'"';
+        }
+        let object = told.object;
+        let content_type = object
+            .and_then(|headers| headers.content_type.as_deref())
+            .map(c_string);
+        let user = object.map_or(&[][..], |headers| &headers.user);
+        let pairs: Vec<(CString, CString)> = user
+            .iter()
+            .map(|(name, value)| (c_string(name.as_str()), c_string(value.as_str())))
+            .collect();
+        let metadata: Vec<S3NameValue> = pairs
+            .iter()
+            .map(|(name, value)| S3NameValue {
+                name: name.as_ptr(),
+                value: value.as_ptr(),
+            })
+            .collect();
+        let properties = S3ResponseProperties {
+            request_id: ptr::null(),
+            request_id2: ptr::null(),
+            content_type: match (&content_type, object) {
+                (Some(text), _) => text.as_ptr(),
+                (None, Some(_)) => DEFAULT_CONTENT_TYPE.as_ptr(),
+                (None, None) => ptr::null(),
+            },
+            content_length: told.content_length,
+            server: c"Bucketload".as_ptr(),
+            etag: if told.etag.is_some() {
+                etag.as_ptr().cast()
+            } else {
+                ptr::null()
+            },
+            last_modified: told.last_modified.unwrap_or(-1),
+            metadata_count: c_int::try_from(metadata.len()).unwrap_or(c_int::MAX),
+            metadata: if metadata.is_empty() {
+                ptr::null()
+            } else {
+                metadata.as_ptr()
+            },
+            #[cfg(not(feature = "abi2"))]
+            uses_server_side_encryption: 0,
+        };
+        // SAFETY: the function is valid by the contract of `new`; all that `properties` points to
+        // lives until the call has returned.
+        Failure::of_callback(unsafe { callback(&raw const properties, self.data) })
+    }
+
+    /// Makes the callback that ends the request.
+    pub(crate) fn complete(&self, outcome: &Result<(), Failure>) {
+        let Some(callback) = self.complete else {
+            return;
+        };
+        let mut details = S3ErrorDetails {
+            message: ptr::null(),
+            resource: ptr::null(),
+            further_details: ptr::null(),
+            extra_details_count: 0,
+            extra_details: ptr::null(),
+        };
+        let code = match outcome {
+            Ok(()) => Status::OK.code(),
+            Err(failure) => {
+                if let Some(message) = &failure.message {
+                    let text = c_string(message.as_bytes());
+                    details.message = text.as_ptr();
+                    // Moving the string does not move its bytes. A thread that is ending has no
+                    // place for it any more, and no request after this.
+                    if LAST_MESSAGE.try_with(|last| last.replace(text)).is_err() {
+                        details.message = ptr::null();
+                    }
+                }
+                failure.code
+            }
+        };
+        // SAFETY: the function is valid by the contract of `new`; `details` and the message live
+        // until the call has returned.
+        unsafe { callback(code, &raw const details, self.data) }
+    }
+
+    /// Ends a request that could not even be set up: no details.
+    pub(crate) fn refuse(&self, failure: &Failure) {
+        if let Some(callback) = self.complete {
+            // SAFETY: the function is valid by the contract of `new`.
+            unsafe { callback(failure.code, ptr::null(), self.data) }
+        }
+    }
+}
