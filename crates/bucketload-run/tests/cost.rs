@@ -255,6 +255,10 @@ fn nothing_is_allocated_per_operation_or_interval() {
         let mut mix = online();
         // Named objects are chosen by whole weights.
         mix.iter_mut().for_each(|entry| entry.weight *= 100.0);
+        if matches!(model, ModelPlan::Ranks(_)) {
+            // Steps state what they move.
+            mix.iter_mut().for_each(|entry| entry.size = Some(const_size(100)));
+        }
         let plan = one(model, mix, for_ops(70_000));
         let driver = Arc::new(Arcs(Arc::clone(&watching)));
         let stop = StopHandle::new();
