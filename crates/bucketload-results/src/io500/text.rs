@@ -237,7 +237,7 @@ t_delta         = 0.5407
 [SCORE]
 MD              = 258.922475
 BW              = 0.376149
-SCORE           = 9.868780 [INVALID]
+SCORE           = 9.868811 [INVALID]
 hash            = ";
         assert!(text.starts_with(wanted), "{text}");
         assert!(text.ends_with("; END 2026-11-20 08:38:36\n"), "{text}");
@@ -247,7 +247,7 @@ hash            = ";
             "{verified:?}"
         );
         let recorded = Recorded::parse_summary(&summary(&report)).unwrap();
-        assert_eq!(recorded.total, "9.868780");
+        assert_eq!(recorded.total, "9.868811");
         assert_eq!(recorded.phases.len(), 2);
     }
 }

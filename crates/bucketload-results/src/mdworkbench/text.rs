@@ -218,7 +218,7 @@ mod tests {
         made.failed = vec![(0, 0), (1, 0)];
         assert_eq!(
             line(&made),
-            "precreate process max:0.40s min:0.3s mean: 0.4s balance:75.0 stddev:0.1 rate:5.0 iops/s \
+            "precreate process max:0.40s min:0.3s mean: 0.3s balance:75.0 stddev:0.1 rate:5.0 iops/s \
              dsets: 0 objects:2 rate:0.000 dset/s rate:5.0 obj/s tp:0.0 MiB/s op-max:3.0000e-03s (0 errs) \
              create(1.0000e-03s, 3.0000e-03s, 2.0000e-03s, 3.0000e-03s, 3.0000e-03s, 3.0000e-03s, 3.0000e-03s)"
         );
@@ -229,7 +229,7 @@ mod tests {
         let bench = stage(StageKind::Benchmark, WorkbenchStage::Benchmark, samples);
         let text = line(&bench);
         assert!(text.starts_with(
-            "benchmark process max:0.40s min:0.3s mean: 0.4s balance:75.0 stddev:0.1 rate:10.0 iops/s \
+            "benchmark process max:0.40s min:0.3s mean: 0.3s balance:75.0 stddev:0.1 rate:10.0 iops/s \
              objects:1 rate:2.5 obj/s tp:0.0 MiB/s op-max:2.0000e-03s waiting_factor:0.25 (1 errs!!!) read("
         ), "{text}");
         let order = ["read(", "stat(", "create(", "delete("].map(|kind| text.find(kind).unwrap());

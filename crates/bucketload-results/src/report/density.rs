@@ -4,8 +4,9 @@ use super::page::{Axis, Chart, Section, Series};
 use super::summary::class_name;
 use crate::result::{Cdf, PhaseResult, RunResult};
 
-/// Half of the width that the density is smoothed over, in decades.
-const HALF: f64 = 0.04;
+/// Half of the width that the density is smoothed over, in decades; the width is four steps between points,
+/// so that every operation counts alike.
+const HALF: f64 = 0.05;
 /// Points per decade.
 const POINTS: f64 = 40.0;
 
@@ -28,7 +29,7 @@ pub(super) fn section(result: &RunResult) -> Option<Section> {
         .collect();
     (!charts.is_empty()).then(|| Section {
         title: "Latency density".to_owned(),
-        intro: "Share of operations per decade of latency, smoothed over 0.08 decades. One chart per phase."
+        intro: "Share of operations per decade of latency, smoothed over 0.1 decades. One chart per phase."
             .to_owned(),
         tables: Vec::new(),
         charts,
