@@ -171,8 +171,10 @@ impl Config {
     }
 
     fn wrong(&self, section: &str, name: &str, remedy: &str) -> String {
-        let (text, from) = self.text(section, name);
-        format!("{from} = {text}: {remedy}")
+        match self.text(section, name) {
+            (text, "") => format!("[{section}] {name} = {text} (the default): {remedy}"),
+            (text, from) => format!("{from} = {text}: {remedy}"),
+        }
     }
 
     /// A truth value.

@@ -593,7 +593,7 @@ mod tests {
         let large = planned(
             RankMapping::Native,
             Target::Null,
-            &["ior-easy.transferSize=2048m"],
+            &["ior-easy.transferSize=2048m", "ior-easy.blockSize=4096m"],
         );
         assert!(large.err().unwrap().contains("dataPacketType"));
         // The embedded server over memory is not filled.
