@@ -18,11 +18,15 @@
 //! write; a receiver compares them (long ones by checksum). Any byte range can be produced or
 //! verified without state.
 
+mod pattern;
 mod sums;
 pub mod trailer;
 
 use std::sync::Arc;
 
+pub use pattern::{Pattern, PatternSet};
+
+use pattern::Buffer;
 use sums::{LONG, Sums};
 use trailer::{TRAILER_LEN, Trailer};
 
@@ -46,6 +50,8 @@ pub struct Arena {
     stamped: bool,
     /// Of 2^32: share of objects that carry the common content.
     duplicate: u64,
+    /// The buffers that the bytes consist of, where they are a pattern.
+    pattern: Option<Pattern>,
 }
 
 impl std::fmt::Debug for Arena {
@@ -75,6 +81,9 @@ pub enum PayloadKind {
         /// Share of objects with common content, 0 to 1.
         fraction: f64,
     },
+    /// The pattern "timestamp" of IOR and mdtest: each rank has a buffer that all its objects are
+    /// written from. Without stamps.
+    Timestamp(Pattern),
 }
 
 impl Arena {
@@ -85,6 +94,9 @@ impl Arena {
     /// Generates the arena of a run. Costs a few milliseconds; never call it in a timed window.
     #[must_use]
     pub fn new(kind: PayloadKind, seed: u64) -> Self {
+        if let PayloadKind::Timestamp(pattern) = kind {
+            return Self::patterned(pattern, seed);
+        }
         let len = (Self::PERIOD + STAMP_INTERVAL) as usize;
         let mut bytes = vec![0u8; len].into_boxed_slice();
         let (zero_of_4096, stamped, duplicate) = match kind {
@@ -97,6 +109,7 @@ impl Arena {
             PayloadKind::Duplicate { fraction } => {
                 (0, true, (fraction.clamp(0.0, 1.0) * 4_294_967_296.0) as u64)
             }
+            PayloadKind::Timestamp(_) => (4096, false, 0),
         };
         let period = Self::PERIOD as usize;
         for (block_no, block) in bytes[..period].chunks_mut(4096).enumerate() {
@@ -117,6 +130,21 @@ impl Arena {
             generation: 0,
             stamped,
             duplicate,
+            pattern: None,
+        }
+    }
+
+    fn patterned(pattern: Pattern, seed: u64) -> Self {
+        let bytes = pattern.bytes();
+        Self {
+            sums: Sums::of(&bytes),
+            period: (bytes.len() as u64).next_power_of_two(),
+            bytes: bytes.into(),
+            seed,
+            generation: 0,
+            stamped: false,
+            duplicate: 0,
+            pattern: Some(pattern),
         }
     }
 
@@ -175,6 +203,17 @@ impl Arena {
     /// The content of version `version` of object `key` in key set `keyset`, `size` bytes long.
     #[must_use]
     pub fn content(&self, keyset: u16, key: u64, version: u32, size: u64) -> Content<'_> {
+        if let Some(pattern) = &self.pattern {
+            let (start, buffer) = pattern.place(keyset, key);
+            return Content {
+                arena: self,
+                id: buffer.len,
+                version: buffer.turns,
+                start,
+                size,
+                trailer: None,
+            };
+        }
         let id = self.content_id(keyset, key);
         let common = self.stamped && (id & 0xffff_ffff) < self.duplicate;
         let (id, version) = if common { (0, 0) } else { (id, version) };
@@ -245,7 +284,9 @@ impl Stamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     arena: &'a Arena,
+    /// What stands in stamps; where there is a pattern, the length of its buffer.
     id: u64,
+    /// The version; where there is a pattern, how many buffers take turns.
     version: u32,
     start: u64,
     size: u64,
@@ -352,13 +393,31 @@ impl<'a> Content<'a> {
                 to,
             };
         }
-        let len = left.min(STAMP_INTERVAL - in_interval) as usize;
+        let contiguous = match self.buffer() {
+            None => STAMP_INTERVAL - in_interval,
+            Some(buffer) => buffer.left(offset).min(STAMP_INTERVAL),
+        };
+        let len = left.min(contiguous) as usize;
         let at = self.place(offset);
         Segment::Slice(&self.arena.bytes[at..at + len])
     }
 
+    /// The buffer that is written again and again, where there is one.
+    const fn buffer(&self) -> Option<Buffer> {
+        match self.arena.pattern {
+            None => None,
+            Some(_) => Some(Buffer {
+                len: self.id,
+                turns: self.version,
+            }),
+        }
+    }
+
     /// Where the byte at object offset `offset` stands in the arena, if it is not part of a stamp.
     const fn place(&self, offset: u64) -> usize {
+        if let Some(buffer) = self.buffer() {
+            return (self.start + buffer.at(offset)) as usize;
+        }
         ((self.start + offset) & (self.arena.period - 1)) as usize
     }
 

@@ -12,6 +12,7 @@
 //! renders results and live figures by pure functions.
 //! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`], the cells of
 //! a [`grid`], the rows of [`hpc`].
+//! a [`grid`]. [`io500`] and [`mdworkbench`] make the figures and files of these benchmarks of a run.
 
 pub mod analyze;
 pub mod capacity;
@@ -20,6 +21,8 @@ pub mod converge;
 pub mod error;
 pub mod grid;
 pub mod hpc;
+pub mod io500;
+pub mod mdworkbench;
 pub mod oplog;
 pub mod output;
 pub mod report;

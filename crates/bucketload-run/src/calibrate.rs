@@ -96,6 +96,7 @@ pub fn calibrate<N: Driver>(
                 ModelPlan::Closed { workers: own, .. } => workers.min(*own),
                 ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
                 ModelPlan::Named(named) => workers.min(named.workers),
+                ModelPlan::Ranks(ranks) => workers.min(ranks.ranks),
                 _ => workers,
             },
             think: GapLaw::None,
@@ -135,6 +136,7 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
             ModelPlan::Closed { .. }
             | ModelPlan::Replay(_)
             | ModelPlan::Rounds(_)
+            | ModelPlan::Ranks(_)
             | ModelPlan::Named(_) => None,
         };
         if let Some((arrival, each)) = arrival {
@@ -160,6 +162,10 @@ fn faster(model: &ModelPlan) -> ModelPlan {
         },
         ModelPlan::Named(named) => ModelPlan::Closed {
             workers: named.workers,
+            think: GapLaw::None,
+        },
+        ModelPlan::Ranks(ranks) => ModelPlan::Closed {
+            workers: ranks.ranks,
             think: GapLaw::None,
         },
         ModelPlan::Open {

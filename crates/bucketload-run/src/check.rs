@@ -31,7 +31,7 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
         // These end by themselves.
         let finite = |model: &ModelPlan| match model {
             ModelPlan::Jobs(jobs) => jobs.limit > 0,
-            ModelPlan::Replay(_) | ModelPlan::Rounds(_) => true,
+            ModelPlan::Replay(_) | ModelPlan::Rounds(_) | ModelPlan::Ranks(_) => true,
             ModelPlan::Named(named) => named.ends(),
             ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
         };
@@ -43,6 +43,9 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             ));
         }
         for work in &phase.works {
+            if matches!(work.model, ModelPlan::Ranks(_)) && options.share.of > 1 {
+                return Err(ranks_are_together(&work.name));
+            }
             if let ModelPlan::Replay(replay) = &work.model {
                 if options.trace.is_none() {
                     return refuse(format!(
@@ -74,7 +77,8 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                 }
             }
             let named = matches!(work.model, ModelPlan::Named(_));
-            let open = !named && !matches!(work.model, ModelPlan::Closed { .. });
+            let closed = matches!(work.model, ModelPlan::Closed { .. } | ModelPlan::Ranks(_));
+            let open = !named && !closed;
             let max_in_flight = work.model.max_sessions();
             if open && max_in_flight < options.share.of {
                 return refuse(format!(
@@ -105,6 +109,13 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
     Ok(())
 }
 
+fn ranks_are_together(work: &str) -> RunError {
+    RunError::Options(format!(
+        "the ranks of `{work}` wait for each other at the stonewall and go on to the highest count, \
+         which one process must see; leave out --agents and --launch"
+    ))
+}
+
 /// Refuses plans that several processes cannot carry out together.
 pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
     for phase in &plan.phases {
@@ -116,6 +127,9 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
             )));
         }
         for work in &phase.works {
+            if matches!(work.model, ModelPlan::Ranks(_)) {
+                return Err(ranks_are_together(&work.name));
+            }
             if matches!(work.model, ModelPlan::Replay(_)) {
                 return Err(RunError::Options(format!(
                     "work `{}` replays a trace, which is read in one place; leave out --agents and \

@@ -43,6 +43,7 @@ mod orders;
 mod own;
 mod perform;
 mod phase;
+mod ranks;
 mod readback;
 mod recorder;
 mod rounds;

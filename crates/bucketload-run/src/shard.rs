@@ -11,7 +11,7 @@
 //!                 └──────────────────────────────────────────────────────────┘
 //! ```
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,6 +21,7 @@ use bucketload_core::op::Op;
 use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhasePlan, Plan};
+use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::Event;
 
@@ -32,6 +33,7 @@ use crate::error::RunError;
 use crate::named::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
+use crate::ranks::History;
 use crate::recorder::{Done, Level, Message, Recorder};
 use crate::rows::Rows;
 use crate::slots::Slots;
@@ -69,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) tickets: AtomicU64,
     /// When the streams of the phase run, where they are summed separately.
     pub(crate) streams: Option<Arc<StreamClock>>,
+    /// What earlier phases leave to later ones.
+    pub(crate) history: Arc<History>,
 }
 
 impl Shared {
@@ -101,6 +105,8 @@ pub(crate) struct Shard {
     pub(crate) streams: Option<Streams>,
     /// Figures per entry and worker, where works have named objects.
     pub(crate) rows: Option<Rows>,
+    /// What the thread's ranks did that have ended.
+    pub(crate) ranks: RefCell<Vec<RankSum>>,
     main: Notify,
 }
 
@@ -126,6 +132,7 @@ impl Shard {
             byte_limit_hit: Cell::new(false),
             workers: Cell::new(0),
             startup: Startup::default(),
+            ranks: RefCell::default(),
             main: Notify::new(),
         }
     }
@@ -382,6 +389,10 @@ impl Shard {
         if let Some(rows) = &self.rows {
             let rows = Box::new(rows.take(self.shared.phase));
             self.recorder.tell(Message::Rows(rows));
+        }
+        let ranks = self.ranks.take();
+        if !ranks.is_empty() {
+            self.recorder.tell(Message::Ranks(ranks));
         }
         let streams = self.streams.as_ref().map(Streams::take);
         self.recorder

@@ -135,7 +135,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
-            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_)) => {
+            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_) | ModelPlan::Ranks(_)) => {
                 let workers = model.max_sessions();
                 let mine: Vec<_> = match shared.sources[index].named() {
                     Some(named) => places(number, workers, named.crew(), position).collect(),
@@ -265,6 +265,7 @@ fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
         ModelPlan::Replay(_)
         | ModelPlan::Closed { .. }
         | ModelPlan::Rounds(_)
+        | ModelPlan::Ranks(_)
         | ModelPlan::Named(_) => return 16,
     };
     let peak = match arrival {

@@ -17,6 +17,7 @@ mod engines;
 mod files;
 mod gateway;
 mod hdfs;
+mod io500;
 pub(crate) mod libs3;
 mod matrix;
 mod oplog;
@@ -58,6 +59,7 @@ const LONG: &[&str] = &[
     "mpi",
     "k8s",
     "console",
+    "io500",
     "libs3",
 ];
 
@@ -91,6 +93,7 @@ const PARTS: &[Part] = &[
     ("mpi", schedulers::mpi),
     ("k8s", schedulers::kubernetes),
     ("console", console::all),
+    ("io500", io500::all),
     ("libs3", libs3::all),
 ];
 
