@@ -257,7 +257,8 @@ fn nothing_is_allocated_per_operation_or_interval() {
         mix.iter_mut().for_each(|entry| entry.weight *= 100.0);
         if matches!(model, ModelPlan::Ranks(_)) {
             // Steps state what they move.
-            mix.iter_mut().for_each(|entry| entry.size = Some(const_size(100)));
+            mix.iter_mut()
+                .for_each(|entry| entry.size = Some(const_size(100)));
         }
         let plan = one(model, mix, for_ops(70_000));
         let driver = Arc::new(Arcs(Arc::clone(&watching)));
