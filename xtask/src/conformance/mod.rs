@@ -20,6 +20,7 @@ mod hdfs;
 mod io500;
 pub(crate) mod libs3;
 mod matrix;
+mod mdworkbench;
 mod oplog;
 mod oracle;
 mod ossperf;
@@ -60,6 +61,7 @@ const LONG: &[&str] = &[
     "k8s",
     "console",
     "io500",
+    "md-workbench",
     "libs3",
 ];
 
@@ -94,6 +96,7 @@ const PARTS: &[Part] = &[
     ("k8s", schedulers::kubernetes),
     ("console", console::all),
     ("io500", io500::all),
+    ("md-workbench", mdworkbench::all),
     ("libs3", libs3::all),
 ];
 
