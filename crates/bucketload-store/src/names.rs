@@ -27,18 +27,21 @@ pub fn check_bucket_name(name: &str) -> Result<()> {
     if !edge(bytes[0]) || !edge(bytes[bytes.len() - 1]) {
         return reject("it must begin and end with a letter or digit");
     }
-    if name.contains("..") || name.contains(".-") || name.contains("-.") {
+    if bytes
+        .windows(2)
+        .any(|pair| matches!(pair, b".." | b".-" | b"-."))
+    {
         return reject("a dot must not stand beside a dot or a hyphen");
     }
-    if name.parse::<std::net::Ipv4Addr>().is_ok() {
+    if bytes[0].is_ascii_digit() && name.parse::<std::net::Ipv4Addr>().is_ok() {
         return reject("it must not look like an IP address");
     }
     if ["xn--", "sthree-", "amzn-s3-demo-"]
         .iter()
-        .any(|p| name.starts_with(p))
+        .any(|p| bytes.starts_with(p.as_bytes()))
         || ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"]
             .iter()
-            .any(|s| name.ends_with(s))
+            .any(|s| bytes.ends_with(s.as_bytes()))
     {
         return reject("it has a reserved prefix or suffix");
     }

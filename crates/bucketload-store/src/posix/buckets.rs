@@ -101,6 +101,7 @@ pub(super) fn delete(tree: &Tree, bucket: &str) -> Result<()> {
     for _ in 0..100 {
         match fs::unlinkat(root, bucket, AtFlags::REMOVEDIR) {
             Ok(()) => {
+                tree.forget(bucket.as_bytes());
                 // What cannot be removed now is removed at the next opening.
                 let _ = beneath::remove_tree(tree.session.uploads.as_fd(), bucket.as_bytes());
                 return tree.sync_if_wanted(root);

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 
 use super::beneath;
+use super::escape::Place;
 use super::intake::{Finished, Intake, copy_in_kernel};
 use super::multipart::{Upload, failed};
 use super::session::Temporary;
@@ -45,8 +46,9 @@ impl Upload {
             tags: self.description.options.tags.clone(),
             condition: condition.clone(),
         };
-        let written =
-            finished.publish(bucket, &self.description.key, None, commit, assembly.parts)?;
+        let key = &*self.description.key;
+        let place = Place::of(bucket, key);
+        let written = finished.publish(&place, bucket, key, None, commit, assembly.parts)?;
         drop(guard);
         // The object is there: the upload being removed by another is no failure.
         match self.remove() {

@@ -80,6 +80,9 @@ pub(super) fn push_component(component: &str, out: &mut Vec<u8>) {
         "" => out.extend_from_slice(EMPTY),
         "." => out.extend_from_slice(b"%2E"),
         ".." => out.extend_from_slice(b"%2E%2E"),
+        plain if plain.len() <= MAX_NAME && !plain.bytes().any(|b| matches!(b, b'%' | 0)) => {
+            out.extend_from_slice(plain.as_bytes());
+        }
         _ => {
             let extra = component.bytes().filter(|b| matches!(b, b'%' | 0)).count() * 2;
             let mut rest = component.len() + extra;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use rustix::fs::{self, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
+use super::anchors::Anchor;
 use super::record::{derived_tag, from_nanos, to_nanos};
 use super::session::Temporary;
 use super::{Durability, Inner};
@@ -210,12 +211,13 @@ impl Finished {
         self.inner.tree.metadata.sync(&self.temporary.file)
     }
 
-    /// Makes it the object of a key; `parent` as in [`Tree::publish`](super::tree::Tree::publish).
+    /// Makes it the object of a key, whose place is `place`; `parent` as in [`Tree::publish`](super::tree::Tree::publish).
     pub(super) fn publish(
         self,
+        place: &Place,
         bucket: &str,
         key: &str,
-        parent: Option<OwnedFd>,
+        parent: Option<Anchor>,
         commit: Commit,
         parts: PartSizes,
     ) -> Result<Written> {
@@ -241,12 +243,9 @@ impl Finished {
             None
         };
         let result = attached.and_then(|()| self.sync()).and_then(|()| {
-            inner.tree.publish(
-                &Place::of(bucket, key),
-                self.temporary,
-                parent,
-                &commit.condition,
-            )
+            inner
+                .tree
+                .publish(place, self.temporary, parent, &commit.condition)
         });
         if let (Err(_), Some(version)) = (&result, version) {
             metadata.discard(version);
@@ -258,16 +257,24 @@ impl Finished {
 /// An object being written.
 pub(super) struct PosixUpload {
     intake: Intake,
+    place: Place,
     bucket: String,
     key: String,
-    parent: Option<OwnedFd>,
+    parent: Option<Anchor>,
 }
 
 impl PosixUpload {
     /// `parent` is the directory of the key, if it is there already.
-    pub(super) fn new(intake: Intake, bucket: &str, key: &str, parent: Option<OwnedFd>) -> Self {
+    pub(super) fn new(
+        intake: Intake,
+        place: Place,
+        bucket: &str,
+        key: &str,
+        parent: Option<Anchor>,
+    ) -> Self {
         Self {
             intake,
+            place,
             bucket: bucket.to_owned(),
             key: key.to_owned(),
             parent,
@@ -297,13 +304,14 @@ impl ObjectUpload for PosixUpload {
     fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
         let Self {
             intake,
+            place,
             bucket,
             key,
             parent,
         } = *self;
         intake
             .finish(None)?
-            .publish(&bucket, &key, parent, commit, PartSizes::default())
+            .publish(&place, &bucket, &key, parent, commit, PartSizes::default())
     }
 }
 

@@ -11,6 +11,7 @@
 //! between processes `Condition::Absent` is, and the others hold when they are tested, just before
 //! the rename. A file that another program puts into a bucket is an object.
 
+mod anchors;
 mod beneath;
 mod buckets;
 mod complete;
@@ -188,9 +189,12 @@ impl Store for PosixStore {
 
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
         self.check(bucket, key)?;
-        let parent = self.inner.tree.parent(bucket, &Place::of(bucket, key))?;
+        let place = Place::of(bucket, key);
+        let parent = self.inner.tree.parent(bucket, &place)?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(PosixUpload::new(intake, bucket, key, parent)))
+        Ok(Box::new(PosixUpload::new(
+            intake, place, bucket, key, parent,
+        )))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
@@ -214,9 +218,14 @@ impl Store for PosixStore {
         buckets::check(&self.inner.tree, bucket)?;
         let range = 0..source.info().size;
         let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
-        intake
-            .finish(known)?
-            .publish(bucket, key, None, commit, PartSizes::default())
+        intake.finish(known)?.publish(
+            &Place::of(bucket, key),
+            bucket,
+            key,
+            None,
+            commit,
+            PartSizes::default(),
+        )
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {

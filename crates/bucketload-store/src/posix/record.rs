@@ -80,6 +80,13 @@ pub(super) fn plain(stat: &Stat) -> ObjectInfo {
 /// The record of an object, or `None` when a file without record reads the same.
 pub(super) fn encode(info: &ObjectInfo) -> Option<Vec<u8>> {
     let nanos = to_nanos(info.modified);
+    let bare = info.headers == Headers::default()
+        && info.checksums.is_empty()
+        && info.tags.is_empty()
+        && info.parts.is_empty();
+    if bare && info.etag == derived_tag(nanos, info.size) {
+        return None;
+    }
     let more = More {
         content_type: info.headers.content_type.clone(),
         system: info.headers.system.clone(),
@@ -89,9 +96,6 @@ pub(super) fn encode(info: &ObjectInfo) -> Option<Vec<u8>> {
         parts: info.parts.clone(),
     };
     let nothing = more == More::default();
-    if nothing && info.etag == derived_tag(nanos, info.size) {
-        return None;
-    }
     let (digest, parts) = info.etag.to_raw();
     let mut record = Vec::with_capacity(256);
     record.push(VERSION);

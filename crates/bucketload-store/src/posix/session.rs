@@ -144,7 +144,18 @@ impl Session {
 
     /// A name that is new in [`scratch`](Self::scratch).
     pub(super) fn scratch_name(&self) -> String {
-        format!("t{}", self.next.fetch_add(1, Ordering::Relaxed))
+        let mut rest = self.next.fetch_add(1, Ordering::Relaxed);
+        // In reverse, by hand: a write of a small object makes one, and the machinery of formatting
+        // costs as much as a short system call.
+        let mut name = String::with_capacity(20);
+        name.push('t');
+        loop {
+            name.push(char::from(b'0' + (rest % 10) as u8));
+            rest /= 10;
+            if rest == 0 {
+                return name;
+            }
+        }
     }
 }
 

@@ -1,30 +1,34 @@
 //! Locks by name.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of locks of one kind.
 const STRIPES: usize = 256;
 
+/// A number that spreads names over a few places: FNV-1a, of which the upper half is well mixed. It
+/// is quick; names that somebody chose to collide would only wait for each other.
+pub(super) fn spread(name: &[u8]) -> u32 {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 32) as u32
+}
+
 /// Locks by name; two names that share one wait for each other, no more. A thread must not hold two
 /// of one set.
 #[derive(Debug)]
 pub(super) struct Stripes {
-    hasher: RandomState,
     locks: Box<[Mutex<()>]>,
 }
 
 impl Stripes {
     pub(super) fn new() -> Self {
         let locks = (0..STRIPES).map(|_| Mutex::default()).collect();
-        Self {
-            hasher: RandomState::new(),
-            locks,
-        }
+        Self { locks }
     }
 
     pub(super) fn lock(&self, name: &[u8]) -> MutexGuard<'_, ()> {
-        let stripe = self.hasher.hash_one(name) as usize % STRIPES;
+        let stripe = spread(name) as usize % STRIPES;
         self.locks[stripe]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

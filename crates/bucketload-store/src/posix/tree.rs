@@ -13,6 +13,7 @@ use std::sync::{Arc, MutexGuard};
 use rustix::fs::{self, AtFlags, FileType, RenameFlags, Stat};
 use rustix::io::Errno;
 
+use super::anchors::{Anchor, Anchors};
 use super::beneath;
 use super::escape::{Place, SELF};
 use super::metadata::{Metadata, Version};
@@ -29,6 +30,7 @@ const ATTEMPTS: u32 = 1000;
 pub(super) struct Tree {
     pub(super) session: Arc<Session>,
     pub(super) metadata: Metadata,
+    anchors: Anchors,
     keys: Stripes,
     /// Locks for uploads. A completion holds one while it takes that of its key.
     pub(super) uploads: Stripes,
@@ -49,6 +51,7 @@ impl Tree {
         Self {
             session,
             metadata,
+            anchors: Anchors::default(),
             keys: Stripes::new(),
             uploads: Stripes::new(),
             sync_directories,
@@ -124,11 +127,25 @@ impl Tree {
     }
 
     /// The directory of a key whose bucket exists, if it is there already.
-    pub(super) fn parent(&self, bucket: &str, place: &Place) -> Result<Option<OwnedFd>> {
-        match self.session.root.anchor(place.parent()) {
-            Ok(parent) => Ok(Some(parent)),
+    pub(super) fn parent(&self, bucket: &str, place: &Place) -> Result<Option<Anchor>> {
+        match self.anchor(place) {
+            Ok((parent, _)) => Ok(Some(parent)),
             Err(_) => super::buckets::check(self, bucket).map(|()| None),
         }
+    }
+
+    /// The directory of a key, and whether it was opened before and may be gone.
+    fn anchor(&self, place: &Place) -> rustix::io::Result<(Anchor, bool)> {
+        if let Some(kept) = self.anchors.get(place.parent()) {
+            return Ok((kept, true));
+        }
+        let opened = self.session.root.anchor(place.parent())?;
+        Ok((self.anchors.keep(place.parent(), opened), false))
+    }
+
+    /// A directory is removed.
+    pub(super) fn forget(&self, path: &[u8]) {
+        self.anchors.forget(path);
     }
 
     /// Gives a finished temporary file its key, if the condition holds. `parent` is the directory
@@ -137,17 +154,17 @@ impl Tree {
         &self,
         place: &Place,
         mut file: Temporary,
-        mut parent: Option<OwnedFd>,
+        mut parent: Option<Anchor>,
         condition: &Condition,
     ) -> Result<()> {
         let failed = |e| StoreError::system("publishing an object", e);
         for _ in 0..ATTEMPTS {
             let parent = match parent
                 .take()
-                .map_or_else(|| self.session.root.anchor(place.parent()), Ok)
+                .map_or_else(|| self.anchor(place).map(|(parent, _)| parent), Ok)
             {
                 Ok(parent) => parent,
-                Err(Errno::NOENT | Errno::NOTDIR) => self.make_directories(place)?,
+                Err(Errno::NOENT | Errno::NOTDIR) => Arc::new(self.make_directories(place)?),
                 Err(error) => return Err(failed(error)),
             };
             let guard = self.lock(place.path());
@@ -160,7 +177,10 @@ impl Tree {
             match self.rename_into(&file, &parent, place.name(), exclusive) {
                 Ok(()) => {}
                 // The directory was removed, or another process changed what has the name.
-                Err(Errno::NOENT | Errno::NOTDIR) => continue,
+                Err(Errno::NOENT | Errno::NOTDIR) => {
+                    self.anchors.forget(place.parent());
+                    continue;
+                }
                 Err(Errno::EXIST) => return Err(StoreError::PreconditionFailed),
                 Err(error) => return Err(failed(error)),
             }
@@ -253,13 +273,19 @@ impl Tree {
         if *condition != Condition::None {
             condition.check(self.current_tag(place)?)?;
         }
-        let parent = match self.session.root.anchor(place.parent()) {
-            Ok(parent) => parent,
+        let (parent, kept) = match self.anchor(place) {
+            Ok(anchor) => anchor,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
             Err(error) => return Err(failed(error)),
         };
         let stat = match beneath::stat_entry(&parent, place.name()) {
             Ok(stat) => stat,
+            Err(Errno::NOENT) if kept => {
+                // The directory may be another by now.
+                self.anchors.forget(place.parent());
+                drop(guard);
+                return self.remove(place, condition);
+            }
             Err(Errno::NOENT) => return Ok(false),
             Err(error) => return Err(failed(error)),
         };
@@ -270,7 +296,7 @@ impl Tree {
                 Err(error) => return Err(failed(error)),
             };
             match beneath::stat_entry(&directory, SELF.as_bytes()) {
-                Ok(stat) => (directory, SELF.as_bytes(), stat),
+                Ok(stat) => (Arc::new(directory), SELF.as_bytes(), stat),
                 Err(Errno::NOENT) => return Ok(false),
                 Err(error) => return Err(failed(error)),
             }

@@ -6,7 +6,9 @@ use bucketload_store::{
     PutOptions, ReadDecision, Store, UploadListing, Write, Written,
 };
 
-use super::{Backend, Conditions, PartOf, Place, Result, Sink, Source, Span, with_buffer};
+use super::{
+    Backend, Conditions, PIECE_BYTES, PartOf, Place, Result, Sink, Source, Span, with_buffer,
+};
 use crate::status::Status;
 
 /// A store in a directory.
@@ -45,16 +47,23 @@ fn fill(upload: &mut (impl Write + ?Sized), size: u64, source: &mut Source<'_>) 
     }
     with_buffer(|buffer| {
         let mut left = size;
+        let mut filled = 0;
         while left > 0 {
-            let want = usize::try_from(left)
-                .unwrap_or(usize::MAX)
-                .min(buffer.len());
-            let got = source(&mut buffer[..want])?;
+            let room = (buffer.len() - filled).min(PIECE_BYTES);
+            let want = usize::try_from(left).unwrap_or(usize::MAX).min(room);
+            let got = source(&mut buffer[filled..filled + want])?;
             if got == 0 {
                 break;
             }
-            upload.write(&buffer[..got])?;
+            filled += got;
             left -= got as u64;
+            if filled == buffer.len() {
+                upload.write(buffer)?;
+                filled = 0;
+            }
+        }
+        if filled > 0 {
+            upload.write(&buffer[..filled])?;
         }
         Ok(())
     })

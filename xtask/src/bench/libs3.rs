@@ -1,0 +1,205 @@
+//! The libs3 library in the process beside plain files: the same data, the same directory, in turn.
+//!
+//! The measure is the processor time of a C program (`crates/libs3-bucketload/tests/c/bench.c`) that
+//! does both sides of each row once per repetition, in alternating order. Large objects are compared
+//! by the ratio of the throughputs, small ones by the time that the library adds. Nothing but the
+//! system calls of the file system is in either side, so that processor time is the time it takes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::candidate::{CLIENT_CORE, pinned};
+use super::{median, option, write_table};
+use crate::conformance::libs3::{compile, library};
+use crate::own::{TempDir, call};
+use crate::sh::{Result, need_programs};
+
+/// Objects from this size on are compared by throughput.
+const LARGE: u64 = 1 << 20;
+/// Least ratio of the throughputs of large objects, the library's over that of files.
+const SPEED_GOAL: f64 = 0.95;
+/// Up to this size an operation is a small one.
+const SMALL: u64 = 4096;
+/// Most that the library adds to a small operation, in µs.
+const ADDED_GOAL_US: f64 = 3.0;
+
+/// Rows of the table: word of the program, and what it stands for.
+const ROWS: [(&str, &str); 7] = [
+    ("write", "write, new"),
+    ("overwrite", "write, replacing"),
+    ("read", "read"),
+    ("produce", "write what is made on the way"),
+    ("consume", "read and use on the way"),
+    ("stat", "stat"),
+    ("delete", "delete"),
+];
+
+/// Costs per repetition in ns: of files and of the library.
+type Pairs = Vec<(f64, f64)>;
+
+/// Measures and compares with the goals. `--repetitions N` (default 7), `--write` puts the table into
+/// `docs/performance.md`. The directory is a tmpfs.
+pub(super) fn main(args: &[String]) -> Result {
+    need_programs(&[("gcc", "gcc")])?;
+    let repetitions = option(args, "--repetitions", 7)?;
+    let work = TempDir::new("bench-libs3")?;
+    let folder = library(work.path(), 4)?;
+    let program = work.path().join("bench");
+    compile(&["bench.c"], &["-O2"], &folder, &program)?;
+    let opaque = measure(&program, &folder, "opaque", repetitions)?;
+    let md5 = measure(&program, &folder, "md5", repetitions)?;
+    let mut table = String::from(
+        "| operation | size | goal | measured: median (range, n) | files | library | with MD5 tags |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n",
+    );
+    let mut missed = Vec::new();
+    for (word, name) in ROWS {
+        for ((_, size), pairs) in opaque.range((word, 0)..=(word, u64::MAX)) {
+            let row = Row::of(word, *size, pairs);
+            let tagged = md5
+                .get(&(word, *size))
+                .map(|pairs| Row::of(word, *size, pairs));
+            if row.misses() {
+                missed.push(format!(
+                    "{name}, {}: {}",
+                    bytes(*size),
+                    row.figure(row.middle)
+                ));
+            }
+            let _ = writeln!(
+                table,
+                "| {name} | {} | {} | {} ({} to {}, n={}) | {} | {} | {} |",
+                bytes(*size),
+                row.goal(),
+                row.figure(row.middle),
+                row.figure(row.least),
+                row.figure(row.most),
+                pairs.len(),
+                time(median(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>())),
+                time(median(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>())),
+                tagged.map_or_else(String::new, |row| row.figure(row.middle)),
+            );
+        }
+    }
+    println!("{table}");
+    if args.iter().any(|arg| arg == "--write") {
+        write_table("libs3", &table)?;
+    }
+    match missed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("goals that are missed:\n{}", missed.join("\n"))),
+    }
+}
+
+/// A size for people.
+fn bytes(size: u64) -> String {
+    match size {
+        0 => "0".to_owned(),
+        1..1024 => format!("{size} B"),
+        1024..1_048_576 => format!("{} KiB", size >> 10),
+        _ => format!("{} MiB", size >> 20),
+    }
+}
+
+/// A time for people.
+fn time(ns: f64) -> String {
+    match ns {
+        1e6.. => format!("{:.2} ms", ns / 1e6),
+        1e5.. => format!("{:.0} µs", ns / 1e3),
+        _ => format!("{:.2} µs", ns / 1e3),
+    }
+}
+
+/// One comparison: a ratio of throughputs, or a time added in µs.
+struct Row {
+    by_speed: bool,
+    has_goal: bool,
+    middle: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Row {
+    fn of(word: &str, size: u64, pairs: &Pairs) -> Self {
+        let by_speed = size >= LARGE && !["stat", "delete"].contains(&word);
+        let mut values: Vec<f64> = pairs
+            .iter()
+            .map(|(files, library)| match by_speed {
+                true => files / library,
+                false => (library - files) / 1e3,
+            })
+            .collect();
+        values.sort_by(f64::total_cmp);
+        Self {
+            by_speed,
+            has_goal: by_speed || size <= SMALL,
+            middle: median(&values),
+            least: values.first().copied().unwrap_or(f64::NAN),
+            most: values.last().copied().unwrap_or(f64::NAN),
+        }
+    }
+
+    fn figure(&self, value: f64) -> String {
+        match self.by_speed {
+            true => format!("{value:.2}x"),
+            false => format!("{value:+.2} µs"),
+        }
+    }
+
+    fn goal(&self) -> String {
+        match (self.has_goal, self.by_speed) {
+            (false, _) => String::new(),
+            (true, true) => format!("≥ {SPEED_GOAL}x"),
+            (true, false) => format!("≤ +{ADDED_GOAL_US} µs"),
+        }
+    }
+
+    fn misses(&self) -> bool {
+        self.has_goal
+            && match self.by_speed {
+                true => self.middle < SPEED_GOAL,
+                false => self.middle > ADDED_GOAL_US,
+            }
+    }
+}
+
+/// Runs the program in a new directory of a tmpfs.
+fn measure(
+    program: &Path,
+    folder: &Path,
+    etag: &str,
+    repetitions: u32,
+) -> Result<BTreeMap<(&'static str, u64), Pairs>> {
+    let directory = Path::new("/dev/shm").join(format!("bench-libs3-{}", std::process::id()));
+    let at = |e: std::io::Error| format!("{}: {e}", directory.display());
+    std::fs::create_dir_all(&directory).map_err(at)?;
+    let mut command = pinned(&program.to_string_lossy(), CLIENT_CORE);
+    command
+        .arg(&directory)
+        .arg(repetitions.to_string())
+        .env("LD_LIBRARY_PATH", folder)
+        .env("BUCKETLOAD_S3_ETAG", etag);
+    let outcome = call(&mut command);
+    std::fs::remove_dir_all(&directory).map_err(at)?;
+    let outcome = outcome?;
+    outcome.expect_code(0)?;
+    let mut all: BTreeMap<(&'static str, u64), Pairs> = BTreeMap::new();
+    for line in outcome.stdout.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let parsed = match &words[..] {
+            [word, size, files, library] => {
+                ROWS.iter()
+                    .find(|(known, _)| known == word)
+                    .and_then(|(known, _)| {
+                        let pair = (files.parse().ok()?, library.parse().ok()?);
+                        Some(((*known, size.parse().ok()?), pair))
+                    })
+            }
+            _ => None,
+        };
+        let (row, pair) = parsed.ok_or_else(|| format!("unexpected line {line:?}"))?;
+        all.entry(row).or_default().push(pair);
+    }
+    Ok(all)
+}
