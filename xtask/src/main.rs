@@ -26,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   conformance   [PART ...]  real servers, real clients, the whole program
   bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
   bench posix   [--directory DIR] [--repetitions N] [--seconds N] [--write]  files, beside fio
+  bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
   floor         reference clients that the benchmarks compare with
 ";

@@ -40,6 +40,16 @@ pub(crate) fn program() -> Result<&'static Path> {
         .map_err(Clone::clone)
 }
 
+/// The release build of example `name` of `package`; the one beside the program where that is another.
+pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf> {
+    let program = program()?;
+    if std::env::var_os(INSTEAD).is_none() {
+        let args = ["build", "--release", "--locked", "-p", package, "--example"];
+        run(cargo(args).arg(name))?;
+    }
+    Ok(program.with_file_name("examples").join(name))
+}
+
 /// The release build with every client engine, built on first use beside the usual one.
 pub(crate) fn program_with_engines() -> Result<&'static Path> {
     static PROGRAM: OnceLock<Result<PathBuf>> = OnceLock::new();

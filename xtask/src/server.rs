@@ -20,7 +20,7 @@ pub(crate) struct Server {
 const CLUSTERS: [&str; 3] = ["ceph", "swift", "hdfs"];
 
 /// Where this run keeps servers' programs and state: `$SERVERS_HOME`, else the scripts' default.
-fn home() -> PathBuf {
+pub(crate) fn home() -> PathBuf {
     std::env::var_os("SERVERS_HOME").map_or_else(
         || {
             PathBuf::from(std::env::var_os("HOME").unwrap_or_default())

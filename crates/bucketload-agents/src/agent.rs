@@ -61,6 +61,8 @@ pub struct ProbeAnswer {
     pub pid: u32,
     /// The run that it works for, if any.
     pub busy: Option<String>,
+    /// Its wall clock, nanoseconds since 1970.
+    pub wall_unix_ns: u64,
 }
 
 /// An agent's settings.
@@ -261,6 +263,7 @@ impl Handler for Arc<Waiting> {
             host: greeting.host,
             pid: greeting.pid,
             busy: self.busy().clone(),
+            wall_unix_ns: host::unix_ns(),
         };
         Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
     }
@@ -399,6 +402,12 @@ impl Session {
             "run {}: agent {} of {} for {}",
             assignment.run_id, assignment.index, assignment.of, self.link.peer
         ));
+        if self.link.clear {
+            (self.options.say)(
+                "the token and the target's credentials came over the network without TLS: who can listen \
+                 there has them; use --agent-cert, --agent-key and --agent-ca on both sides",
+            );
+        }
         let (mut conductor, remote) = Conductor::new(self.link.out.clone());
         let (done, ended) = oneshot::channel();
         let over = Arc::new(AtomicBool::new(false));

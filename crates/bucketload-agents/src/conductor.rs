@@ -28,6 +28,8 @@ use crate::service::Out;
 
 /// Pause before there is looked for room again, where there was none.
 const PAUSE: Duration = Duration::from_millis(2);
+/// Figures of workers in one message, at some 400 bytes each.
+const ROWS_AT_ONCE: usize = 2_000;
 /// How long the operation log of a phase may take to leave after the phase.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -275,9 +277,15 @@ struct AgentSink {
 
 impl RunSink for AgentSink {
     fn event(&mut self, event: &Event) {
-        // The coordinator knows when phases begin and end: it says so.
-        if !matches!(event, Event::PhaseStarted { .. } | Event::PhaseEnded { .. }) {
-            self.saying.say(&ToCoordinator::Event(event.clone()));
+        match event {
+            // The coordinator knows when phases begin and end: it says so.
+            Event::PhaseStarted { .. } | Event::PhaseEnded { .. } => {}
+            Event::Rows(rows) => {
+                for part in rows.clone().parts(ROWS_AT_ONCE) {
+                    self.saying.say(&ToCoordinator::Event(Event::Rows(part)));
+                }
+            }
+            event => self.saying.say(&ToCoordinator::Event(event.clone())),
         }
     }
 

@@ -30,13 +30,12 @@ pub mod simulate;
 
 mod error;
 mod host;
+mod probe;
 mod rows;
 mod service;
 mod stdio;
 mod tally;
 mod varint;
-
-use std::time::Duration;
 
 pub use access::{Access, TOKEN_ENV, Tls, TlsFiles, Token};
 pub use agent::{AgentOptions, Host, ProbeAnswer, dial, listen, serve_stdio};
@@ -45,46 +44,4 @@ pub use coordinator::{Child, Fleet, Gather, Remote, Watch};
 pub use error::AgentsError;
 pub use message::{Assignment, PROTOCOL, Problem};
 
-/// Asks who listens at `address` (`HOST:PORT`), within `timeout`. Blocks; not to be called inside a
-/// runtime.
-///
-/// # Errors
-/// When nobody answers, or does not want to: the message says why.
-pub fn probe(
-    address: &str,
-    access: &Access,
-    timeout: Duration,
-) -> Result<ProbeAnswer, AgentsError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| AgentsError::aborted(e.to_string()))?;
-    runtime.block_on(probe_async(address, access, timeout))
-}
-
-/// As [`probe`], inside a runtime.
-///
-/// # Errors
-/// As [`probe`].
-pub async fn probe_async(
-    address: &str,
-    access: &Access,
-    timeout: Duration,
-) -> Result<ProbeAnswer, AgentsError> {
-    let asked = tokio::time::timeout(timeout, service::probe(address, access)).await;
-    let bytes = match asked {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) => {
-            return Err(AgentsError::aborted(format!(
-                "{address}: {}",
-                error.message()
-            )));
-        }
-        Err(_) => {
-            let text = format!("{address}: no answer within {} s", timeout.as_secs_f64());
-            return Err(AgentsError::aborted(text));
-        }
-    };
-    serde_json::from_slice(&bytes)
-        .map_err(|_| AgentsError::aborted(format!("{address}: no sensible answer")))
-}
+pub use probe::{Probed, probe, probe_async};

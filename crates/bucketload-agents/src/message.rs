@@ -23,6 +23,7 @@ use std::fmt;
 
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::plan::Plan;
+use bucketload_core::plan::crews::Pins;
 use bucketload_core::sink::{Calibration, Event, PhaseEnd};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::tally;
 
 /// Version of the protocol; raised with every change of the messages.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Largest message that is accepted, bytes: an interval whose histograms are all full is a quarter of
 /// it.
@@ -56,6 +57,8 @@ pub struct Assignment {
     pub index: u32,
     /// Number of agents.
     pub of: u32,
+    /// The agents of drivers that works are pinned to.
+    pub pins: Pins,
     /// Length of an interval, nanoseconds.
     pub interval_ns: u64,
     /// Load threads, where the coordinator decides about them.

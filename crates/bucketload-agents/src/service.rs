@@ -10,7 +10,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -147,6 +147,8 @@ pub(crate) struct Link {
     pub(crate) incoming: Streaming<Bytes>,
     /// The other side, for messages.
     pub(crate) peer: String,
+    /// Whether what is said crosses a network where others can read it.
+    pub(crate) clear: bool,
 }
 
 /// What a side that listens does with calls.
@@ -163,7 +165,10 @@ pub(crate) trait Handler: Send + Sync + 'static {
 
 type Answering<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
 
-struct SessionCall(Arc<dyn Handler>);
+struct SessionCall {
+    handler: Arc<dyn Handler>,
+    encrypted: bool,
+}
 
 impl StreamingService<Bytes> for SessionCall {
     type Response = Bytes;
@@ -171,7 +176,7 @@ impl StreamingService<Bytes> for SessionCall {
     type Future = Answering<Answer>;
 
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
-        let handler = Arc::clone(&self.0);
+        let (handler, encrypted) = (Arc::clone(&self.handler), self.encrypted);
         Box::pin(async move {
             let info = request.extensions().get::<TcpConnectInfo>();
             let address = info.and_then(TcpConnectInfo::remote_addr);
@@ -180,6 +185,7 @@ impl StreamingService<Bytes> for SessionCall {
                 out,
                 incoming: request.into_inner(),
                 peer: address.map_or_else(|| "stdio".to_owned(), |a: SocketAddr| a.to_string()),
+                clear: !encrypted && address.is_some_and(|a| !is_here(a.ip())),
             };
             handler.session(link)?;
             Ok(Response::new(Answer(outgoing)))
@@ -221,10 +227,14 @@ impl Service<http::Request<Body>> for Agents {
             return Box::pin(async move { Ok(refused.into_http()) });
         }
         let handler = Arc::clone(&self.handler);
+        let encrypted = self.access.tls.is_some();
         Box::pin(async move {
             let mut grpc = ServerGrpc::new(BytesCodec).max_decoding_message_size(MAX_MESSAGE);
             Ok(match request.uri().path() {
-                SESSION => grpc.streaming(SessionCall(handler), request).await,
+                SESSION => {
+                    let call = SessionCall { handler, encrypted };
+                    grpc.streaming(call, request).await
+                }
                 PROBE => grpc.unary(ProbeCall(handler), request).await,
                 _ => Status::unimplemented("there is no such call").into_http(),
             })
@@ -331,7 +341,9 @@ fn request<T>(body: T, access: &Access) -> Request<T> {
 
 /// Begins a conversation with whoever listens at `address` (`HOST:PORT`).
 pub(crate) async fn call(address: &str, access: &Access) -> Result<Link, CallError> {
-    converse(connect(address, access).await?, address, access).await
+    let channel = connect(address, access).await?;
+    let clear = access.tls.is_none() && leaves(address).await;
+    converse(channel, (address, clear), access).await
 }
 
 /// Begins a conversation over a connection that stands already.
@@ -354,10 +366,27 @@ where
         .connect_with_connector(connector)
         .await
         .map_err(|e| CallError::Unreachable(transport(&e)))?;
-    converse(channel, peer, access).await
+    converse(channel, (peer, false), access).await
 }
 
-async fn converse(channel: Channel, peer: &str, access: &Access) -> Result<Link, CallError> {
+/// Whether an address is this machine's own.
+fn is_here(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Whether what is sent to `address` (`HOST:PORT`) may leave this machine.
+async fn leaves(address: &str) -> bool {
+    match tokio::net::lookup_host(address).await {
+        Ok(mut all) => !all.all(|address| is_here(address.ip())),
+        Err(_) => true,
+    }
+}
+
+async fn converse(
+    channel: Channel,
+    (peer, clear): (&str, bool),
+    access: &Access,
+) -> Result<Link, CallError> {
     let mut grpc = client(channel);
     let ready = grpc.ready().await;
     ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
@@ -374,17 +403,27 @@ async fn converse(channel: Channel, peer: &str, access: &Access) -> Result<Link,
         out,
         incoming: response.into_inner(),
         peer: peer.to_owned(),
+        clear,
     })
 }
 
-/// Asks who listens at `address`.
-pub(crate) async fn probe(address: &str, access: &Access) -> Result<Bytes, CallError> {
+/// Asks who listens at `address`, `times` over one connection; `answered` gets each answer as it comes.
+pub(crate) async fn probe(
+    address: &str,
+    access: &Access,
+    times: usize,
+    mut answered: impl FnMut(Bytes),
+) -> Result<(), CallError> {
     let mut grpc = client(connect(address, access).await?);
-    let ready = grpc.ready().await;
-    ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
-    let path = PathAndQuery::from_static(PROBE);
-    grpc.unary(request(Bytes::new(), access), path, BytesCodec)
-        .await
-        .map(Response::into_inner)
-        .map_err(|status| CallError::of(&status))
+    for _ in 0..times {
+        let ready = grpc.ready().await;
+        ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
+        let path = PathAndQuery::from_static(PROBE);
+        let answer = grpc
+            .unary(request(Bytes::new(), access), path, BytesCodec)
+            .await
+            .map_err(|status| CallError::of(&status))?;
+        answered(answer.into_inner());
+    }
+    Ok(())
 }

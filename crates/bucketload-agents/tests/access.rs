@@ -54,7 +54,11 @@ fn token_and_version_are_asked_for() {
     runtime().block_on(async {
         let right = access("1.2.3", "the-right-token-01");
         let address = agent(right.clone()).await;
-        let answer = probe_async(&address, &right, WAIT).await.unwrap();
+        let found = probe_async(&address, &right, WAIT).await.unwrap();
+        // The clock is the same: the bound must hold.
+        assert!(found.clock.offset_ns.unsigned_abs() <= found.clock.bound_ns);
+        assert!(found.round_trip > Duration::ZERO && found.round_trip < WAIT);
+        let answer = found.answer;
         assert_eq!((answer.version.as_str(), answer.busy), ("1.2.3", None));
         assert_eq!(answer.pid, std::process::id());
         let wrong = access("1.2.3", "the-wrong-token-01");

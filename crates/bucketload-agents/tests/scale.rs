@@ -88,6 +88,7 @@ fn every_interval_of_every_agent_is_in_the_result_once() {
             prefix: String::new(),
             index,
             of: AGENTS,
+            pins: bucketload_core::plan::crews::Pins::new(),
             interval_ns: 1_000_000_000,
             threads: None,
             cores: None,

@@ -54,8 +54,8 @@ pub struct AgentState {
     pub state: String,
     /// Why it failed or was lost.
     pub reason: Option<String>,
-    /// Its clock minus the coordinator's, nanoseconds.
-    pub clock_offset_ns: Option<i64>,
+    /// Its wall clock minus the coordinator's, nanoseconds.
+    pub wall_offset_ns: Option<i64>,
     /// Largest error of the offset, nanoseconds.
     pub clock_bound_ns: Option<u64>,
     /// The last interval that arrived from it.
@@ -128,11 +128,11 @@ mod tests {
     fn what_the_coordinator_wrote_is_read_as_far_as_it_is_known() {
         let dir = tempfile::tempdir().unwrap();
         assert!(of_run(dir.path()).is_empty());
-        let text = r#"{"run_id":"x","agents":[{"rank":1,"host":"n1","state":"running","clock_offset_ns":-5,"last_interval":{"phase":2,"index":7,"end_ns":1},"new":{}}]}"#;
+        let text = r#"{"run_id":"x","agents":[{"rank":1,"host":"n1","state":"running","clock_offset_ns":77,"wall_offset_ns":-5,"last_interval":{"phase":2,"index":7,"end_ns":1},"new":{}}]}"#;
         std::fs::write(dir.path().join(FILE), text).unwrap();
         let agents = of_run(dir.path());
         assert_eq!((agents[0].rank, agents[0].host.as_str()), (1, "n1"));
-        assert_eq!(agents[0].clock_offset_ns, Some(-5));
+        assert_eq!(agents[0].wall_offset_ns, Some(-5));
         assert_eq!(agents[0].last_interval.unwrap().index, 7);
         std::fs::write(dir.path().join(FILE), "{torn").unwrap();
         assert!(of_run(dir.path()).is_empty());

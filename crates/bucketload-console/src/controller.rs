@@ -11,6 +11,7 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,11 +19,11 @@ use bucketload_core::spec::BUILTIN_WORKLOADS;
 use bucketload_results::rundir::Manifest;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::launcher::{Launcher, RUN, Task, last_words};
+use crate::launcher::{Checked, Launcher, RUN, Task, last_words};
 use crate::live::LiveRun;
 use crate::options::RunOptions;
 use crate::queue::store::Store;
-use crate::queue::{Ended, JobId, Queue, QueueError};
+use crate::queue::{Ended, Job, JobId, NewJob, Queue, QueueError};
 use crate::upload::Upload;
 
 /// Checks of workloads at the same time: they take processor time from a run on the same machine.
@@ -88,6 +89,8 @@ struct Inner {
     stopping: watch::Sender<bool>,
     live: Mutex<Option<Arc<LiveRun>>>,
     checks: Semaphore,
+    /// Counts submissions, accepted or not.
+    incoming: AtomicU64,
 }
 
 impl std::fmt::Debug for Controller {
@@ -120,6 +123,7 @@ impl Controller {
                 stopping: watch::Sender::new(false),
                 live: Mutex::new(None),
                 checks: Semaphore::new(CHECKS),
+                incoming: AtomicU64::new(0),
             }),
         })
     }
@@ -165,6 +169,11 @@ impl Controller {
         self.inner.config.data.join("jobs")
     }
 
+    /// COSBench's archive of the workloads in XML.
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.inner.store.archive()
+    }
+
     /// The run directory of a job.
     #[must_use]
     pub fn run_dir(&self, id: JobId) -> PathBuf {
@@ -181,20 +190,16 @@ impl Controller {
         live.clone().filter(|live| live.id == id)
     }
 
-    /// Checks a workload and puts it at the end of the queue.
+    /// Checks a workload and puts it at the end of the queue. One that is refused leaves nothing behind and
+    /// uses up no number.
     ///
     /// # Errors
     /// When it is refused, with the reason as `bucketload run` gives it, or cannot be kept.
     pub async fn submit(&self, source: Source, options: RunOptions) -> Result<JobId, SubmitError> {
-        let id = self.queue().reserve();
-        let dir = self.job_dir(id);
-        let storage = |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", dir.display()));
         let (workload, file) = match source {
             Source::File { name, bytes } => {
                 let upload = Upload::check(&name, &bytes).map_err(SubmitError::Refused)?;
-                make_dir(&dir).map_err(storage)?;
-                write_private(&dir.join(&upload.file), upload.text.as_bytes()).map_err(storage)?;
-                (upload.file.clone(), Some(upload.file))
+                (upload.file, Some(upload.text))
             }
             Source::Builtin(name) => {
                 if !BUILTIN_WORKLOADS.iter().any(|(known, _)| *known == name) {
@@ -202,60 +207,76 @@ impl Controller {
                         "there is no built-in workload of this name".to_owned(),
                     ));
                 }
-                make_dir(&dir).map_err(storage)?;
                 (name, None)
             }
         };
-        self.accept(id, dir, workload, file, options).await
+        let number = self.inner.incoming.fetch_add(1, Ordering::Relaxed);
+        let incoming = Incoming(self.inner.store.incoming(number));
+        let storage =
+            |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", incoming.0.display()));
+        make_dir(&incoming.0).map_err(storage)?;
+        if let Some(text) = &file {
+            write_private(&incoming.0.join(&workload), text.as_bytes()).map_err(storage)?;
+        }
+        let task = Task {
+            dir: incoming.0.clone(),
+            workload: workload.clone(),
+            arguments: options.arguments(),
+            archive: None,
+        };
+        let Checked { name, notes } = {
+            let _turn = self.inner.checks.acquire().await;
+            let checked = self.inner.config.launcher.check(&task).await;
+            checked.map_err(SubmitError::Refused)?
+        };
+        let job = match file {
+            Some(_) => NewJob {
+                name,
+                file: Some(workload),
+                options,
+                notes,
+            },
+            // A built-in workload is run by its name.
+            None => NewJob {
+                name: workload,
+                file: None,
+                options,
+                notes,
+            },
+        };
+        let id = self.accept(&incoming, job)?;
+        self.inner.changes.send_modify(|n| *n += 1);
+        self.inner.wake.notify_one();
+        Ok(id)
     }
 
-    async fn accept(
-        &self,
-        id: JobId,
-        dir: PathBuf,
-        workload: String,
-        file: Option<String>,
-        options: RunOptions,
-    ) -> Result<JobId, SubmitError> {
-        let task = Task {
-            dir,
-            workload,
-            arguments: options.arguments(),
-        };
-        let checked = {
-            let _turn = self.inner.checks.acquire().await;
-            self.inner.config.launcher.check(&task).await
-        };
-        let accepted = checked.map_err(SubmitError::Refused).and_then(|name| {
-            // A built-in workload is run by its name; a file has the name that stands in it.
-            let name = if file.is_some() {
-                name
-            } else {
-                task.workload.clone()
-            };
-            let mut queue = self.queue();
-            let before = queue.clone();
-            queue.submit(id, name, file.clone(), options, self.now_ms())?;
-            if let Err(e) = self.inner.store.save(&queue) {
-                *queue = before;
-                return Err(SubmitError::Storage(e.to_string()));
-            }
-            Ok(id)
-        });
-        match accepted {
-            Ok(id) => {
-                self.inner.changes.send_modify(|n| *n += 1);
-                self.inner.wake.notify_one();
-                Ok(id)
-            }
-            Err(e) => {
-                // Only what this call made: the file and the directory, which is empty then.
-                if let Some(file) = &file {
-                    let _ = fs::remove_file(task.dir.join(file));
-                }
-                let _ = fs::remove_dir(&task.dir);
-                Err(e)
-            }
+    /// Gives a checked submission its number and its directory.
+    fn accept(&self, incoming: &Incoming, job: NewJob) -> Result<JobId, SubmitError> {
+        let mut queue = self.queue();
+        // A controller that was killed between the two steps below leaves a directory without a job.
+        let id = queue.next_id(|id| self.job_dir(id).exists())?;
+        let dir = self.job_dir(id);
+        let storage = |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", dir.display()));
+        fs::rename(&incoming.0, &dir).map_err(storage)?;
+        let before = queue.clone();
+        queue.submit(id, job, self.now_ms());
+        if let Err(e) = self.inner.store.save(&queue) {
+            *queue = before;
+            // Back to where it is removed.
+            let _ = fs::rename(&dir, &incoming.0);
+            return Err(SubmitError::Storage(e.to_string()));
+        }
+        Ok(id)
+    }
+
+    /// How a job is run.
+    fn task(&self, job: Job) -> Task {
+        let archive = job.file.as_deref().is_some_and(is_xml);
+        Task {
+            dir: self.job_dir(job.id),
+            archive: archive.then(|| (self.archive(), job.id.0)),
+            workload: job.file.unwrap_or(job.name),
+            arguments: job.options.arguments(),
         }
     }
 
@@ -380,11 +401,7 @@ impl Controller {
         let Some(job) = self.queue().get(id).cloned() else {
             return;
         };
-        let task = Task {
-            dir: self.job_dir(id),
-            workload: job.file.unwrap_or(job.name),
-            arguments: job.options.arguments(),
-        };
+        let task = self.task(job);
         let mut process = match self.inner.config.launcher.start(&task) {
             Ok(process) => process,
             Err(e) => {
@@ -427,9 +444,11 @@ impl Controller {
         let verdict = verdict(&self.run_dir(id));
         let mut message = match &ended {
             Ok(Ended::Signal(signal)) => {
-                format!(
-                    "the process of the run was ended by signal {signal}; what was measured is kept"
-                )
+                let kept = match self.run_dir(id).is_dir() {
+                    true => "what was measured is kept",
+                    false => "nothing was measured yet",
+                };
+                format!("the process of the run was ended by signal {signal}; {kept}")
             }
             Ok(Ended::Code(_)) => last_words(&task.dir),
             Err(e) => format!("the process of the run could not be waited for: {e}"),
@@ -446,6 +465,21 @@ impl Controller {
             }
         });
     }
+}
+
+/// A submission that is being checked; its directory goes when it is refused.
+struct Incoming(PathBuf);
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        // Accepted ones have been moved away.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether a kept file is a workload of COSBench: its ending was chosen by its content.
+fn is_xml(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|e| e == "xml")
 }
 
 /// The verdict in the manifest of a run directory.

@@ -4,6 +4,7 @@
 //! load runs inside the controller, and a run ends by itself when the controller does, because its
 //! standard input closes.
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -27,6 +28,9 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 const CHECK_LIMIT: Duration = Duration::from_secs(60);
 /// Most bytes of output that are kept of a check.
 const CHECK_OUTPUT: u64 = 256 << 10;
+/// Most notes of a check that are kept, and most characters of one.
+const MAX_NOTES: usize = 30;
+const MAX_NOTE: usize = 500;
 /// Environment variables of the controller that its children do not need.
 const OWN_VARIABLES: [&str; 1] = ["BUCKETLOAD_TOKEN"];
 /// Name of the run directory inside a job's directory.
@@ -43,14 +47,25 @@ pub struct Task {
     pub workload: String,
     /// Further arguments, checked.
     pub arguments: Vec<String>,
+    /// For workloads in XML: directory of COSBench's archive, and the number of the workload in it.
+    pub archive: Option<(PathBuf, u64)>,
+}
+
+/// What the check of a task found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Name of its workload.
+    pub name: String,
+    /// What should be known of it although it can be run, such as attributes that are ignored.
+    pub notes: Vec<String>,
 }
 
 /// Starts the processes of jobs.
 pub trait Launcher: Send + Sync + 'static {
-    /// Checks that a task could be run and returns the name of its workload.
+    /// Checks that a task could be run.
     ///
     /// The error is what the program says, for the user.
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<String, String>>;
+    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>>;
 
     /// Starts the task.
     ///
@@ -80,7 +95,7 @@ pub struct ProcessLauncher {
     /// The program.
     pub program: PathBuf,
     /// Arguments that every run gets, such as the agents.
-    pub common: Vec<String>,
+    pub common: Vec<OsString>,
 }
 
 impl ProcessLauncher {
@@ -88,7 +103,7 @@ impl ProcessLauncher {
     ///
     /// # Errors
     /// When it is not known which one that is.
-    pub fn this_program(common: Vec<String>) -> io::Result<Self> {
+    pub fn this_program(common: Vec<OsString>) -> io::Result<Self> {
         Ok(Self {
             program: std::env::current_exe()?,
             common,
@@ -99,7 +114,7 @@ impl ProcessLauncher {
         let mut command = Command::new(&self.program);
         command
             .arg("run")
-            .args(["--quiet", "--color", "never"])
+            .args(["--color", "never"])
             .args(&self.common)
             .args(&task.arguments)
             .current_dir(&task.dir)
@@ -113,7 +128,7 @@ impl ProcessLauncher {
 }
 
 impl Launcher for ProcessLauncher {
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<String, String>> {
+    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>> {
         Box::pin(async move {
             let mut child = self
                 .command(task)
@@ -148,7 +163,10 @@ impl Launcher for ProcessLauncher {
             if status.success() {
                 let outlook: serde_json::Value = serde_json::from_slice(&out).unwrap_or_default();
                 let name = outlook["workload"].as_str().unwrap_or(&task.workload);
-                return Ok(name.to_owned());
+                return Ok(Checked {
+                    name: name.to_owned(),
+                    notes: notes(&String::from_utf8_lossy(&err)),
+                });
             }
             let text = String::from_utf8_lossy(&err);
             let text = text.trim();
@@ -166,9 +184,14 @@ impl Launcher for ProcessLauncher {
         // The lock lives as long as anybody has this description open: the process and its children. A
         // later controller sees by it that they have ended.
         flock(&log, FlockOperation::NonBlockingLockExclusive)?;
-        let mut child = self
-            .command(task)
-            .args(["--exit-with-stdin", "--out", RUN, "--"])
+        let mut command = self.command(task);
+        command.args(["--quiet", "--exit-with-stdin", "--out", RUN]);
+        if let Some((archive, number)) = &task.archive {
+            command.arg("--cosbench-artifacts").arg(archive);
+            command.args(["--cosbench-number", &number.to_string()]);
+        }
+        let mut child = command
+            .arg("--")
             .arg(&task.workload)
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
@@ -229,6 +252,18 @@ impl Running for Process {
     }
 }
 
+/// What a check that succeeded said, without secrets.
+fn notes(text: &str) -> Vec<String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("bucketload: "))
+        .map(|line| {
+            let line: String = line.chars().take(MAX_NOTE).collect();
+            bucketload_results::rundir::redact::text(&line)
+        })
+        .take(MAX_NOTES)
+        .collect()
+}
+
 fn ended(status: ExitStatus) -> Ended {
     match status.code() {
         Some(code) => Ended::Code(code),
@@ -257,4 +292,21 @@ pub(crate) fn last_words(dir: &Path) -> String {
     let from = lines.len().saturating_sub(3);
     lines.drain(..from);
     bucketload_results::rundir::redact::text(&lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_NOTES, notes};
+
+    #[test]
+    fn notes_of_a_check_are_bounded_and_hold_no_secrets() {
+        let text = "bucketload: line 3: `Runtime` is ignored; is `runtime` meant?\nsomething else\n\
+                    bucketload: endpoint http://user:hidden@host\n";
+        let found = notes(text);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].starts_with("line 3"));
+        assert!(!found[1].contains("hidden"), "{found:?}");
+        let many = "bucketload: x\n".repeat(1000) + "bucketload: " + &"y".repeat(10_000);
+        assert_eq!(notes(&many).len(), MAX_NOTES);
+    }
 }

@@ -10,14 +10,15 @@
 //! ```
 //!
 //! [`controller`] holds the [`queue`] and runs one job after the other through a [`launcher::Launcher`];
-//! [`options`] and `upload` say what may be submitted. [`course`] is what is known of a run, in bounded
+//! [`options`] and `upload` say what may be submitted, `matrix` makes workloads of combinations. [`course`] is what is known of a run, in bounded
 //! memory, for [`web`] and [`tui`]. `auth` and the web's guard keep others out; [`server`] serves,
-//! [`client`] talks to a controller.
+//! [`client`] talks to a controller. [`fleet`] asks the agents that runs use how they are.
 
 pub mod agents;
 pub mod client;
 pub mod controller;
 pub mod course;
+pub mod fleet;
 pub mod launcher;
 pub mod options;
 pub mod queue;
@@ -28,6 +29,7 @@ pub mod web;
 mod auth;
 mod feed;
 mod live;
+mod matrix;
 mod upload;
 
 pub use auth::Token;

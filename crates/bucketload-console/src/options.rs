@@ -25,7 +25,7 @@ pub struct OptionRow {
     pub name: &'static str,
     /// How it is written.
     pub kind: Kind,
-    /// Group in the form: `load`, `target` or `more`.
+    /// Group in the form: `load`, `target`, `cosbench` or `more`.
     pub group: &'static str,
     /// What it is, for people.
     pub label: &'static str,
@@ -68,6 +68,9 @@ pub const OPTIONS: &[OptionRow] = &[
     row("create-bucket", Flag, "target", "Create the bucket if it does not exist", ""),
     row("no-sign-request", Flag, "target", "Send requests without a signature", ""),
     row("no-verify-ssl", Flag, "target", "Accept any TLS certificate", ""),
+    row("delete-named", Flag, "cosbench", "May replace and delete objects and containers that exist already", ""),
+    row("skip-operations", Text, "cosbench", "Operations to leave out", "restore,localwrite"),
+    row("compat", Text, "cosbench", "Whose numbers the archive holds", "strict"),
     row("profile-name", Text, "more", "Variant of the workload", ""),
     row("arrival", Text, "more", "Arrival process", "lognormal(200/s, cv=2)"),
     row("max-in-flight", Text, "more", "Most operations in flight", "1000"),
@@ -261,6 +264,8 @@ mod tests {
             "launch",
             "objects-of",
             "agents",
+            "cosbench-artifacts",
+            "cosbench-number",
             "--rate",
             "",
         ] {

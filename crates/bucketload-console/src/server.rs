@@ -1,7 +1,8 @@
 //! Serves the console: connections, TLS, limits.
 //!
 //! HTTP/1.1 by hyper. A connection that does not send its request's head in time, or does not complete its
-//! TLS handshake, is closed; there are at most [`MAX_CONNECTIONS`].
+//! TLS handshake, is closed; so is one that takes nothing for a minute. There are at most
+//! [`MAX_CONNECTIONS`].
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -12,6 +13,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +25,10 @@ use tokio_rustls::TlsAcceptor;
 pub const MAX_CONNECTIONS: usize = 256;
 /// Longest time for a TLS handshake, and for the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(15);
+/// Longest time for which a client may leave sent bytes unacknowledged or its window closed, milliseconds.
+const STUCK_MS: u32 = 60_000;
+/// Bytes of a connection that may wait in the kernel.
+const SEND_BUFFER: usize = 256 << 10;
 
 /// A listening socket, and how connections are encrypted.
 pub struct Server {
@@ -96,6 +102,10 @@ impl Server {
 async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
+    // Whoever takes nothing is given up, also where only the kernel still has something to send; what waits
+    // there is bounded.
+    let _ = sockopt::set_tcp_user_timeout(&stream, STUCK_MS);
+    let _ = sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER);
     match tls {
         None => http(stream, router).await,
         Some(tls) => {

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::crews::Pins;
+
 /// Name of the file in the run directory.
 pub const AGENTS: &str = "agents.json";
 
@@ -16,12 +18,70 @@ pub struct AgentsFile {
     pub written_unix_ns: u64,
     /// The agents by rank.
     pub agents: Vec<AgentRecord>,
+    /// The agents of drivers that works are pinned to.
+    #[serde(default, skip_serializing_if = "Pins::is_empty")]
+    pub pins: Pins,
 }
 
 impl AgentsFile {
     /// Agents that were lost or refused.
     pub fn failed(&self) -> impl Iterator<Item = &AgentRecord> {
         self.agents.iter().filter(|agent| agent.state.is_failed())
+    }
+
+    /// The agents as the drivers that a COSBench workload may name: `driver1`, `driver2` and so on, the
+    /// address at which an agent was called or the host in it, and the name of its host if that is no
+    /// other's. The first agent of a name has it.
+    #[must_use]
+    pub fn drivers(&self) -> Pins {
+        let mut all = Pins::new();
+        let mut add = |name: &str, rank: u32| {
+            if !name.is_empty() {
+                all.entry(name.to_owned()).or_insert(rank);
+            }
+        };
+        for agent in &self.agents {
+            add(&format!("driver{}", agent.rank + 1), agent.rank);
+        }
+        let unique = |name: &dyn Fn(&AgentRecord) -> String, agent: &AgentRecord| {
+            let mine = name(agent);
+            self.agents
+                .iter()
+                .filter(|other| name(other) == mine)
+                .count()
+                == 1
+        };
+        let host_of = |agent: &AgentRecord| {
+            let host = agent.address.rsplit_once(':');
+            host.map_or_else(String::new, |(host, _)| host.to_owned())
+        };
+        let names: [&dyn Fn(&AgentRecord) -> String; 3] =
+            [&|agent| agent.address.clone(), &host_of, &|agent| {
+                agent.host.clone()
+            }];
+        for name in names {
+            for agent in self.agents.iter().filter(|agent| unique(name, agent)) {
+                add(&name(agent), agent.rank);
+            }
+        }
+        all
+    }
+
+    /// What to tell the user when secrets crossed a network in clear.
+    #[must_use]
+    pub fn clear_warning(&self) -> Option<String> {
+        let clear = || self.agents.iter().filter(|agent| agent.clear);
+        let first = clear().next()?;
+        let more = match clear().count() - 1 {
+            0 => String::new(),
+            n => format!(" and to {n} more"),
+        };
+        Some(format!(
+            "the agents' token and the target's credentials cross the network without TLS, to agent {} \
+             ({}){more}: who can listen there has them; use --agent-cert, --agent-key and --agent-ca on \
+             both sides, or --launch ssh",
+            first.rank, first.address
+        ))
     }
 
     /// The largest bound of an agent's clock offset, nanoseconds.
@@ -84,6 +144,9 @@ pub struct AgentRecord {
     pub host: String,
     /// How it was reached: an address, or the program that started it.
     pub address: String,
+    /// Whether what it was told, the target's credentials included, crossed a network without TLS.
+    #[serde(default)]
+    pub clear: bool,
     /// Its process id on that host.
     pub pid: u32,
     /// Load threads.
@@ -149,5 +212,67 @@ impl AgentTotals {
         self.failed += other.failed;
         self.cancelled += other.cancelled;
         self.bytes += other.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AgentRecord, AgentsFile};
+
+    #[test]
+    fn an_agent_is_a_driver_by_number_address_and_host() {
+        let agent = |rank, host: &str, address: &str| AgentRecord {
+            rank,
+            host: host.to_owned(),
+            address: address.to_owned(),
+            ..AgentRecord::default()
+        };
+        let file = AgentsFile {
+            agents: vec![
+                agent(0, "one", "10.0.0.1:7400"),
+                agent(1, "two", "10.0.0.2:7400"),
+                agent(2, "two", "10.0.0.2:7401"),
+            ],
+            ..AgentsFile::default()
+        };
+        let drivers = file.drivers();
+        for (name, rank) in [
+            ("driver1", Some(0)),
+            ("driver3", Some(2)),
+            ("10.0.0.2:7401", Some(2)),
+            ("10.0.0.1", Some(0)),
+            ("one", Some(0)),
+            // Two agents have it.
+            ("two", None),
+            ("10.0.0.2", None),
+            ("driver4", None),
+        ] {
+            assert_eq!(drivers.get(name).copied(), rank, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_others_can_read_is_told_once() {
+        let agent = |rank, clear| AgentRecord {
+            rank,
+            clear,
+            address: format!("h{rank}:7400"),
+            ..AgentRecord::default()
+        };
+        let warning = |agents: Vec<AgentRecord>| {
+            let file = AgentsFile {
+                agents,
+                ..AgentsFile::default()
+            };
+            file.clear_warning()
+        };
+        assert_eq!(warning(vec![agent(0, false)]), None);
+        let one = warning(vec![agent(0, false), agent(1, true)]).unwrap();
+        assert!(one.contains("agent 1 (h1:7400): who"), "{one}");
+        let two = warning(vec![agent(0, true), agent(1, true)]).unwrap();
+        assert!(
+            two.contains("agent 0 (h0:7400) and to 1 more: who"),
+            "{two}"
+        );
     }
 }

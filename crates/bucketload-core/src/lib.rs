@@ -23,6 +23,7 @@ pub mod oracle;
 pub mod payload;
 pub mod plan;
 pub mod probe;
+pub mod ranks;
 pub mod record;
 pub mod resolve;
 pub mod rows;

@@ -78,11 +78,18 @@ pub enum OpClass {
     DeleteBucket,
     /// List buckets.
     ListBuckets,
+    /// Write a byte range of an object in place; where there is none, it begins with that range. Only
+    /// IO500 uses it.
+    #[schemars(skip)]
+    RangePut,
+    /// Make what was written to an object in ranges durable, and close it. Only IO500 uses it.
+    #[schemars(skip)]
+    Sync,
 }
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Get,
         Self::RangeGet,
         Self::Put,
@@ -107,6 +114,8 @@ impl OpClass {
         Self::HeadBucket,
         Self::DeleteBucket,
         Self::ListBuckets,
+        Self::RangePut,
+        Self::Sync,
     ];
 
     /// The name used in workload files, reports and exports.
@@ -137,6 +146,8 @@ impl OpClass {
             Self::HeadBucket => "head-bucket",
             Self::DeleteBucket => "delete-bucket",
             Self::ListBuckets => "list-buckets",
+            Self::RangePut => "range-put",
+            Self::Sync => "sync",
         }
     }
 
@@ -151,8 +162,14 @@ impl OpClass {
     pub const fn writes_body(self) -> bool {
         matches!(
             self,
-            Self::Put | Self::PutIfAbsent | Self::MultipartPut | Self::Append
+            Self::Put | Self::PutIfAbsent | Self::MultipartPut | Self::Append | Self::RangePut
         )
+    }
+
+    /// Whether workload files may ask for it.
+    #[must_use]
+    pub const fn is_for_workloads(self) -> bool {
+        !matches!(self, Self::RangePut | Self::Sync)
     }
 
     /// Whether the operation receives an object body.
@@ -244,10 +261,11 @@ pub struct Op {
     /// Bytes to write; for reads the object's whole size where the plan knows it, else
     /// [`Op::UNKNOWN_SIZE`].
     pub size: u64,
-    /// The range to read, for [`OpClass::RangeGet`].
+    /// The range to read or write, for [`OpClass::RangeGet`] and [`OpClass::RangePut`].
     pub range: Option<ByteRange>,
     /// For delete-many: number of consecutive keys from `key`. For lists: keys per page
-    /// (`max-keys`). For multipart classes: part size in bytes. Otherwise 0.
+    /// (`max-keys`). For multipart classes: part size in bytes. For range-get: 1 where a file stays
+    /// open for further reads. Otherwise 0.
     pub count: u64,
     /// For lists: most pages to fetch (0 = all).
     pub pages: u32,
@@ -272,6 +290,15 @@ pub trait Watch {
 
     /// A key that a listing shows.
     fn listed(&self, key: &str);
+
+    /// Whether [`Watch::details`] is wanted of the key that was listed last.
+    fn wants_details(&self) -> bool {
+        false
+    }
+
+    /// Size in bytes and time of the last change, in seconds since 1970, of the key that was listed
+    /// last.
+    fn details(&self, _bytes: u64, _changed_s: i64) {}
 
     /// The listing ends here although the store has more keys, because no more pages were asked for.
     fn cut_short(&self);
@@ -320,6 +347,6 @@ mod tests {
             assert_eq!(OpClass::from_name(class.name()), Some(class));
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
         }
-        assert_eq!(OpClass::ALL.len(), OpClass::ListBuckets as usize + 1);
+        assert_eq!(OpClass::ALL.len(), OpClass::Sync as usize + 1);
     }
 }

@@ -18,11 +18,17 @@
 //! write; a receiver compares them (long ones by checksum). Any byte range can be produced or
 //! verified without state.
 
+mod pattern;
 mod sums;
+pub mod trailer;
 
 use std::sync::Arc;
 
+pub use pattern::{Pattern, PatternSet};
+
+use pattern::Buffer;
 use sums::{LONG, Sums};
+use trailer::{TRAILER_LEN, Trailer};
 
 use crate::generate::rng::{mix64, unmix64};
 
@@ -44,6 +50,8 @@ pub struct Arena {
     stamped: bool,
     /// Of 2^32: share of objects that carry the common content.
     duplicate: u64,
+    /// The buffers that the bytes consist of, where they are a pattern.
+    pattern: Option<Pattern>,
 }
 
 impl std::fmt::Debug for Arena {
@@ -73,6 +81,9 @@ pub enum PayloadKind {
         /// Share of objects with common content, 0 to 1.
         fraction: f64,
     },
+    /// The pattern "timestamp" of IOR and mdtest: each rank has a buffer that all its objects are
+    /// written from. Without stamps.
+    Timestamp(Pattern),
 }
 
 impl Arena {
@@ -83,6 +94,9 @@ impl Arena {
     /// Generates the arena of a run. Costs a few milliseconds; never call it in a timed window.
     #[must_use]
     pub fn new(kind: PayloadKind, seed: u64) -> Self {
+        if let PayloadKind::Timestamp(pattern) = kind {
+            return Self::patterned(pattern, seed);
+        }
         let len = (Self::PERIOD + STAMP_INTERVAL) as usize;
         let mut bytes = vec![0u8; len].into_boxed_slice();
         let (zero_of_4096, stamped, duplicate) = match kind {
@@ -95,6 +109,7 @@ impl Arena {
             PayloadKind::Duplicate { fraction } => {
                 (0, true, (fraction.clamp(0.0, 1.0) * 4_294_967_296.0) as u64)
             }
+            PayloadKind::Timestamp(_) => (4096, false, 0),
         };
         let period = Self::PERIOD as usize;
         for (block_no, block) in bytes[..period].chunks_mut(4096).enumerate() {
@@ -115,6 +130,21 @@ impl Arena {
             generation: 0,
             stamped,
             duplicate,
+            pattern: None,
+        }
+    }
+
+    fn patterned(pattern: Pattern, seed: u64) -> Self {
+        let bytes = pattern.bytes();
+        Self {
+            sums: Sums::of(&bytes),
+            period: (bytes.len() as u64).next_power_of_two(),
+            bytes: bytes.into(),
+            seed,
+            generation: 0,
+            stamped: false,
+            duplicate: 0,
+            pattern: Some(pattern),
         }
     }
 
@@ -173,6 +203,17 @@ impl Arena {
     /// The content of version `version` of object `key` in key set `keyset`, `size` bytes long.
     #[must_use]
     pub fn content(&self, keyset: u16, key: u64, version: u32, size: u64) -> Content<'_> {
+        if let Some(pattern) = &self.pattern {
+            let (start, buffer) = pattern.place(keyset, key);
+            return Content {
+                arena: self,
+                id: buffer.len,
+                version: buffer.turns,
+                start,
+                size,
+                trailer: None,
+            };
+        }
         let id = self.content_id(keyset, key);
         let common = self.stamped && (id & 0xffff_ffff) < self.duplicate;
         let (id, version) = if common { (0, 0) } else { (id, version) };
@@ -183,6 +224,7 @@ impl Arena {
             version,
             start,
             size,
+            trailer: None,
         }
     }
 }
@@ -242,18 +284,22 @@ impl Stamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     arena: &'a Arena,
+    /// What stands in stamps; where there is a pattern, the length of its buffer.
     id: u64,
+    /// The version; where there is a pattern, how many buffers take turns.
     version: u32,
     start: u64,
     size: u64,
+    /// What stands in place of the last bytes.
+    trailer: Option<&'a Trailer>,
 }
 
 /// The longest run of content that is either a stamp or contiguous in the arena.
 #[derive(Clone, Copy, Debug)]
 pub enum Segment<'a> {
-    /// (Part of) a stamp.
+    /// (Part of) a stamp, or of a trailer.
     Stamp {
-        /// The whole stamp.
+        /// The whole stamp, or as much of a trailer as has room.
         bytes: [u8; STAMP_LEN],
         /// First byte of it that belongs to the segment.
         from: usize,
@@ -281,6 +327,15 @@ impl AsRef<[u8]> for Segment<'_> {
     }
 }
 
+/// At most `left` bytes of `trailer` from `from` on, as many as a segment has room for.
+fn part_of(trailer: &Trailer, from: u64, left: u64) -> Segment<'static> {
+    let rest = trailer.get(from as usize..).unwrap_or_default();
+    let to = rest.len().min(STAMP_LEN).min(left as usize);
+    let mut bytes = [0; STAMP_LEN];
+    bytes[..to].copy_from_slice(&rest[..to]);
+    Segment::Stamp { bytes, from: 0, to }
+}
+
 impl<'a> Content<'a> {
     /// Size of the object in bytes.
     #[must_use]
@@ -293,6 +348,15 @@ impl<'a> Content<'a> {
     #[must_use]
     pub const fn memory(&self) -> &'a Arc<[u8]> {
         &self.arena.bytes
+    }
+
+    /// The same content with `trailer` in place of its last bytes; shorter content stays as it is.
+    #[must_use]
+    pub const fn trailed(mut self, trailer: &'a Trailer) -> Self {
+        if self.size >= TRAILER_LEN as u64 {
+            self.trailer = Some(trailer);
+        }
+        self
     }
 
     /// The stamp at object offset `at` (a multiple of [`STAMP_INTERVAL`]).
@@ -311,7 +375,14 @@ impl<'a> Content<'a> {
     /// at or past the end of the object.
     #[must_use]
     pub fn segment(&self, offset: u64, max: usize) -> Segment<'a> {
-        let left = self.size.saturating_sub(offset).min(max as u64);
+        let mut left = self.size.saturating_sub(offset).min(max as u64);
+        if let Some(trailer) = self.trailer {
+            let before = self.size - TRAILER_LEN as u64;
+            if offset >= before {
+                return part_of(trailer, offset - before, left);
+            }
+            left = left.min(before - offset);
+        }
         let in_interval = offset % STAMP_INTERVAL;
         if self.arena.stamped && in_interval < STAMP_LEN as u64 {
             let from = in_interval as usize;
@@ -322,13 +393,31 @@ impl<'a> Content<'a> {
                 to,
             };
         }
-        let len = left.min(STAMP_INTERVAL - in_interval) as usize;
+        let contiguous = match self.buffer() {
+            None => STAMP_INTERVAL - in_interval,
+            Some(buffer) => buffer.left(offset).min(STAMP_INTERVAL),
+        };
+        let len = left.min(contiguous) as usize;
         let at = self.place(offset);
         Segment::Slice(&self.arena.bytes[at..at + len])
     }
 
+    /// The buffer that is written again and again, where there is one.
+    const fn buffer(&self) -> Option<Buffer> {
+        match self.arena.pattern {
+            None => None,
+            Some(_) => Some(Buffer {
+                len: self.id,
+                turns: self.version,
+            }),
+        }
+    }
+
     /// Where the byte at object offset `offset` stands in the arena, if it is not part of a stamp.
     const fn place(&self, offset: u64) -> usize {
+        if let Some(buffer) = self.buffer() {
+            return (self.start + buffer.at(offset)) as usize;
+        }
         ((self.start + offset) & (self.arena.period - 1)) as usize
     }
 

@@ -4,8 +4,10 @@
 //! (not against which target), so that only like is compared with like.
 
 pub mod buckets;
+pub mod crews;
 pub mod jobs;
 pub mod named;
+pub mod ranks;
 pub mod replay;
 pub mod sizes;
 
@@ -15,6 +17,7 @@ use sha2::{Digest, Sha256};
 pub use self::buckets::{BucketService, BucketsPlan, NameCase};
 pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
 pub use self::named::NamedPlan;
+pub use self::ranks::RanksPlan;
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 pub use self::sizes::{SizeKind, SizeLaw};
 use crate::op::OpClass;
@@ -82,6 +85,13 @@ impl Plan {
     pub fn is_named(&self) -> bool {
         let mut works = self.phases.iter().flat_map(|phase| &phase.works);
         works.any(|work| matches!(work.model, ModelPlan::Named(_)))
+    }
+
+    /// Whether it consists of ranks.
+    #[must_use]
+    pub fn has_ranks(&self) -> bool {
+        let mut works = self.phases.iter().flat_map(|phase| &phase.works);
+        works.any(|work| matches!(work.model, ModelPlan::Ranks(_)))
     }
 
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
@@ -315,6 +325,8 @@ pub enum ModelPlan {
     Rounds(RoundsPlan),
     /// Workers on buckets and objects whose names the user states.
     Named(NamedPlan),
+    /// Workers that go through the same steps at the same time.
+    Ranks(RanksPlan),
 }
 
 /// Rounds of writing, listing, deleting and listing again (scenarios.md section 10,
@@ -342,7 +354,7 @@ impl ModelPlan {
     #[must_use]
     pub fn open_cap(&self) -> Option<u32> {
         match self {
-            Self::Closed { .. } | Self::Rounds(_) | Self::Named(_) => None,
+            Self::Closed { .. } | Self::Rounds(_) | Self::Named(_) | Self::Ranks(_) => None,
             Self::Open { max_in_flight, .. } => Some(*max_in_flight),
             Self::Jobs(jobs) => jobs.is_open().then_some(jobs.max_in_flight),
             Self::Replay(replay) => {
@@ -357,6 +369,7 @@ impl ModelPlan {
         match self {
             Self::Closed { workers, .. } => *workers,
             Self::Named(named) => named.workers,
+            Self::Ranks(ranks) => ranks.ranks,
             Self::Rounds(rounds) => rounds.workers,
             Self::Open { max_in_flight, .. } => *max_in_flight,
             Self::Jobs(jobs) => jobs.max_in_flight,

@@ -166,6 +166,36 @@ impl PhaseRows {
         self.latencies.sort_by_key(|l| (l.work, l.entry));
     }
 
+    /// The same in parts of at most `most` workers' rows or spans each; merged they are the whole again.
+    #[must_use]
+    pub fn parts(self, most: usize) -> Vec<Self> {
+        let most = most.max(1);
+        let mut parts = vec![Self {
+            phase: self.phase,
+            latencies: self.latencies,
+            ..Self::default()
+        }];
+        parts.extend(self.workers.chunks(most).map(|workers| Self {
+            phase: self.phase,
+            workers: workers.to_vec(),
+            ..Self::default()
+        }));
+        parts.extend(self.spans.chunks(most).map(|spans| Self {
+            phase: self.phase,
+            spans: spans.to_vec(),
+            ..Self::default()
+        }));
+        parts
+    }
+
+    /// Moves every instant by `shift`.
+    pub fn shift(&mut self, mut shift: impl FnMut(u64) -> u64) {
+        for span in &mut self.spans {
+            span.first_ns = shift(span.first_ns);
+            span.last_ns = shift(span.last_ns);
+        }
+    }
+
     /// The sums of an entry over all workers: finished, and inside.
     #[must_use]
     pub fn sums(&self, work: u16, entry: u16) -> (RowSums, RowSums) {
@@ -194,7 +224,9 @@ fn add(mine: &mut Vec<(u32, u64)>, theirs: &[(u32, u64)]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LEGACY_BUCKETS, PhaseRows, RowLatencies, RowSums, WorkerRow, legacy_bucket};
+    use super::{
+        LEGACY_BUCKETS, PhaseRows, RowLatencies, RowSums, WorkerRow, WorkerSpan, legacy_bucket,
+    };
 
     #[test]
     fn buckets_are_ten_milliseconds_and_the_last_is_open() {
@@ -233,5 +265,36 @@ mod tests {
         assert_eq!(one, other);
         assert_eq!(one.latencies[0].legacy, [(3, 1), (5, 1)]);
         assert_eq!(one.sums(0, 0).0.samples, 4);
+    }
+
+    #[test]
+    fn what_travels_in_parts_is_whole_again_and_on_another_clock() {
+        let span = |worker: u32| WorkerSpan {
+            work: 0,
+            worker,
+            first_ns: 100 + u64::from(worker),
+            last_ns: 200,
+        };
+        let row = |worker: u32| WorkerRow {
+            worker,
+            ..WorkerRow::default()
+        };
+        let whole = PhaseRows {
+            phase: 3,
+            workers: (0..7).map(row).collect(),
+            spans: (0..7).map(span).collect(),
+            latencies: vec![RowLatencies {
+                fine: vec![(4, 2)],
+                ..RowLatencies::default()
+            }],
+        };
+        let mut again = PhaseRows::default();
+        let parts = whole.clone().parts(3);
+        assert_eq!(parts.len(), 1 + 3 + 3);
+        assert!(parts.iter().all(|part| part.phase == 3));
+        parts.into_iter().rev().for_each(|part| again.merge(part));
+        assert_eq!(again, whole);
+        again.shift(|at| at - 100);
+        assert_eq!((again.spans[6].first_ns, again.spans[6].last_ns), (6, 100));
     }
 }

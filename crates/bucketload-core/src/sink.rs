@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::oracle::{Finding, OracleSummary};
+use crate::ranks::PhaseRanks;
 use crate::rows::PhaseRows;
 use crate::slowest::SlowRequest;
 use crate::tally::Interval;
@@ -80,6 +81,8 @@ pub enum Event {
     Round(Round),
     /// What each entry and worker of works on named objects did, at the end of the phase.
     Rows(PhaseRows),
+    /// What each rank did, at the end of a phase of ranks.
+    Ranks(PhaseRanks),
     /// The consistency oracle found something (the first findings of each kind, bounded per run).
     Finding(Box<Finding>),
     /// What the consistency oracle did, at the end of the run.

@@ -1,8 +1,8 @@
 //! The archive, byte for byte: headers and number formats of specification section 5.
 
 use bucketload_cosbench::artifacts::{
-    Figures, HISTORY_HEADER, Record, Row, Snapshot, StageRecord, State, WORKLOADS_HEADER,
-    WorkerLine,
+    DriverRecord, Figures, HISTORY_HEADER, LogLine, OperationLine, Record, Row, Snapshot,
+    StageRecord, State, WORKLOADS_HEADER,
 };
 
 const START: u64 = 1_769_903_999_000;
@@ -42,6 +42,14 @@ fn row(name: &str, kind: &'static str, sample: &'static str) -> Row {
     }
 }
 
+fn line(ops: u64, bytes: u64) -> OperationLine {
+    OperationLine {
+        kind: "read",
+        sample: "read",
+        figures: figures(ops, bytes),
+    }
+}
+
 fn record() -> Record {
     let done = |at| {
         vec![
@@ -63,7 +71,11 @@ fn record() -> Record {
             state("finished", 20),
         ],
         utc_offset_s: 0,
-        driver: "driver1".into(),
+        drivers: vec![DriverRecord {
+            name: "driver1".into(),
+            url: String::new(),
+            lines: vec![line(1000, 64_000_000), line(250, 16)],
+        }],
         stages: vec![
             StageRecord {
                 name: "init".into(),
@@ -80,12 +92,13 @@ fn record() -> Record {
                     figures: vec![figures(500, 5), Figures::default()],
                     names,
                 }],
-                workers: vec![WorkerLine {
-                    kind: "read",
-                    sample: "read",
-                    figures: figures(250, 16),
+                workers: vec![line(250, 16)],
+                missions: vec![0],
+                log: vec![LogLine {
+                    at_ms: START,
+                    driver: 0,
+                    text: "[ERROR] [get] - myobjects1: timeout".into(),
                 }],
-                log: vec![(START, "[ERROR] [get] - myobjects1: timeout".into())],
             },
             StageRecord {
                 name: "delay".into(),
@@ -209,10 +222,12 @@ fn drivers_workers_and_log() {
         file("s2-main-worker.csv"),
         format!("{header}read,read,250,16,12.35,11.1,100,6399936,95.12%\n")
     );
-    let driver = file("driver1.csv");
-    assert!(
-        driver.starts_with(header) && driver.lines().count() == 4,
-        "{driver}"
+    assert_eq!(
+        file("driver1.csv"),
+        format!(
+            "{header}read,read,1000,64000000,12.35,11.1,100,6399936,95.12%\n\
+             read,read,250,16,12.35,11.1,100,6399936,95.12%\n"
+        )
     );
     let rule =
         |sign: &str, title: &str| format!("{} {title} {}\n", sign.repeat(25), sign.repeat(25));
@@ -225,4 +240,39 @@ fn drivers_workers_and_log() {
         )),
         "{log}"
     );
+}
+
+/// Agents are drivers: each has its file, its missions in the log, and its line in the list of all.
+#[test]
+fn several_drivers() {
+    let mut record = record();
+    record.drivers.push(DriverRecord {
+        name: "driver2".into(),
+        url: "h2:7400".into(),
+        lines: vec![line(1, 2)],
+    });
+    // Without workers it has no mission.
+    record.drivers.push(DriverRecord {
+        name: "driver3".into(),
+        ..DriverRecord::default()
+    });
+    record.stages[1].log.push(LogLine {
+        at_ms: START,
+        driver: 1,
+        text: "[ERROR] [get] - myobjects2: reset".into(),
+    });
+    let files = record.files(String::new()).files;
+    let file = |name: &str| &files.iter().find(|(known, _)| known == name).unwrap().1;
+    assert_eq!(
+        file("all-drivers.csv"),
+        "Driver,URL\ndriver1,\ndriver2,h2:7400\ndriver3,\n"
+    );
+    assert_eq!(file("driver1.csv").lines().count(), 3);
+    assert!(file("driver2.csv").ends_with("\nread,read,1,2,12.35,11.1,100,6399936,95.12%\n"));
+    let rule = "-".repeat(25);
+    assert!(file("workload.log").contains(&format!(
+        "{rule} mission: M4, driver: driver1 {rule}\n2026-01-31 23:59:59 [ERROR] [get] - myobjects1: timeout\n\
+         {rule} mission: M5, driver: driver2 {rule}\n2026-01-31 23:59:59 [ERROR] [get] - myobjects2: reset\n"
+    )));
+    assert!(!file("workload.log").contains("M6"));
 }

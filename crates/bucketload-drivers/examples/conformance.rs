@@ -24,6 +24,7 @@ use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::hadoop::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
+use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::seaweedfs::{SeaweedConfig, SeaweedDriver, SeaweedOverrides};
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     };
     let outcome = match api.as_str() {
         "s3" => s3(if verb == "suite" { rest } else { &[] }).map(|driver| act(verb, &driver, rest)),
+        "libs3" => libs3().map(|driver| act(verb, &driver, rest)),
         "posix" => posix().map(|driver| act(verb, &driver, rest)),
         "seaweedfs" => seaweedfs().map(|driver| act(verb, &driver, rest)),
         "gs" => gcs().map(|driver| act(verb, &driver, rest)),
@@ -71,6 +73,12 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     let home = env("HOME").map(std::path::PathBuf::from);
     let config = S3Config::discover(&overrides, &env, home.as_deref());
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
+}
+
+/// A driver of the library in LIBS3_LIBRARY, which finds its objects by its own variables.
+fn libs3() -> Result<Libs3Driver, String> {
+    let library = std::env::var_os("LIBS3_LIBRARY").ok_or("LIBS3_LIBRARY names no library")?;
+    Libs3Driver::new(Libs3Config::new(library))
 }
 
 /// A driver of the directory in POSIX_ROOT, by the engine in POSIX_IO where there is one.

@@ -4,6 +4,7 @@
 //!
 //! - [`azblob`]: Azure Blob Storage
 //! - [`gcs`]: Google Cloud Storage
+//! - `libs3`: any library with the libs3 C interface (Unix)
 //! - [`posix`]: file systems
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`seaweedfs`]: SeaweedFS's own interfaces
@@ -27,6 +28,8 @@ pub mod hdfs;
 pub mod http;
 mod json;
 mod json_size;
+#[cfg(unix)]
+pub mod libs3;
 pub mod null;
 mod ops;
 pub mod placement;

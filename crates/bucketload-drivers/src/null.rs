@@ -92,6 +92,10 @@ impl NullSession {
 /// Bytes that the operation would have moved.
 const fn bytes_of(op: &Op) -> u64 {
     match op.class {
+        OpClass::RangePut => match op.range {
+            Some(range) => range.len,
+            None => 0,
+        },
         class if class.writes_body() => op.size,
         OpClass::Get if op.size != Op::UNKNOWN_SIZE => op.size,
         OpClass::RangeGet => match op.range {

@@ -189,7 +189,11 @@ fn steady_state_operations_allocate_nothing() {
                     request.op.count = 1000;
                 }
                 // Not in the API.
-                OpClass::Append | OpClass::Touch | OpClass::Rename => continue,
+                OpClass::Append
+                | OpClass::Touch
+                | OpClass::Rename
+                | OpClass::RangePut
+                | OpClass::Sync => continue,
                 // The list answers with tags and buckets are other documents.
                 OpClass::GetTagging | OpClass::ListBuckets => continue,
                 _ => {}
@@ -447,17 +451,22 @@ fn operations_on_files_allocate_nothing() {
                     match class {
                         OpClass::MakeBucket | OpClass::DeleteBucket => continue,
                         OpClass::Copy => op.key = "some/copy",
-                        OpClass::RangeGet => {
+                        OpClass::RangeGet | OpClass::RangePut => {
                             op.op.range = Some(ByteRange {
                                 offset: 10,
                                 len: 100_000,
                             });
                         }
+                        // It closes a file, which is opened and remembered again.
+                        OpClass::Sync => continue,
                         OpClass::List | OpClass::ListV1 => op.key = "some/",
                         OpClass::Append => op.key = "some/log",
                         OpClass::Rename => op.key = "some/renamed",
                         OpClass::DeleteMany => again = true,
                         _ => {}
+                    }
+                    if class == OpClass::RangePut {
+                        op.key = "some/ranges";
                     }
                     for verify in [false, true] {
                         op.verify = verify;

@@ -113,6 +113,57 @@ fn passes(change: impl Fn(&mut PosixConfig) + Copy) {
     }
 }
 
+/// Ranges in any order make the file that one write would make, and reads on a file that stays open see
+/// it; a wrong byte is noticed.
+#[test]
+fn ranges_make_a_file_and_sync_closes_it() {
+    const SIZE: u64 = 3 * 47_008;
+    for io in engines() {
+        let dir = directory();
+        let driver = driver(dir.path(), io, |_| {});
+        run(async {
+            let mut session = open(&driver).await;
+            session.ensure_bucket("bucket").await.unwrap();
+            let arena = Arena::new(PayloadKind::Random, 3);
+            let content = arena.content(0, 5, 0, SIZE);
+            let with = |class, offset| {
+                let mut request = request(class, "a/file", SIZE);
+                request.op.key = 5;
+                request.op.count = 1;
+                request.op.range = Some(ByteRange {
+                    offset,
+                    len: 47_008,
+                });
+                request.content = Some(content);
+                request.verify = class == OpClass::RangeGet;
+                request
+            };
+            for place in [2, 0, 1] {
+                let put = with(OpClass::RangePut, place * 47_008);
+                let done = session.execute(&put, &mut probe()).await.unwrap();
+                assert_eq!(done.bytes, 47_008, "{io}");
+            }
+            let sync = request(OpClass::Sync, "a/file", 0);
+            session.execute(&sync, &mut probe()).await.unwrap();
+            let path = dir.path().join("bucket/a/file");
+            let mut wanted = vec![0; SIZE as usize];
+            content.fill(0, &mut wanted);
+            assert!(std::fs::read(&path).unwrap() == wanted, "{io}");
+            for place in [1, 2] {
+                let get = with(OpClass::RangeGet, place * 47_008);
+                let done = session.execute(&get, &mut probe()).await.unwrap();
+                assert_eq!(done.bytes, 47_008, "{io}");
+            }
+            wanted[50_000] ^= 1;
+            std::fs::write(&path, &wanted).unwrap();
+            let get = with(OpClass::RangeGet, 47_008);
+            let wrong = session.execute(&get, &mut probe()).await.unwrap_err();
+            assert_eq!(wrong.kind, ErrorKind::Corrupt, "{io}");
+            assert!(wrong.detail.contains("50000"), "{}", wrong.detail);
+        });
+    }
+}
+
 #[test]
 fn the_suite_passes_with_every_engine() {
     passes(|_| {});

@@ -287,6 +287,28 @@ fn an_end_in_the_middle_of_a_put_leaves_nothing() {
 }
 
 #[test]
+fn a_request_under_way_ends_before_the_gateway_does() {
+    let server = Server::start(ServerOptions::new(tcp()), memory()).unwrap();
+    let client = Client::connect(Options::new(server.address().clone())).unwrap();
+    client.create_bucket("bucket").unwrap();
+    let mut stream = greeted(server.address());
+    let head = [text("bucket"), text("k"), vec![0, 0]].concat();
+    let half = vec![7; 32 << 20];
+    stream
+        .write_all(&frame(6, &head, 2 * half.len() as u64))
+        .unwrap();
+    // More than the kernel keeps for both sides: when it has left, the server is at work on it.
+    stream.write_all(&half).unwrap();
+    let stopping = std::thread::spawn(move || server.stop(Duration::from_secs(60)));
+    // The idle connection is closed: the server is stopping by now.
+    eventually("idle connections end", || client.list_buckets().is_err());
+    stream.write_all(&half).unwrap();
+    let answer = rest(&stream);
+    assert_eq!((answer[4], answer.len() > 20), (0, true), "{answer:?}");
+    stopping.join().unwrap();
+}
+
+#[test]
 fn a_client_survives_a_gateway_that_starts_again() {
     let first = Server::start(ServerOptions::new(tcp()), memory()).unwrap();
     let address = first.address().clone();

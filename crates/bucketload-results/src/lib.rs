@@ -11,7 +11,8 @@
 //! and reads every single operation, [`converge`] tells during a run when it may stop, [`output`]
 //! renders results and live figures by pure functions.
 //! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`], the cells of
-//! a [`grid`].
+//! a [`grid`], the rows of [`hpc`].
+//! a [`grid`]. [`io500`] and [`mdworkbench`] make the figures and files of these benchmarks of a run.
 
 pub mod analyze;
 pub mod capacity;
@@ -19,6 +20,9 @@ pub mod compare;
 pub mod converge;
 pub mod error;
 pub mod grid;
+pub mod hpc;
+pub mod io500;
+pub mod mdworkbench;
 pub mod oplog;
 pub mod output;
 pub mod report;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use bucketload_core::driver::Driver;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, JobStart, JobsPlan, Limits, ModelPlan, PhaseKind, PhasePlan, Plan,
-    StagePace,
+    ArrivalLaw, GapLaw, JobStart, JobsPlan, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
+    PhasePlan, Plan, StagePace,
 };
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::tally::{Interval, Tally};
@@ -96,6 +96,7 @@ pub fn calibrate<N: Driver>(
                 ModelPlan::Closed { workers: own, .. } => workers.min(*own),
                 ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
                 ModelPlan::Named(named) => workers.min(named.workers),
+                ModelPlan::Ranks(ranks) => workers.min(ranks.ranks),
                 _ => workers,
             },
             think: GapLaw::None,
@@ -135,6 +136,7 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
             ModelPlan::Closed { .. }
             | ModelPlan::Replay(_)
             | ModelPlan::Rounds(_)
+            | ModelPlan::Ranks(_)
             | ModelPlan::Named(_) => None,
         };
         if let Some((arrival, each)) = arrival {
@@ -160,6 +162,10 @@ fn faster(model: &ModelPlan) -> ModelPlan {
         },
         ModelPlan::Named(named) => ModelPlan::Closed {
             workers: named.workers,
+            think: GapLaw::None,
+        },
+        ModelPlan::Ranks(ranks) => ModelPlan::Closed {
+            workers: ranks.ranks,
             think: GapLaw::None,
         },
         ModelPlan::Open {
@@ -267,6 +273,9 @@ fn drive<N: Driver>(
         ..Limits::default()
     };
     for work in &mut phase_plan.works {
+        if matches!(work.model, ModelPlan::Named(_)) {
+            unnamed(&mut work.mix, &mut plan.keysets);
+        }
         work.model = model(&work.model);
     }
     let options = RunOptions {
@@ -279,6 +288,7 @@ fn drive<N: Driver>(
         op_log: None,
         trace: None,
         run_id: String::new(),
+        pins: options.pins.clone(),
         data: options.data.clone(),
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),
@@ -293,6 +303,22 @@ fn drive<N: Driver>(
     let mut readings = Readings::default();
     run_phase(null, &mut context, phase, &mut readings)?;
     Ok(readings)
+}
+
+/// Makes an ordinary mix of one whose objects are named otherwise: there the length of what is read stands
+/// with the reads, here with the objects.
+fn unnamed(mix: &mut [MixEntry], keysets: &mut [KeysetPlan]) {
+    for entry in mix {
+        let Some(set) = keysets.get_mut(usize::from(entry.keyset)) else {
+            continue;
+        };
+        set.count = set.count.max(1);
+        if !entry.class.writes_body()
+            && let Some(size) = entry.size.take()
+        {
+            set.size = size;
+        }
+    }
 }
 
 /// What a drive against the null driver showed.

@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Capabilities;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{MixEntry, ModelPlan, PhaseKind, Plan, WorkPlan};
+use bucketload_core::plan::{MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, WorkPlan};
 
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -31,7 +31,7 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
         // These end by themselves.
         let finite = |model: &ModelPlan| match model {
             ModelPlan::Jobs(jobs) => jobs.limit > 0,
-            ModelPlan::Replay(_) | ModelPlan::Rounds(_) => true,
+            ModelPlan::Replay(_) | ModelPlan::Rounds(_) | ModelPlan::Ranks(_) => true,
             ModelPlan::Named(named) => named.ends(),
             ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
         };
@@ -43,6 +43,9 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             ));
         }
         for work in &phase.works {
+            if matches!(work.model, ModelPlan::Ranks(_)) && options.share.of > 1 {
+                return Err(ranks_are_together(&work.name));
+            }
             if let ModelPlan::Replay(replay) = &work.model {
                 if options.trace.is_none() {
                     return refuse(format!(
@@ -74,7 +77,8 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                 }
             }
             let named = matches!(work.model, ModelPlan::Named(_));
-            let open = !named && !matches!(work.model, ModelPlan::Closed { .. });
+            let closed = matches!(work.model, ModelPlan::Closed { .. } | ModelPlan::Ranks(_));
+            let open = !named && !closed;
             let max_in_flight = work.model.max_sessions();
             if open && max_in_flight < options.share.of {
                 return refuse(format!(
@@ -105,17 +109,15 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
     Ok(())
 }
 
-/// Profile of plans made of COSBench workloads.
-const COSBENCH: &str = "cosbench";
+fn ranks_are_together(work: &str) -> RunError {
+    RunError::Options(format!(
+        "the ranks of `{work}` wait for each other at the stonewall and go on to the highest count, \
+         which one process must see; leave out --agents and --launch"
+    ))
+}
 
 /// Refuses plans that several processes cannot carry out together.
 pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
-    if plan.profile == COSBENCH {
-        // What its tables need of each worker has instants of the agent's clock, and does not travel.
-        let text = "a COSBench workload is carried out by one process: the figures of each worker that \
-                    its tables are made of are kept in one place; leave out --agents and --launch";
-        return Err(RunError::Options(text.to_owned()));
-    }
     for phase in &plan.phases {
         if phase.accounting.streams {
             return Err(RunError::Options(format!(
@@ -125,6 +127,9 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
             )));
         }
         for work in &phase.works {
+            if matches!(work.model, ModelPlan::Ranks(_)) {
+                return Err(ranks_are_together(&work.name));
+            }
             if matches!(work.model, ModelPlan::Replay(_)) {
                 return Err(RunError::Options(format!(
                     "work `{}` replays a trace, which is read in one place; leave out --agents and \
@@ -157,6 +162,9 @@ pub(crate) fn check_capabilities(
     if plan.verify && !capabilities.verify {
         missing.push("verification");
     }
+    if judges_trailers(plan) && !capabilities.verify {
+        missing.push("judging objects by the checksum at their end (hashCheck)");
+    }
     if plan.has_oracle() && !capabilities.verify {
         missing.push("the consistency oracle");
     }
@@ -166,6 +174,18 @@ pub(crate) fn check_capabilities(
     Err(RunError::Unsupported {
         driver: driver.to_owned(),
         what: missing.join(", "),
+    })
+}
+
+/// Whether reads look at the end of what they receive.
+fn judges_trailers(plan: &Plan) -> bool {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    works.any(|work| match &work.model {
+        ModelPlan::Named(named) => {
+            let mut entries = work.mix.iter().zip(&named.entries);
+            entries.any(|(mix, named)| mix.class == OpClass::Get && named.trailer)
+        }
+        _ => false,
     })
 }
 
@@ -206,13 +226,16 @@ pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), 
 
 /// Sessions that the plan's largest phase may open in this process.
 pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
-    let sessions = |model: &ModelPlan| u64::from(model.max_sessions());
-    let of_phase = plan
-        .phases
-        .iter()
-        .map(|phase| phase.works.iter().map(|w| sessions(&w.model)).sum::<u64>());
-    let most = of_phase.max().unwrap_or(0);
-    most.div_ceil(u64::from(options.share.of))
+    let of = u64::from(options.share.of);
+    let of_phase = |phase: &PhasePlan| {
+        let works = phase.works.iter().enumerate();
+        let sessions = works.map(|(index, work)| match &work.model {
+            ModelPlan::Named(_) => options.crew(phase, index).len() as u64,
+            model => u64::from(model.max_sessions()).div_ceil(of),
+        });
+        sessions.sum::<u64>()
+    };
+    plan.phases.iter().map(of_phase).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -233,8 +256,5 @@ mod tests {
         let refused = |plan: Plan| check_divisible(&plan).unwrap_err().to_string();
         assert!(check_divisible(&plan("mixed")).is_ok());
         assert!(refused(plan("multi-stream")).contains("streams"));
-        let mut cosbench = plan("get");
-        cosbench.profile = "cosbench".to_owned();
-        assert!(refused(cosbench).contains("COSBench"));
     }
 }

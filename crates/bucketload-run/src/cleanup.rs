@@ -417,7 +417,7 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
         .phases
         .iter()
         .flat_map(|phase| &phase.works)
-        .any(|work| matches!(work.model, ModelPlan::Replay(_)));
+        .any(|work| matches!(work.model, ModelPlan::Replay(_) | ModelPlan::Ranks(_)));
     let is_hash =
         |text: &str| text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named = |set: &KeysetPlan| {
@@ -425,8 +425,8 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
             .strip_prefix(prefix)?
             .strip_prefix(set.prefix.as_str())?;
         if replays {
-            // Names come from a trace: whatever is below the key set's prefix is the run's, and
-            // none of it has an index.
+            // Names come from a trace, or are paths: whatever is below the key set's prefix is the
+            // run's, and none of it has an index.
             return Some(u64::MAX);
         }
         let index = match (set.shards > 1, name.split_once('/')) {

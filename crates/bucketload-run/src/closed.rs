@@ -3,7 +3,8 @@
 //!
 //! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`, so the
 //! set of operations of a run that is limited by operations does not depend on how the workers are
-//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named`]).
+//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named`]), a
+//! rank goes through its steps ([`crate::ranks`]).
 
 use std::rc::Rc;
 
@@ -15,6 +16,7 @@ use crate::named::{NamedTurns, NamedWork};
 use crate::open::BURST;
 use crate::options::Pacing;
 use crate::perform::{Performed, Taken, Worker, perform};
+use crate::ranks::{RankTurns, RankWork, Turn};
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
@@ -30,35 +32,48 @@ pub(crate) struct Place {
     pub(crate) of: u32,
 }
 
-/// The places of thread `thread` of `threads` on agent `agent` of `agents`: agent `a` has the
-/// workers congruent to `a`, and spreads them over its threads in turn.
+/// The workers of `of` that agent `agent` of `agents` has: those congruent to `agent`.
+pub(crate) fn crew(of: u32, (agent, agents): (u32, u32)) -> impl Iterator<Item = u32> {
+    (agent..of).step_by(agents as usize)
+}
+
+/// The places of thread `thread` of `threads` of an agent, which spreads its workers, `crew` of `of`, over
+/// its threads in turn.
 pub(crate) fn places(
     work: u16,
     of: u32,
-    (agent, agents): (u32, u32),
+    crew: impl Iterator<Item = u32>,
     (thread, threads): (usize, usize),
 ) -> impl Iterator<Item = Place> {
-    (agent..of)
-        .step_by(agents as usize)
-        .skip(thread)
+    crew.skip(thread)
         .step_by(threads)
         .map(move |index| Place { work, index, of })
 }
 
-/// What a worker does next: the sequence numbers of its place, or names of its own.
+/// What a worker does next: the sequence numbers of its place, names of its own, or the steps of a rank.
 enum Turns<'a> {
     Numbered,
     Named(&'a NamedWork, Box<NamedTurns>),
+    Ranks(&'a RankWork, Box<RankTurns>),
 }
 
 impl<'a> Turns<'a> {
     fn new<S>(shard: &'a Shard, place: Place, worker: &mut Worker<S>) -> Self {
         let source = &shard.shared.sources[usize::from(place.work)];
+        if let Some(work) = source.ranks() {
+            let (history, start_ns) = (&shard.shared.history, shard.start_ns.get());
+            let turns = RankTurns::new(work, place.index, history, start_ns);
+            worker.watch = turns.watch();
+            return Self::Ranks(work, Box::new(turns));
+        }
         let (Some(work), Some(rows)) = (source.named(), &shard.rows) else {
             return Self::Numbered;
         };
         worker.names.bucket.reserve(source.max_key_len());
         rows.enter(worker.id, place, work.ops.entries());
+        if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {
+            worker.trailing = Some(Box::default());
+        }
         let (window, start_ns) = (rows.window(place.work), shard.start_ns.get());
         let turns = NamedTurns::new(work, place, window, start_ns);
         Self::Named(work, Box::new(turns))
@@ -68,6 +83,7 @@ impl<'a> Turns<'a> {
     fn ready_ns(&self, source: &Source, place: Place, turn: u64, ready_ns: u64) -> u64 {
         match self {
             Self::Named(work, turns) => ready_ns.max(turns.not_before_ns(work)),
+            Self::Ranks(_, turns) => ready_ns.max(turns.not_before_ns()),
             Self::Numbered if turn == 0 => ready_ns,
             Self::Numbered => ready_ns.saturating_add(source.think_ns(place.index, turn - 1)),
         }
@@ -76,27 +92,39 @@ impl<'a> Turns<'a> {
     /// Nothing is offered from this instant on, nanoseconds since the epoch.
     fn cutoff_ns(&self, shard: &Shard) -> u64 {
         let own = match self {
-            Self::Numbered => u64::MAX,
+            Self::Numbered | Self::Ranks(..) => u64::MAX,
             Self::Named(work, turns) => turns.cutoff_ns(work),
         };
         own.min(shard.cutoff_ns.get())
     }
 
-    /// The operation of turn number `turn`; `None` when there is nothing left to do.
-    fn next(&mut self, shard: &Shard, place: Place, turn: u64) -> Option<Op> {
-        match self {
+    /// What turn number `turn` is, which could begin at `now_ns`.
+    fn next(&mut self, shard: &Shard, place: Place, turn: u64, now_ns: u64) -> Turn {
+        let op = match self {
+            Self::Ranks(work, turns) => return turns.next(work, shard, now_ns),
             Self::Named(work, turns) => turns.next(work),
             Self::Numbered => {
                 let seq = u64::from(place.index) + turn * u64::from(place.of);
                 let source = &shard.shared.sources[usize::from(place.work)];
                 (!shard.beyond_ops(seq)).then(|| source.op(seq))
             }
+        };
+        op.map_or(Turn::End, Turn::Op)
+    }
+
+    /// Waits for the other ranks; `false` when the phase ends before.
+    async fn meet(&self, shard: &Shard) -> bool {
+        match self {
+            Self::Ranks(work, _) => work.meet(shard).await,
+            Self::Numbered | Self::Named(..) => true,
         }
     }
 
-    fn ended(&mut self, due_ns: u64, end: &Performed) {
-        if let Self::Named(_, turns) = self {
-            turns.ended(due_ns, end);
+    fn ended(&mut self, op: &Op, due_ns: u64, end: &Performed) {
+        match self {
+            Self::Numbered => {}
+            Self::Named(_, turns) => turns.ended(due_ns, end),
+            Self::Ranks(work, turns) => turns.ended(work, (op, due_ns), end),
         }
     }
 }
@@ -135,8 +163,17 @@ pub(crate) async fn labour<S: Session>(
         if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
             break;
         }
-        let Some(op) = turns.next(&shard, place, turn) else {
-            break;
+        let op = match turns.next(&shard, place, turn, now) {
+            Turn::Op(op) => op,
+            Turn::End => break,
+            Turn::Meet => {
+                if !turns.meet(&shard).await {
+                    break;
+                }
+                ready_ns = now_ns();
+                now = ready_ns;
+                continue;
+            }
         };
         shard.tick(now);
         shard.offered(ready_ns, &op);
@@ -156,7 +193,7 @@ pub(crate) async fn labour<S: Session>(
             streams.begun(now);
         }
         let end = perform(&shard, &mut worker, taken, || ()).await;
-        turns.ended(taken.due_ns, &end);
+        turns.ended(&taken.op, taken.due_ns, &end);
         // What the loop does between two operations belongs to the next one's build time.
         (ready_ns, now) = (end.now_ns, end.now_ns);
         burst = if end.waited { 0 } else { burst + 1 };
@@ -171,6 +208,9 @@ pub(crate) async fn labour<S: Session>(
     if let Some(streams) = &shard.streams {
         streams.ended(worker.id);
     }
+    if let Turns::Ranks(_, turns) = &turns {
+        shard.ranks.borrow_mut().push(turns.sum());
+    }
     shard.closed_live.set(shard.closed_live.get() - 1);
     shard.wake_main();
 }
@@ -179,13 +219,13 @@ pub(crate) async fn labour<S: Session>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::places;
+    use super::{crew, places};
 
     proptest! {
         #[test]
         fn every_worker_has_exactly_one_place(of in 0u32..200, agents in 1u32..9, threads in 1usize..9) {
             let mut seen: Vec<u32> = (0..agents)
-                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, (a, agents), (t, threads))))
+                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, crew(of, (a, agents)), (t, threads))))
                 .map(|p| p.index)
                 .collect();
             seen.sort_unstable();

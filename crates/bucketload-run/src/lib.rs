@@ -43,6 +43,7 @@ mod orders;
 mod own;
 mod perform;
 mod phase;
+mod ranks;
 mod readback;
 mod recorder;
 mod rounds;
@@ -59,6 +60,7 @@ mod streams;
 mod think;
 mod thread;
 mod timer;
+mod trailing;
 mod waits;
 
 pub use affinity::{layout, usable_cores};

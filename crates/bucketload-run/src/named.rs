@@ -7,7 +7,8 @@
 //! Otherwise the run is refused, unless the user allows it ([`crate::RunOptions::change_existing`]).
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bucketload_core::driver::{Admin, Driver};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -27,18 +28,32 @@ use crate::rows::Window;
 /// The operations of a work on named objects, shared by all threads.
 pub(crate) struct NamedWork {
     pub(crate) ops: NamedGen,
+    crew: Range<u32>,
     /// Workers of this process that have not walked to their end.
     left: AtomicU32,
+    /// Whether it was told that objects have no trailers.
+    told: AtomicBool,
 }
 
 impl NamedWork {
-    /// The work of `workers` workers, as far as agent `index` of `of` has them.
-    pub(crate) fn new(ops: NamedGen, workers: u32, (index, of): (u32, u32)) -> Self {
-        let mine = workers.saturating_sub(index).div_ceil(of.max(1));
+    /// The work of which this process has the workers `crew`.
+    pub(crate) fn new(ops: NamedGen, crew: Range<u32>) -> Self {
         Self {
             ops,
-            left: AtomicU32::new(mine),
+            left: AtomicU32::new(crew.len() as u32),
+            crew,
+            told: AtomicBool::new(false),
         }
+    }
+
+    /// Whether it was told already that objects have no trailers; from now on it was.
+    pub(crate) fn has_told(&self) -> bool {
+        self.told.swap(true, Ordering::Relaxed)
+    }
+
+    /// The workers (from 0) that this process has.
+    pub(crate) fn crew(&self) -> Range<u32> {
+        self.crew.clone()
     }
 }
 

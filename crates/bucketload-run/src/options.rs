@@ -1,10 +1,13 @@
 //! What a caller decides about a run beside its plan: target names, threads, pacing, permissions.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::oplog::OpLog;
+use bucketload_core::plan::PhasePlan;
+use bucketload_core::plan::crews::{Pins, crew};
 use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_core::trace::TraceSource;
@@ -128,6 +131,8 @@ pub struct RunOptions {
     pub interval: Duration,
     /// This process's share of the load.
     pub share: Share,
+    /// The agents of drivers that works are pinned to.
+    pub pins: Pins,
     /// Indices of the plan's phases that the call of [`crate::run`] carries out; `None` = all. A
     /// campaign prepares once, measures several times and cleans up once with the same plan.
     pub phases: Option<Vec<usize>>,
@@ -183,6 +188,7 @@ impl Default for RunOptions {
             pacing: Pacing::Timer,
             interval: Duration::from_secs(1),
             share: Share { index: 0, of: 1 },
+            pins: Pins::new(),
             phases: None,
             generation: 0,
             data: None,
@@ -248,6 +254,11 @@ impl RunOptions {
             return refuse("no bucket is named");
         }
         Ok(())
+    }
+
+    /// The workers (from 0) of work number `work` on named objects that this process has.
+    pub(crate) fn crew(&self, phase: &PhasePlan, work: usize) -> Range<u32> {
+        crew(phase, work, (self.share.index, self.share.of), &self.pins)
     }
 
     /// Whether phase number `index` of the plan is carried out.

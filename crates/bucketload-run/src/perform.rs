@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use bucketload_core::driver::{Completion, Session};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{KeySource, Op, Request, Watch};
+use bucketload_core::op::{KeySource, Op, OpClass, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
@@ -20,6 +20,7 @@ use crate::readback;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
+use crate::trailing::Trailing;
 
 /// One worker: a session and the buffers that its requests borrow from.
 pub(crate) struct Worker<S> {
@@ -33,6 +34,8 @@ pub(crate) struct Worker<S> {
     pub(crate) names: Names,
     /// Sees what the worker's operations receive.
     pub(crate) watch: Option<Rc<dyn Watch>>,
+    /// For works whose objects end with checksums.
+    pub(crate) trailing: Option<Box<Trailing>>,
 }
 
 impl<S> Worker<S> {
@@ -45,6 +48,7 @@ impl<S> Worker<S> {
             probe: Probe::new(now_ns),
             names: Names::with_capacity(key_len),
             watch: None,
+            trailing: None,
         }
     }
 }
@@ -134,13 +138,24 @@ pub(crate) async fn perform<S: Session>(
         }
     }
 
-    let named = source.named().is_some();
+    let own_names = source.named();
+    let named = own_names.is_some();
     let batch = source.batch(&op);
-    let known = content(&shared.arena, &op);
+    let mut known = content(&shared.arena, &op);
+    let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
+    if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
+        trailing.prepare(content);
+    }
+    let trailing = worker.trailing.as_deref().filter(|_| trails);
+    if let Some(trailing) = trailing {
+        known = known.map(|content| trailing.append(content));
+    }
+    let judging = trailing.filter(|_| op.class == OpClass::Get);
     let verify = plan.verify && op.class.reads_body() && known.is_some();
-    let watch = match &ticket {
-        Some(ticket) => Some(&**ticket as &dyn Watch),
-        None => worker.watch.as_deref(),
+    let watch = match (&ticket, judging) {
+        (Some(ticket), _) => Some(&**ticket as &dyn Watch),
+        (None, Some(judging)) => Some(judging as &dyn Watch),
+        (None, None) => worker.watch.as_deref(),
     };
     let request = Request {
         op,
@@ -171,6 +186,9 @@ pub(crate) async fn perform<S: Session>(
     shard.slots.begin(slot, taken.due_ns);
     let (outcome, done_ns, now, bytes, connect) = loop {
         worker.probe.reset();
+        if let Some(judging) = judging {
+            judging.restart();
+        }
         // A finding of the oracle names the request, however fast it was answered.
         worker.probe.want_ids_from(match &ticket {
             Some(_) => 0,
@@ -202,6 +220,13 @@ pub(crate) async fn perform<S: Session>(
                 };
                 if let Some(ticket) = &ticket {
                     ticket.completed(&completion);
+                }
+                if let (Some(judging), Some(work)) = (judging, own_names)
+                    && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
+                {
+                    let now = now_ns();
+                    shard.report_failure(Some(&op), request.key, &error, now);
+                    break (Outcome::Failed(error.kind), done, now, 0, times);
                 }
                 if let Some((set, number)) = own {
                     set.done(op.class, number);

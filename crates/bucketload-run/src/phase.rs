@@ -10,7 +10,8 @@ use bucketload_core::driver::Driver;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::FindingKind;
 use bucketload_core::payload::Arena;
-use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::ranks::{PhaseRanks, RankSum};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
@@ -24,6 +25,7 @@ use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::oracle::{KEPT_PER_KIND, Oracle};
+use crate::ranks::History;
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
 use crate::shard::{FailureBudget, Shared};
 use crate::slow::SlowRequests;
@@ -64,6 +66,8 @@ pub(crate) struct RunContext<'a> {
     /// The buckets that the workload makes itself, if it does.
     pub(crate) own: Option<Arc<OwnBuckets>>,
     pub(crate) failures: FailureBudget,
+    /// What earlier phases leave to later ones.
+    pub(crate) history: Arc<History>,
     pub(crate) machine: Machine,
     /// Core of each load thread.
     pub(crate) layout: Vec<Option<usize>>,
@@ -104,6 +108,19 @@ pub(crate) fn run_phase<D: Driver>(
     if let Some(rows) = load.rows.take() {
         sink.event(&Event::Rows(rows));
     }
+    if !load.ranks.is_empty() {
+        load.ranks.sort_by_key(|rank| rank.rank);
+        let works = &context.plan.phases[phase].works;
+        let stonewalls = works.iter().map(|work| match &work.model {
+            ModelPlan::Ranks(plan) => plan.stonewall_ns,
+            _ => 0,
+        });
+        sink.event(&Event::Ranks(PhaseRanks {
+            phase: number,
+            stonewall_ns: stonewalls.max().unwrap_or(0),
+            ranks: std::mem::take(&mut load.ranks),
+        }));
+    }
     sink.event(&Event::PhaseEnded {
         phase: number,
         at_ns,
@@ -130,6 +147,8 @@ struct Load {
     streams: Vec<StreamSum>,
     /// What works on named objects did.
     rows: Option<PhaseRows>,
+    /// What ranks did.
+    ranks: Vec<RankSum>,
 }
 
 impl Load {
@@ -164,6 +183,7 @@ impl Load {
             bytes: AtomicU64::new(0),
             tickets: AtomicU64::new(0),
             streams: StreamClock::of(&context.plan.phases[phase]),
+            history: Arc::clone(&context.history),
         });
         // Room for every tally that can exist and every failure that is reported in full, so that
         // a load thread never finds the channel full.
@@ -215,6 +235,7 @@ impl Load {
             ended: vec![false; threads],
             streams: Vec::new(),
             rows: None,
+            ranks: Vec::new(),
         })
     }
 
@@ -239,6 +260,7 @@ impl Load {
                 Ok(Message::Failed(error)) => return Err(error),
                 Ok(Message::Failure(event)) => sink.event(&event),
                 Ok(Message::Streams(mut streams)) => self.streams.append(&mut streams),
+                Ok(Message::Ranks(mut ranks)) => self.ranks.append(&mut ranks),
                 Ok(Message::Rows(rows)) => self.rows.get_or_insert_default().merge(*rows),
                 Ok(Message::Tally {
                     thread,
@@ -265,6 +287,7 @@ impl Load {
             if let Some(agreed) = can_start.then(agreed).flatten() {
                 start_ns = agreed;
                 self.intervals.start(start_ns);
+                context.history.begins(usize::from(phase));
                 sink.event(&Event::PhaseStarted {
                     phase,
                     at_ns: start_ns,

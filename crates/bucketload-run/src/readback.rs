@@ -33,6 +33,7 @@ const fn changes_object(class: OpClass) -> bool {
     matches!(
         class,
         OpClass::Append
+            | OpClass::RangePut
             | OpClass::Touch
             | OpClass::Delete
             | OpClass::DeleteMany

@@ -19,6 +19,7 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::op::Request;
 use bucketload_core::oplog::Producer;
 use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, StreamSum};
@@ -83,6 +84,8 @@ pub(crate) enum Message {
     Streams(Vec<StreamSum>),
     /// What the thread's workers on named objects did.
     Rows(Box<PhaseRows>),
+    /// What the thread's ranks did.
+    Ranks(Vec<RankSum>),
     /// Nothing more comes from this thread.
     Done(Done),
 }

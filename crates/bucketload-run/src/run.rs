@@ -29,6 +29,7 @@ use crate::options::RunOptions;
 use crate::oracle::{Oracle, audit};
 use crate::own::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
 
@@ -277,6 +278,7 @@ impl<'a> RunContext<'a> {
             oracle: None,
             own: OwnBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
+            history: History::new(plan),
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],
             layout,

@@ -11,7 +11,7 @@
 //!                 └──────────────────────────────────────────────────────────┘
 //! ```
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,6 +21,7 @@ use bucketload_core::op::Op;
 use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{PhasePlan, Plan};
+use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::Event;
 
@@ -29,14 +30,17 @@ use tokio::sync::Notify;
 use crate::baton::Baton;
 use crate::buckets::OwnBuckets;
 use crate::error::RunError;
+use crate::named::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
+use crate::ranks::History;
 use crate::recorder::{Done, Level, Message, Recorder};
 use crate::rows::Rows;
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
 use crate::streams::{StreamClock, Streams};
+use crate::trailing::Judged;
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
@@ -67,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) tickets: AtomicU64,
     /// When the streams of the phase run, where they are summed separately.
     pub(crate) streams: Option<Arc<StreamClock>>,
+    /// What earlier phases leave to later ones.
+    pub(crate) history: Arc<History>,
 }
 
 impl Shared {
@@ -99,6 +105,8 @@ pub(crate) struct Shard {
     pub(crate) streams: Option<Streams>,
     /// Figures per entry and worker, where works have named objects.
     pub(crate) rows: Option<Rows>,
+    /// What the thread's ranks did that have ended.
+    pub(crate) ranks: RefCell<Vec<RankSum>>,
     main: Notify,
 }
 
@@ -124,6 +132,7 @@ impl Shard {
             byte_limit_hit: Cell::new(false),
             workers: Cell::new(0),
             startup: Startup::default(),
+            ranks: RefCell::default(),
             main: Notify::new(),
         }
     }
@@ -272,6 +281,25 @@ impl Shard {
         }
     }
 
+    /// What is wrong with an object that was judged by its trailer, if anything; tells once per work that
+    /// objects have none.
+    pub(crate) fn judged(&self, work: &NamedWork, judged: Judged) -> Option<OpError> {
+        match judged {
+            Judged::Right => None,
+            Judged::Wrong(error) => Some(error),
+            Judged::Without => {
+                if !work.has_told() {
+                    let message = "hashCheck: objects without a checksum at their end were read; they are \
+                                   not checked";
+                    self.recorder.try_tell(Message::Failure(Event::Warning {
+                        message: message.to_owned(),
+                    }));
+                }
+                None
+            }
+        }
+    }
+
     /// Reports a failure in full while the budget of its kind lasts.
     pub(crate) fn report_failure(&self, op: Option<&Op>, key: &str, error: &OpError, at_ns: u64) {
         let left = &self.shared.failures[error.kind as usize];
@@ -361,6 +389,10 @@ impl Shard {
         if let Some(rows) = &self.rows {
             let rows = Box::new(rows.take(self.shared.phase));
             self.recorder.tell(Message::Rows(rows));
+        }
+        let ranks = self.ranks.take();
+        if !ranks.is_empty() {
+            self.recorder.tell(Message::Ranks(ranks));
         }
         let streams = self.streams.as_ref().map(Streams::take);
         self.recorder

@@ -11,6 +11,7 @@ use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::named::NamedGen;
 use bucketload_core::generate::names::{KeyBatch, KeyNames};
 use bucketload_core::generate::ops::{ContentId, OpGen};
+use bucketload_core::generate::ranks::RankGen;
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::op::{KeySource, Op, OpClass};
@@ -24,6 +25,7 @@ use crate::named::NamedWork;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
 use crate::own::{in_own_buckets, prefix_in_own_buckets};
+use crate::ranks::RankWork;
 
 /// Longest key that S3 allows, bytes.
 const LONGEST_KEY: usize = 1024;
@@ -38,6 +40,8 @@ enum Ops {
     Recorded(Recorded),
     /// Works on buckets and objects that the user names.
     Named(NamedWork),
+    /// The steps of ranks.
+    Ranks(RankWork),
 }
 
 /// A trace on its way to the load threads.
@@ -110,11 +114,14 @@ impl Source {
                 let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
                 (Ops::Mix(ops), None, (!none).then_some(think))
             }
-            ModelPlan::Named(named) => {
+            ModelPlan::Named(_) => {
                 let ops = NamedGen::new(plan, index, of).map_err(refused)?;
-                let share = (options.share.index, options.share.of);
-                let named = NamedWork::new(ops, named.workers, share);
-                (Ops::Named(named), None, None)
+                let crew = options.crew(&plan.phases[index], of);
+                (Ops::Named(NamedWork::new(ops, crew)), None, None)
+            }
+            ModelPlan::Ranks(_) => {
+                let ops = RankGen::new(plan, index, of, &options.prefix).map_err(refused)?;
+                (Ops::Ranks(RankWork::new(ops)), None, None)
             }
             ModelPlan::Jobs(jobs) => {
                 let ops = JobGen::new(plan, phase, work).map_err(refused)?;
@@ -142,7 +149,7 @@ impl Source {
     /// loops.
     pub(crate) fn feed(&self, work: u16, (index, of): (u32, u32)) -> Option<Feed> {
         match &self.ops {
-            Ops::Named(_) => None,
+            Ops::Named(_) | Ops::Ranks(_) => None,
             Ops::Mix(_) => {
                 let arrivals = self.schedule.as_ref()?.shard(Shard { index, of });
                 Some(Feed::Fixed(Fixed::new(arrivals)))
@@ -165,7 +172,7 @@ impl Source {
         self.ops = match self.ops {
             Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
             Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
-            named @ (Ops::Recorded(_) | Ops::Named(_)) => named,
+            named @ (Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_)) => named,
         };
         self
     }
@@ -174,7 +181,7 @@ impl Source {
     pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
         match &self.ops {
             Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
-            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) => None,
+            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) => None,
         }
     }
 
@@ -189,7 +196,7 @@ impl Source {
         match &self.ops {
             Ops::Mix(ops) => ops.op(seq),
             // Their feeds give operations themselves.
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) => {
+            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
                 unreachable!("no operation by number")
             }
         }
@@ -222,7 +229,7 @@ impl Source {
     pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
         match &self.ops {
             Ops::Mix(ops) => ops.op_on(entry, seq, key),
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) => {
+            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
                 unreachable!("no operation by entry")
             }
         }
@@ -239,7 +246,17 @@ impl Source {
             let plan = named.ops.plan();
             plan.max_ops_per_s > 0 || plan.max_bytes_per_s > 0
         };
-        self.think.is_some() || self.named().is_some_and(limited)
+        let waits = |ranks: &RankWork| ranks.ops.plan().waiting > 0.0;
+        self.think.is_some() || self.named().is_some_and(limited) || self.ranks().is_some_and(waits)
+    }
+
+    /// The work of ranks, if it is one.
+    #[inline]
+    pub(crate) fn ranks(&self) -> Option<&RankWork> {
+        match &self.ops {
+            Ops::Ranks(ranks) => Some(ranks),
+            _ => None,
+        }
     }
 
     /// The work on buckets and objects that the user names, if it is one.
@@ -277,6 +294,11 @@ impl Source {
             source.clear();
             return;
         }
+        if let Ops::Ranks(ranks) = &self.ops {
+            ranks.ops.render(op, key);
+            source.clear();
+            return;
+        }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
             OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
@@ -299,6 +321,7 @@ impl Source {
                 recorded.prefix.len() + bucket.unwrap_or(0) + LONGEST_KEY
             }
             Ops::Named(named) => named.ops.max_len(),
+            Ops::Ranks(ranks) => ranks.ops.max_len(),
             _ => self.names.iter().map(KeyNames::max_len).max().unwrap_or(0),
         }
     }

@@ -21,7 +21,7 @@ use tokio::task::spawn_local;
 use crate::affinity::settle;
 use crate::baton::Baton;
 use crate::clock::now_ns;
-use crate::closed::{self, Place, places};
+use crate::closed::{self, Place, crew, places};
 use crate::error::RunError;
 use crate::keeper::{Command, keep};
 use crate::lot::Lot;
@@ -135,9 +135,12 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
-            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_)) => {
+            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_) | ModelPlan::Ranks(_)) => {
                 let workers = model.max_sessions();
-                let mine: Vec<_> = places(number, workers, share, position).collect();
+                let mine: Vec<_> = match shared.sources[index].named() {
+                    Some(named) => places(number, workers, named.crew(), position).collect(),
+                    None => places(number, workers, crew(workers, share), position).collect(),
+                };
                 shard.slots.reserve(mine.len());
                 let think = match shared.sources[index].pauses() {
                     false => None,
@@ -262,6 +265,7 @@ fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
         ModelPlan::Replay(_)
         | ModelPlan::Closed { .. }
         | ModelPlan::Rounds(_)
+        | ModelPlan::Ranks(_)
         | ModelPlan::Named(_) => return 16,
     };
     let peak = match arrival {

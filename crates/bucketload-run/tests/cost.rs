@@ -16,6 +16,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::oplog::{Batch as Logged, OpLog};
 use bucketload_core::plan::named::{NamePattern, NamedEntry, NamedPlan, NamedSizes, Numbers};
+use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
 use bucketload_core::plan::{
     ArrivalLaw, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent, ReplayPart,
     ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
@@ -174,10 +175,12 @@ fn named(workers: u32) -> ModelPlan {
             by_name: true,
         }),
         range: None,
+        trailer: false,
         files: Vec::new(),
     };
     ModelPlan::Named(NamedPlan {
         workers,
+        driver: String::new(),
         entries: vec![entry("op1"), entry("op2")],
         walk: false,
         buckets_too: false,
@@ -190,6 +193,27 @@ fn named(workers: u32) -> ModelPlan {
         max_bytes_per_s: 0,
         max_failed_ppm: 0,
         legacy_sequences: false,
+    })
+}
+
+/// Ranks, as many operations as the other models perform: two per step.
+fn ranks(ranks: u32) -> ModelPlan {
+    ModelPlan::Ranks(RanksPlan {
+        ranks,
+        task: RankTask::EasyItem,
+        mapping: RankMapping::Libs3Single,
+        opening: 0,
+        first_opens: false,
+        closing: 0,
+        shift: 1,
+        steps: 35_000 / u64::from(ranks),
+        follows: None,
+        after: Vec::new(),
+        start: 0,
+        stonewall_ns: 0,
+        wear_out: false,
+        waiting: 0.0,
+        newer_than: None,
     })
 }
 
@@ -207,6 +231,7 @@ fn nothing_is_allocated_per_operation_or_interval() {
         (think, true, false),
         (named(8), false, false),
         (named(8), true, true),
+        (ranks(8), true, false),
         (
             open(ArrivalLaw::Poisson { rate: 50_000.0 }, 64),
             false,
@@ -230,6 +255,11 @@ fn nothing_is_allocated_per_operation_or_interval() {
         let mut mix = online();
         // Named objects are chosen by whole weights.
         mix.iter_mut().for_each(|entry| entry.weight *= 100.0);
+        if matches!(model, ModelPlan::Ranks(_)) {
+            // Steps state what they move.
+            mix.iter_mut()
+                .for_each(|entry| entry.size = Some(const_size(100)));
+        }
         let plan = one(model, mix, for_ops(70_000));
         let driver = Arc::new(Arcs(Arc::clone(&watching)));
         let stop = StopHandle::new();

@@ -6,8 +6,9 @@
 //! commit; an upload that is dropped without commit leaves nothing.
 
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::object::Object;
 use crate::types::{
     BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions, Tags,
@@ -32,6 +33,21 @@ pub trait Write: Send {
 
     /// Bytes written so far.
     fn written(&self) -> u64;
+
+    /// The file to whose position bytes may be moved within the kernel instead of being written, where the store
+    /// need not see them. [`appended`](Self::appended) must then be told how many there were.
+    fn file(&mut self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Takes note of `count` bytes that were moved to [`file`](Self::file).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn appended(&mut self, count: u64) -> Result<()> {
+        let _ = count;
+        Err(StoreError::NotImplemented("writes without their bytes"))
+    }
 }
 
 /// An object being written. Dropping it aborts.

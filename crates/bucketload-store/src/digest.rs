@@ -100,6 +100,11 @@ impl BodyCheck {
         Ok(())
     }
 
+    /// Whether the bytes must be seen.
+    pub(crate) const fn looks(&self) -> bool {
+        self.md5.is_some()
+    }
+
     /// Counts bytes that were copied without being seen; the digest is void.
     pub(crate) const fn skip(&mut self, len: u64) {
         self.written += len;

@@ -1,6 +1,7 @@
 //! From target flags to something that can be driven: the driver, and the embedded server behind it
 //! where there is one.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bucketload_core::spec::TargetSpec;
@@ -16,6 +17,7 @@ use bucketload_drivers::engines::opendal::OpendalEngine;
 use bucketload_drivers::gcs::GcsDriver;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::HdfsDriver;
+use bucketload_drivers::libs3::Libs3Driver;
 use bucketload_drivers::null::NullDriver;
 use bucketload_drivers::posix::PosixDriver;
 use bucketload_drivers::s3::S3Driver;
@@ -29,7 +31,7 @@ use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
 use crate::services::{self, Service, engines, flags, posix, s3};
-use crate::target::Target;
+use crate::target::{Api, Target};
 
 /// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
 /// run, by [`with_driver!`].
@@ -63,6 +65,8 @@ pub(crate) enum AnyDriver {
     Posix(Arc<PosixDriver>),
     /// SeaweedFS.
     Seaweedfs(Arc<SeaweedDriver>),
+    /// A libs3 library.
+    Libs3(Arc<Libs3Driver>),
     /// OpenStack Swift.
     Swift(Arc<SwiftDriver>),
     /// HDFS by REST.
@@ -92,6 +96,7 @@ macro_rules! with_driver {
             $crate::connection::AnyDriver::Azblob($driver) => $body,
             $crate::connection::AnyDriver::Posix($driver) => $body,
             $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
+            $crate::connection::AnyDriver::Libs3($driver) => $body,
             $crate::connection::AnyDriver::Swift($driver) => $body,
             $crate::connection::AnyDriver::WebHdfs($driver) => $body,
             #[cfg(feature = "hdfs")]
@@ -109,6 +114,8 @@ pub(crate) struct Connection {
     pub(crate) target: Target,
     /// Whether the machine's caches are emptied before each measured phase.
     pub(crate) drops_caches: bool,
+    /// Whether requests carry credentials.
+    signs_in: bool,
     endpoints: Vec<String>,
     server: Option<EmbeddedServer>,
 }
@@ -178,6 +185,7 @@ impl Connection {
             driver,
             target,
             drops_caches,
+            signs_in: !args.no_sign_request,
             endpoints,
             server,
         })
@@ -191,6 +199,28 @@ impl Connection {
     /// Whether the target runs on this machine and needs cores of its own.
     pub(crate) fn is_local(&self) -> bool {
         self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))
+    }
+
+    /// What to tell the user when requests carry a secret, by which anybody could make others, over a
+    /// network without TLS. Signatures (S3, Azure) carry none.
+    pub(crate) fn clear_warning(&self) -> Option<String> {
+        let what = match &self.target {
+            Target::Service {
+                api: Api::Swift, ..
+            } => "password and token",
+            Target::Service { api: Api::Gcs, .. } => "access token",
+            _ => return None,
+        };
+        let clear = |url: &&String| url.starts_with("http://") && !is_local(url);
+        let url = self
+            .endpoints
+            .iter()
+            .find(clear)
+            .filter(|_| self.signs_in)?;
+        Some(format!(
+            "the {what} of the target cross the network without TLS, to {url}: who can listen there has \
+             them; use an https:// endpoint"
+        ))
     }
 
     /// The target in words, with its first endpoint.
@@ -288,5 +318,38 @@ fn start_embedded(
 /// Whether a URL names this machine, so that the target needs cores of its own.
 fn is_local(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or(url);
-    host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
+    let host = host.split('/').next().unwrap_or(host);
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next(),
+        None => host.split(':').next(),
+    };
+    match name.unwrap_or_default() {
+        "localhost" => true,
+        name => name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for url in [
+            "http://127.0.0.1:9000",
+            "https://localhost",
+            "http://[::1]:8080/v1",
+            "127.3.2.1:9",
+        ] {
+            assert!(is_local(url), "{url}");
+        }
+        for url in [
+            "http://127.example.com",
+            "http://localhost.example.com:80",
+            "http://10.0.0.1",
+            "http://[fd00::1]:1",
+        ] {
+            assert!(!is_local(url), "{url}");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
 //! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
-//! XML), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
-//! `campaign` is several runs on one prepared data set; `distributed` is a run on many hosts.
+//! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `distributed` is a run on many hosts.
 
 mod caches;
 mod campaign;
@@ -16,8 +16,11 @@ mod distributed;
 mod embedded;
 mod environment;
 mod exit;
+mod hpc;
+mod io500;
 mod job;
 mod live;
+mod mdworkbench;
 mod memory;
 mod metrics;
 mod olddata;
@@ -69,7 +72,10 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
         Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
+        Command::S3Hpc(args) => commands::hpc::execute(args, &cli.global),
         Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
+        Command::Io500(args) => commands::io500::execute(args, &cli.global),
+        Command::MdWorkbench(args) => commands::mdworkbench::execute(args, &cli.global),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

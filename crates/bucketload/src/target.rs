@@ -24,6 +24,8 @@ pub(crate) enum Api {
     Hdfs,
     /// SeaweedFS's own HTTP interfaces.
     Seaweedfs,
+    /// A libs3 library in this process.
+    Libs3,
 }
 
 impl Api {
@@ -37,6 +39,7 @@ impl Api {
         #[cfg(feature = "hdfs")]
         Self::Hdfs,
         Self::Seaweedfs,
+        Self::Libs3,
     ];
 
     /// The schemes of its URLs, the usual one first.
@@ -50,6 +53,7 @@ impl Api {
             #[cfg(feature = "hdfs")]
             Self::Hdfs => &["hdfs"],
             Self::Seaweedfs => &["seaweedfs"],
+            Self::Libs3 => &["libs3"],
         }
     }
 
@@ -207,6 +211,13 @@ mod tests {
             bucket: "c".into(),
             prefix: "p".into(),
         };
+        let library = Target::Service {
+            server: None,
+            api: Api::Libs3,
+            bucket: "b".into(),
+            prefix: "p".into(),
+        };
+        assert_eq!(Target::parse("libs3://b/p"), Ok(library));
         assert_eq!(Target::parse("az://c/p"), Ok(azure.clone()));
         assert_eq!(Target::parse("azure://c/p"), Ok(azure));
         assert_eq!(Target::parse("mem:"), Ok(Target::Memory));

@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::histogram::Histogram;
-use bucketload_core::sink::Event;
 use bucketload_results::oplog;
 use bucketload_results::rundir::RunDir;
 
-use common::{Outcome, Serve, bucketload, call};
+use common::{Outcome, Serve, What, bucketload, call, operations};
 
 const TOKEN: &str = "a-token-of-the-tests-0001";
 
@@ -103,67 +102,6 @@ fn end_of(child: Child) -> Outcome {
         stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
     }
-}
-
-/// What an operation is, without when it was done and by whom.
-type What = (
-    String,
-    String,
-    String,
-    i64,
-    String,
-    Option<i64>,
-    Option<i64>,
-);
-
-/// Every operation of a run directory, with its due instant from the start of its phase.
-fn operations(out: &Path) -> Vec<(What, i64)> {
-    let run = RunDir::open(out).unwrap();
-    let run_id = run.manifest().run_id.clone();
-    let phases: Vec<String> = run
-        .manifest()
-        .plan
-        .phases
-        .iter()
-        .map(|p| p.name.clone())
-        .collect();
-    let mut starts = BTreeMap::new();
-    for event in run.events().unwrap().0 {
-        if let Event::PhaseStarted { phase, at_ns } = event {
-            starts.insert(phases[usize::from(phase)].clone(), at_ns as i64);
-        }
-    }
-    let names = [
-        "phase",
-        "work",
-        "class",
-        "seq",
-        "key",
-        "range_offset",
-        "size",
-        "due_ns",
-    ];
-    let mut all = Vec::new();
-    oplog::read(out, &names, |rows| {
-        let columns = &rows.columns;
-        for i in 0..rows.len {
-            let text = |c: usize| columns[c].text(i).unwrap_or_default().to_owned();
-            let int = |c: usize| columns[c].int(i);
-            let what = (
-                text(0),
-                text(1),
-                text(2),
-                int(3).unwrap(),
-                text(4).replace(&run_id, "RUN"),
-                int(5),
-                int(6),
-            );
-            all.push((what, int(7).unwrap() - starts[&text(0)]));
-        }
-    })
-    .unwrap();
-    all.sort();
-    all
 }
 
 /// Response times of every class in the intervals of a run directory, and in its operation log.

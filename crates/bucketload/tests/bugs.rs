@@ -3,7 +3,7 @@
 //!
 //! | bug | what COSBench does | tested |
 //! |---|---|---|
-//! | B1 | a worker that is busy too long hangs the run for ever | `b1_…` here for one machine; agents: crate `bucketload-agents` |
+//! | B1 | a worker that is busy too long hangs the run for ever | `b1_…` here; agents: `agents.rs`, `a_killed_agent_…`, and `bucketload-agents/tests/access.rs`, `agents_that_do_not_come_…` |
 //! | B2 | rates are sums of workers' rates | `bucketload::cosbench::artifacts` tests, `b2_…` |
 //! | B3 | fewer operations than workers never end, remainders are lost | `b3_…` here |
 //! | B4 | percentiles are edges of 10-ms buckets | `bucketload::cosbench::artifacts` tests, `b4_…` |
@@ -11,7 +11,7 @@
 //! | B6 | failures count as success | `b6_…` here |
 //! | B7 | an operation that never succeeds hides behind others | `b7_…` here |
 //! | B8 | the timeline does not add up to the totals, columns shift | `cosbench.rs`, the archive; `bucketload-cosbench/tests/artifacts.rs` |
-//! | B9 | the driver's clock is set | agents: crate `bucketload-agents` |
+//! | B9 | the driver's clock is set | measured instead: `bucketload_agents::clock` and `bucketload_agents::rows` tests, `…_instants_move_to_the_other_clock` |
 //! | B10 | init and dispose have no samples, a stage lasts seconds more | `b10_…` here |
 //! | B11 | the client costs more than the store, content repeats | `bucketload-run/tests/cost.rs`, `bucketload_core::payload` |
 //! | B12 | one unusual error ends everything | `b12_…` here |
@@ -19,8 +19,8 @@
 //! | B14 | a closuredelay hides that the stage failed | `b13_b14_…` here |
 //! | B15 | mistakes show when the stage starts | `b15_…` here, `bucketload-cosbench/tests/samples.rs` |
 //! | B16 | sequences repeat, and miss combinations | `bucketload_core::generate::named` tests |
-//! | B17 | numbers of workloads repeat, commas break tables | `b17_…` here, `bucketload-cosbench/tests/artifacts.rs`; drivers: `bucketload-agents` |
-//! | B18 | memory and handles leak | `bucketload-run/tests/cost.rs`; controller: `bucketload-console` |
+//! | B17 | numbers of workloads repeat, commas break tables | `b17_…` here, `bucketload-cosbench/tests/artifacts.rs`; drivers that are dead: `agents.rs`, `a_killed_agent_…` |
+//! | B18 | memory and handles leak | `bucketload-run/tests/cost.rs`, `bucketload-agents/tests/scale.rs`; controller: a day's run in `cargo xtask conformance console` |
 //! | B19 | start scripts break | none: one program without scripts |
 
 mod common;

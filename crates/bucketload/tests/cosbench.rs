@@ -319,3 +319,67 @@ fn the_archive_has_cosbenchs_files() {
     };
     assert_eq!((sum(1), sum(2)), (count(1, 2), count(1, 3)));
 }
+
+/// `hashCheck`: an object carries COSBench's checksum, and any reader can judge it.
+#[test]
+fn objects_with_hash_check_end_with_a_checksum_that_tells_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("store");
+    std::fs::create_dir(&root).unwrap();
+    let store = format!("posix:{}", root.display());
+    let serve = Serve::start(&["--store", &store]);
+    let special = |kind: &str, config: &str| {
+        format!(
+            "<workstage name=\"{kind}\"><work type=\"{kind}\" workers=\"2\" \
+             config=\"cprefix=hash-;{config}\"/></workstage>"
+        )
+    };
+    let fill = [
+        special("init", "containers=r(1,2)"),
+        special(
+            "prepare",
+            "containers=r(1,1);objects=r(1,9);sizes=u(100,900)B;hashCheck=true",
+        ),
+    ];
+    let plain = special("prepare", "containers=r(2,2);objects=r(1,9);sizes=u(1,2)KB");
+    let read = |container: u32| {
+        format!(
+            "<workstage name=\"read\"><work name=\"r\" workers=\"2\" totalOps=\"18\"><operation type=\"read\" \
+             config=\"cprefix=hash-;containers=c({container});objects=s(1,9);hashCheck=true\"/></work></workstage>"
+        )
+    };
+    let write = |name: &str, serve: &Serve, stages: &str| {
+        std::fs::write(dir.path().join(name), workload(&s3(serve), stages)).unwrap();
+    };
+    write("fill.xml", &serve, &[fill.concat(), plain].concat());
+    run(dir.path(), "fill.xml", &["--seed", "1"]).expect(0, &[]);
+    // In place of the last 40 bytes.
+    let mut found = 0;
+    for entry in std::fs::read_dir(root.join("hash-1")).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        let (_, trailer) = bytes.split_at(bytes.len() - 40);
+        assert!((100..=900).contains(&bytes.len()));
+        assert!(trailer.starts_with(b"!!!!") && trailer.ends_with(b"!!!!"));
+        assert!(trailer[4..36].iter().all(u8::is_ascii_hexdigit));
+        found += 1;
+    }
+    assert_eq!(found, 9);
+    // Another run with another seed, which knows neither sizes nor contents.
+    write("read.xml", &serve, &read(1));
+    let outcome = run(dir.path(), "read.xml", &["--seed", "2"]);
+    outcome.expect(0, &[]);
+    assert!(!outcome.stderr.contains("hashCheck"), "{}", outcome.stderr);
+    write("read2.xml", &serve, &read(2));
+    run(dir.path(), "read2.xml", &[]).expect(0, &["without a checksum"]);
+    // Damage on the way.
+    drop(serve);
+    let serve = Serve::start(&["--store", &store, "--fault", "corrupt,op=get"]);
+    write("read.xml", &serve, &read(1));
+    let damaged = run(dir.path(), "read.xml", &["--output", "json"]);
+    damaged.expect(1, &["what the checksum at its end says"]);
+    let totals = &damaged.json()["phases"][0]["totals"];
+    assert_eq!(
+        (totals["ok"].as_u64(), totals["failed"].as_u64()),
+        (Some(0), Some(18))
+    );
+}

@@ -9,6 +9,7 @@
 mod candidate;
 mod drivers;
 pub(crate) mod floor;
+pub(crate) mod gateway;
 mod libs3;
 mod posix;
 mod rows;
@@ -23,12 +24,13 @@ use crate::sh::{Result, need_programs, root};
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
 /// the table into `docs/performance.md`. The word `engines` names the rows against other clients;
-/// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio, `libs3` the
-/// libs3 library beside files.
+/// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio,
+/// `gateway` the ways to the objects of a directory, `libs3` the libs3 library beside files.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
         Some("drivers") => return drivers::main(args),
         Some("posix") => return posix::main(&args[1..]),
+        Some("gateway") => return gateway::main(&args[1..]),
         Some("libs3") => return libs3::main(&args[1..]),
         _ => {}
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -21,7 +22,7 @@ const SUBNET: &str = "10.78.0";
 const PORT: u16 = 7400;
 pub(super) const TOKEN: (&str, &str) = ("BUCKETLOAD_AGENT_TOKEN", "conformance-token-0001");
 /// Far beyond what any case takes.
-pub(super) const DEADLINE: Duration = Duration::from_secs(240);
+const DEADLINE: Duration = Duration::from_secs(240);
 
 /// The hosts; their networks are deleted when dropped.
 struct Hosts {
@@ -197,9 +198,8 @@ impl Bench {
         self.begin(&self.arguments(out, load, &more))
     }
 
-    /// Waits until every agent has delivered two intervals of the measurement.
-    fn measuring(&self, out: &str) -> Result {
-        let begun = Instant::now();
+    /// Waits until every agent of `run` has delivered two intervals of the measurement.
+    fn measuring(&self, (run, begun): &mut (Child, Instant), out: &str) -> Result {
         let measured = |agent: &Value| {
             let last = &agent["last_interval"];
             last["phase"].as_u64() >= Some(2) && last["index"].as_u64() >= Some(1)
@@ -209,28 +209,56 @@ impl Bench {
             if agents.len() == AGENTS as usize && agents.iter().all(measured) {
                 return Ok(());
             }
+            if let Some(status) = run.try_wait().map_err(|e| e.to_string())? {
+                let (stdout, stderr) = (drain(run.stdout.take()), drain(run.stderr.take()));
+                let said = [stdout, stderr].map(|pipe| pipe.join().unwrap_or_default());
+                return Err(format!(
+                    "the run ended too early ({status}): {}",
+                    said.concat()
+                ));
+            }
             std::thread::sleep(Duration::from_millis(100));
         }
         Err("the agents did not begin to measure".to_owned())
     }
 }
 
+/// Reads a pipe to its end beside the child, which would wait for room in it otherwise.
+fn drain(pipe: Option<impl std::io::Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What could not be read is missing where it is looked for.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
 /// Waits for the end, at most for the deadline: a run that hangs is killed and reported.
-pub(super) fn end((mut child, begun): (Child, Instant)) -> Result<Ended> {
+pub(super) fn end(run: (Child, Instant)) -> Result<Ended> {
+    end_within(run, DEADLINE)
+}
+
+/// The same with another deadline.
+pub(super) fn end_within(
+    (mut child, begun): (Child, Instant),
+    deadline: Duration,
+) -> Result<Ended> {
+    let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
     while child.try_wait().map_err(|e| e.to_string())?.is_none() {
-        if begun.elapsed() > DEADLINE {
+        if begun.elapsed() > deadline {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("the run hung for {} s", DEADLINE.as_secs()));
+            let said = stderr.join().unwrap_or_default();
+            return Err(format!("the run hung for {} s: {said}", deadline.as_secs()));
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     let took = begun.elapsed();
-    let out = child.wait_with_output().map_err(|e| e.to_string())?;
+    let status = child.wait().map_err(|e| e.to_string())?;
     Ok(Ended {
-        code: out.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+        code: status.code().unwrap_or(-1),
+        stdout: stdout.join().unwrap_or_default(),
+        stderr: stderr.join().unwrap_or_default(),
         took,
     })
 }
@@ -269,12 +297,13 @@ pub(crate) fn all() -> Result {
         dir,
     };
     type Case = (&'static str, fn(&Bench) -> Result);
-    let cases: [Case; 6] = [
+    let cases: [Case; 7] = [
         ("same operations as one process", same),
         ("SIGKILL of an agent", killed),
         ("a partition longer than the time-out", cut_off),
         ("a partition shorter than the time-out", cut_short),
         ("a stopped coordinator", stopped),
+        ("SIGKILL of the coordinator", headless),
         ("200 ms of delay", delayed),
     ];
     let failures: Vec<String> = cases
@@ -348,7 +377,12 @@ fn same(bench: &Bench) -> Result {
     alone.expect(0, &[])?;
     let _agents = Agents::start(&bench.hosts, &bench.dir)?;
     let all = end(bench.agents_run(&many, "10s", &load)?)?;
-    all.expect(0, &[])?;
+    // There is a network between them, and they have no certificates.
+    let clear = "cross the network without TLS";
+    all.expect(0, &[clear])?;
+    if !all.stdout.contains(clear) {
+        return Err(format!("the result does not say {clear:?}"));
+    }
     let (of_one, _) = operations(&one)?;
     let (of_many, times) = operations(&many)?;
     if of_one != of_many || of_one.len() < 2000 {
@@ -371,28 +405,32 @@ fn same(bench: &Bench) -> Result {
         .flat_map(|p| p["classes"].as_array());
     let get = classes.flatten().find(|c| c["class"] == "get");
     let get = get.ok_or("the result has no class get")?;
-    for (name, q) in [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99)] {
-        let merged = percentile(&get["response"], name)
-            .ok_or_else(|| format!("no {name} in {}", get["response"]))?;
+    let response = &get["response"];
+    if response["n"].as_u64() != Some(times.len() as u64) {
+        return Err(format!(
+            "{} operations in the log, in the result {response}",
+            times.len()
+        ));
+    }
+    for q in [0.5, 0.9, 0.95, 0.99] {
+        let merged =
+            percentile(response, q).ok_or_else(|| format!("no percentile of {q} in {response}"))?;
         let rank = ((q * times.len() as f64 - 1e-9).ceil() as usize).clamp(1, times.len());
         let exact = times[rank - 1];
         if merged < exact || merged - exact > exact / 1000 + 1 {
             return Err(format!(
-                "{name}: {merged} from histograms, {exact} from the operations"
+                "at {q}: {merged} ns from histograms, {exact} ns from the operations"
             ));
         }
     }
     Ok(())
 }
 
-/// A percentile of a latency in a result, by the name of its field.
-fn percentile(latency: &Value, name: &str) -> Option<u64> {
-    latency[name].as_u64().or_else(|| {
-        let short = name.trim_end_matches("_ns");
-        let list = latency["percentiles"].as_array()?;
-        let found = list.iter().find(|p| p["name"] == short)?;
-        found["ns"].as_u64()
-    })
+/// The percentile of share `q` of a latency in a result, nanoseconds.
+fn percentile(latency: &Value, q: f64) -> Option<u64> {
+    let list = latency["percentiles"].as_array()?;
+    let found = list.iter().find(|p| p["q"].as_f64() == Some(q))?;
+    found["value_ns"].as_u64()
 }
 
 /// A minute of load, which every fault cuts short.
@@ -419,8 +457,8 @@ fn readable(mut report: Command) -> Result {
 fn killed(bench: &Bench) -> Result {
     let agents = Agents::start(&bench.hosts, &bench.dir)?;
     let out = bench.dir.file("killed");
-    let run = bench.agents_run(&out, "10s", &MINUTE)?;
-    bench.measuring(&out)?;
+    let mut run = bench.agents_run(&out, "10s", &MINUTE)?;
+    bench.measuring(&mut run, &out)?;
     signal(&agents.0[2], libc::SIGKILL)?;
     incomplete(bench, &out, &end(run)?, "agent 2")
 }
@@ -435,8 +473,8 @@ fn partition(bench: &Bench) -> Result {
 fn cut_off(bench: &Bench) -> Result {
     let _agents = Agents::start(&bench.hosts, &bench.dir)?;
     let out = bench.dir.file("cut-off");
-    let run = bench.agents_run(&out, "3s", &MINUTE)?;
-    bench.measuring(&out)?;
+    let mut run = bench.agents_run(&out, "3s", &MINUTE)?;
+    bench.measuring(&mut run, &out)?;
     partition(bench)?;
     incomplete(bench, &out, &end(run)?, "silent for 3 s")?;
     let said = std::fs::read_to_string(bench.dir.file("agent-3.log")).unwrap_or_default();
@@ -450,8 +488,8 @@ fn cut_short(bench: &Bench) -> Result {
     let _agents = Agents::start(&bench.hosts, &bench.dir)?;
     let out = bench.dir.file("cut-short");
     let load = ["--rate", "200", "--duration", "25s"];
-    let run = bench.agents_run(&out, "40s", &load)?;
-    bench.measuring(&out)?;
+    let mut run = bench.agents_run(&out, "40s", &load)?;
+    bench.measuring(&mut run, &out)?;
     partition(bench)?;
     let run = end(run)?;
     // The operations of the agent that was cut off waited, and may have failed: the verdict says so,
@@ -469,28 +507,40 @@ fn cut_short(bench: &Bench) -> Result {
     }
 }
 
-fn stopped(bench: &Bench) -> Result {
+/// A coordinator that gets `what` while all agents measure: they stop their load and say `word`, and what
+/// was measured until then can be read.
+fn without_coordinator(bench: &Bench, name: &str, what: libc::c_int, word: &str) -> Result {
     let _agents = Agents::start(&bench.hosts, &bench.dir)?;
-    let out = bench.dir.file("stopped");
-    let (mut child, _) = bench.agents_run(&out, "3s", &MINUTE)?;
-    bench.measuring(&out)?;
-    signal(&child, libc::SIGSTOP)?;
+    let out = bench.dir.file(name);
+    let mut run = bench.agents_run(&out, "3s", &MINUTE)?;
+    bench.measuring(&mut run, &out)?;
+    let (mut child, _) = run;
+    signal(&child, what)?;
     let begun = Instant::now();
     let mut quiet = false;
     while !quiet && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(200));
         quiet = (1..=AGENTS).all(|k| {
             let said = std::fs::read_to_string(bench.dir.file(&format!("agent-{k}.log")));
-            said.is_ok_and(|said| said.contains("silent for 3 s; the load was stopped"))
+            said.is_ok_and(|said| said.contains(word) && said.contains("; the load was stopped"))
         });
     }
-    // It is killed while it is stopped: its directory must be readable all the same.
+    // One that was stopped is killed as it is: its directory must be readable all the same.
     child.kill().map_err(|e| e.to_string())?;
     let _ = child.wait();
     if !quiet {
         return Err("the agents went on without their coordinator".to_owned());
     }
     readable(bench.hosts.program(COORDINATOR, &["report", &out], None)?)
+}
+
+fn stopped(bench: &Bench) -> Result {
+    without_coordinator(bench, "stopped", libc::SIGSTOP, "silent for 3 s")
+}
+
+fn headless(bench: &Bench) -> Result {
+    // The kernel closes its connections, which is noticed before any time-out.
+    without_coordinator(bench, "headless", libc::SIGKILL, "the coordinator")
 }
 
 fn delayed(bench: &Bench) -> Result {

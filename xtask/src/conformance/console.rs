@@ -1,10 +1,13 @@
 //! The web console as users meet it, in headless Chromium: submit, watch, cancel, compare, a wrong token, an
-//! empty history, a controller that is killed. Pictures of every page, light and dark, are written to
-//! `target/console/` for people to look at.
+//! empty history, workloads of COSBench, agents, a run of a day. Pictures of every page, light and dark, wide
+//! and narrow, are written to `target/console/` for people to look at; each is checked for what can be
+//! checked by a program: nothing wider than the window, no control without a name.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+
+mod simulated;
 
 use super::devtools::Browser;
 use crate::own::{TempDir, bucketload, call, self_signed};
@@ -74,6 +77,8 @@ pub(crate) fn all() -> Result {
     std::fs::create_dir_all(&pictures).map_err(|e| format!("{}: {e}", pictures.display()))?;
     let dir = TempDir::new("console")?;
     let mut browser = Browser::start()?;
+    simulated::flows(&mut browser, &dir, &pictures)?;
+    agents_console(&mut browser, &dir, &pictures)?;
     open_console(&mut browser, &dir, &pictures)?;
     closed_console(&mut browser, &dir, &pictures)?;
     if browser.complaints.is_empty() {
@@ -120,6 +125,7 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
         ),
         ("/agents", "No agents are configured", "agents"),
         ("/submit", "Built-in workload", "submit"),
+        ("/matrix", "one mix per line", "matrix"),
     ] {
         browser.open(&format!("{url}{path}"))?;
         browser.see(words)?;
@@ -131,6 +137,17 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     browser.wait("document.activeElement.className === 'skip'")?;
     browser.press("Enter", 13)?;
     browser.wait("document.activeElement.id === 'main'")?;
+    // The matrix by keyboard: its result is a workload in the form.
+    browser.open(&format!("{url}/matrix"))?;
+    browser.eval(
+        "document.querySelector('#workers').focus(); document.querySelector('#workers').select()",
+    )?;
+    browser.type_text("2, 4")?;
+    browser.press("Enter", 13)?;
+    browser.see("18 phases of 30s each")?;
+    browser
+        .wait("document.querySelector('#text').value.includes('[phases.64KiB-w4-get80-put20]')")?;
+    browser.pictures(&picture("matrix-made"))?;
     // A mistake is told with its place, and what was entered stays.
     submit(
         browser,
@@ -191,10 +208,8 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     // The frame draws in its own time; it cannot be looked into from here, which is its purpose.
     std::thread::sleep(std::time::Duration::from_secs(3));
     browser.pictures(&picture("report"))?;
+    cosbench(browser, &url, dir, pictures)?;
     // The third is cancelled while it runs, from its page.
-    browser.eval(&format!(
-        "fetch('/api/jobs/{first}').then(r => r.json()).then(j => window.verdict = j.verdict)"
-    ))?;
     submit(browser, &url, SHORT)?;
     browser.wait("document.querySelector('#over') !== null && !document.querySelector('#over').hidden || document.querySelector('iframe.report') !== null")?;
     submit(
@@ -203,9 +218,6 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
         "{builtin: 'get', duration: '300s', objects: '50', size: '1KiB'}",
     )?;
     browser.wait("document.body.dataset.live === 'yes'")?;
-    let running = browser.eval("location.href")?;
-    a_day(browser, &url, &picture("day"))?;
-    browser.open(running.as_str().unwrap_or_default())?;
     browser.eval("document.querySelector('#cancel').click()")?;
     browser.see("cancelled")?;
     // Compare two runs of the list.
@@ -215,70 +227,96 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
          all[all.length - 1].querySelector('[name=a]').checked = true; all[0].querySelector('[name=b]').checked = true; \
          document.querySelector('[name=differ]').checked = true; document.querySelector('#compare').click(); })()",
     )?;
-    // On a busy machine the runs are CLIENT-BOUND, which no comparison takes; the page says so then.
+    // On a busy machine the runs are CLIENT-BOUND, which no comparison takes; the page says so then. The
+    // comparison of VALID runs is looked at with simulated ones.
     browser.wait(
         "document.querySelector('iframe.report') !== null && document.querySelector('#comparison') !== null \
          || document.body.innerText.includes('is CLIENT-BOUND')",
     )?;
-    if browser.eval("document.querySelector('#comparison') === null")? == true {
-        eprintln!(
-            "compare: NOT tested beyond the refusal, the runs of this machine are CLIENT-BOUND"
-        );
-    }
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    browser.pictures(&picture("compare"))?;
+    browser.pictures(&picture("compare-real"))?;
     browser.open(&format!("{url}/history"))?;
     browser.pictures(&picture("history"))?;
     commands(&url, &dir.file("bad.xml"))
 }
 
-/// Largest heap of a page, bytes.
-const MAX_HEAP: f64 = 50e6;
-
-/// Stands for the connection to the controller, so that a day takes a minute.
-const FAKE_EVENTS: &str = "window.EventSource = class { constructor() { this.on = {}; window.fake = this; } \
-                           addEventListener(name, f) { this.on[name] = f; } close() {} };";
-
-/// What the controller sends in a day, one message per simulated minute, by the rules of its `Series` written down once more: at most 360 points, twice as wide when there
-/// would be more, only what is new in each message.
-const DAY: &str = "(async () => {
-  const classes = ['get', 'put', 'delete', 'list', 'head', 'copy', 'multipart-put', 'range-get'];
-  const run = {run_id: 'day', workload: 'a day', target: 'mem:', status: 'running', verdict: null, current: 0, signs: [], messages: [], in_flight: 9, busiest_share: 0.2, rss_bytes: 1e8};
-  let width = 1, points = [];
-  for (let t = 0; t < 86400; t += 60) {
-    let full = false;
-    while (t / width >= 360) { width *= 2; points = points.filter((p, i) => i % 2 === 0); full = true; }
-    const at = Math.floor(t / width) * width, r = Math.sin(t / 9000), p = {t_s: at, offered_per_s: 900, in_flight: 9, classes: classes.map((c, i) =>
-      ({ops_per_s: 100 + 20 * r * i, bytes_per_s: 1e7 * (i + 1 + r), failed_per_s: 0, p50_ns: 1e6 * (i + 1), p95_ns: 2e6 * (i + 1), p99_ns: 3e6 * (i + 1) + 1e6 * r, max_ns: 9e7}))};
-    if (points.length && points[points.length - 1].t_s === at) points[points.length - 1] = p; else points.push(p);
-    const from = full ? 0 : Math.max(points.length - 2, 0);
-    run.phases = [{name: 'run', kind: 'run', state: 'running', end: '', elapsed_s: t, limit_s: 86400, share: t / 86400, ok: t * 900, failed: 0, bytes: t * 1e7, has_series: true}];
-    fake.on.live({data: JSON.stringify({job: location.pathname.slice(6), run, series: {phase: 0, width_s: width, classes, from, points: points.slice(from)}})});
-    await new Promise(done => setTimeout(done));
-  }
-  return Number(document.body.dataset.points);
-})()";
-
-/// The page of a run of a day.
-fn a_day(browser: &mut Browser, url: &str, picture: &Path) -> Result {
-    submit(browser, url, SHORT)?;
+/// A workload of COSBench by upload: what is ignored is said, and its files are there.
+fn cosbench(browser: &mut Browser, url: &str, dir: &TempDir, pictures: &Path) -> Result {
+    let file = dir.file("cosbench.xml");
+    std::fs::write(&file, XML).map_err(|e| format!("{file}: {e}"))?;
+    browser.open(&format!("{url}/submit"))?;
+    browser.choose_file("#file", &file)?;
+    browser.eval("document.querySelector('#submit').click()")?;
     browser.wait("location.pathname.startsWith('/jobs/')")?;
+    browser.see("Runtime")?;
     let page = browser.eval("location.href")?;
-    browser.open_with(page.as_str().unwrap_or_default(), FAKE_EVENTS)?;
-    browser.wait("window.fake !== undefined && 'live' in fake.on")?;
-    let points = browser.eval(DAY)?.as_f64().unwrap_or(0.0);
-    let heap = browser.heap()?;
-    eprintln!("page of a day: {points} points, heap {:.1} MB", heap / 1e6);
-    browser.pictures(picture)?;
-    browser.eval("document.querySelector('#cancel').click()")?;
-    browser.see("cancelled")?;
-    if heap < MAX_HEAP && points <= 360.0 && points > 180.0 {
-        Ok(())
-    } else {
-        Err(format!(
-            "the page of a day holds {points} points and {heap} bytes"
-        ))
+    let page = page.as_str().unwrap_or_default().to_owned();
+    browser.wait("document.querySelector('iframe.report') !== null || (document.querySelector('#over') && !document.querySelector('#over').hidden)")?;
+    browser.open(&page)?;
+    browser.see("COSBench's archive")?;
+    browser.see("finished")?;
+    browser.wait("document.body.innerText.includes('s2-main-worker.csv')")?;
+    let figures = browser.eval(
+        "fetch([...document.querySelectorAll('.files a')].find(a => a.textContent.endsWith('-web.csv')).href).then(r => r.text())",
+    )?;
+    let figures = figures.as_str().unwrap_or_default();
+    if !figures.starts_with("Stage,Op-Name,Op-Type,") || !figures.contains("s2-main,") {
+        return Err(format!("COSBench's figures: {figures}"));
     }
+    browser.pictures(&pictures.join("cosbench"))
+}
+
+/// A workload of COSBench; `Runtime` is none of its attributes.
+const XML: &str = "<workload name=\"web\"><storage type=\"mock\"/><workflow>
+<workstage name=\"init\"><work type=\"init\" workers=\"1\" config=\"cprefix=web;containers=r(1,1)\"/></workstage>
+<workstage name=\"main\"><work name=\"main\" workers=\"2\" totalOps=\"40\" Runtime=\"5\">
+<operation type=\"write\" config=\"cprefix=web;containers=c(1);objects=s(1,40);sizes=c(4)KB\"/></work></workstage>
+<workstage name=\"cleanup\"><work type=\"cleanup\" workers=\"1\" config=\"cprefix=web;containers=r(1,1);objects=r(1,40)\"/></workstage>
+<workstage name=\"dispose\"><work type=\"dispose\" workers=\"1\" config=\"cprefix=web;containers=r(1,1)\"/></workstage>
+</workflow></workload>\n";
+
+/// A process that is ended when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Two agents, of which one goes, and an address where there never was one.
+fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
+    let agent = || -> Result<(Ended, String)> {
+        let mut child = bucketload(&["agent", "--listen", "127.0.0.1:0", "--announce", "--quiet"])?
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("agent: {e}"))?;
+        let stdout = child.stdout.take().ok_or("agent: no output")?;
+        let agent = Ended(child);
+        let mut line = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .map_err(|e| format!("agent: {e}"))?;
+        let announced: serde_json::Value =
+            serde_json::from_str(&line).map_err(|e| format!("agent: {line:?}: {e}"))?;
+        let address = announced["listening"].as_str().unwrap_or_default();
+        Ok((agent, address.to_owned()))
+    };
+    let ((first, a), (_second, b)) = (agent()?, agent()?);
+    let both = format!("{a},{b}");
+    let controller = Controller::start(&dir.file("agents"), &["--agents", &both])?;
+    let url = controller.url.clone();
+    browser.open(&format!("{url}/agents"))?;
+    browser.wait("document.querySelectorAll('#fleet .finished').length === 2")?;
+    submit(browser, &url, SHORT)?;
+    browser.wait("document.body.dataset.live === 'yes'")?;
+    browser.see("finished")?;
+    browser.open(&format!("{url}/agents"))?;
+    browser.see("As the coordinator of w1 saw them")?;
+    // The page is told without being loaded again.
+    drop(first);
+    browser.wait("document.querySelectorAll('#fleet .failed').length === 1")?;
+    browser.pictures(&pictures.join("agents-configured"))
 }
 
 /// The commands against the same controller.

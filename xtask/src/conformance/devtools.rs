@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use crate::own::TempDir;
 use crate::sh::{Result, root};
 
+/// Widths of windows, pixels: a desk and a telephone.
+const WIDE: u32 = 1280;
+const NARROW: u32 = 390;
 /// Longest wait for something to appear on a page; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -150,18 +153,6 @@ impl Browser {
         .or_else(|_| self.wait("document.readyState === 'complete'"))
     }
 
-    /// Opens a page in which a script runs before those of the page.
-    pub(crate) fn open_with(&mut self, url: &str, script: &str) -> Result {
-        let added = self.call(
-            "Page.addScriptToEvaluateOnNewDocument",
-            json!({"source": script}),
-        )?;
-        self.open(url)?;
-        let identifier = json!({"identifier": added["identifier"]});
-        self.call("Page.removeScriptToEvaluateOnNewDocument", identifier)
-            .map(drop)
-    }
-
     /// The value of an expression in the page.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value> {
         let answer = self.call(
@@ -176,6 +167,11 @@ impl Browser {
 
     /// Waits until an expression in the page is true; a page that is being replaced has none.
     pub(crate) fn wait(&mut self, expression: &str) -> Result {
+        self.wait_for(expression, PATIENCE)
+    }
+
+    /// As [`Browser::wait`], for at most `patience`.
+    pub(crate) fn wait_for(&mut self, expression: &str, patience: Duration) -> Result {
         let begin = Instant::now();
         loop {
             if self
@@ -184,7 +180,7 @@ impl Browser {
             {
                 return Ok(());
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > patience {
                 let text = self.eval("location.href + '\\n' + document.body.innerText")?;
                 return Err(format!(
                     "{expression} did not become true; the page:\n{}",
@@ -226,6 +222,12 @@ impl Browser {
         Ok(())
     }
 
+    /// Types a text where the focus is.
+    pub(crate) fn type_text(&mut self, text: &str) -> Result {
+        self.call("Input.insertText", json!({"text": text}))
+            .map(drop)
+    }
+
     /// Bytes of the page's JavaScript heap in use, after a collection.
     pub(crate) fn heap(&mut self) -> Result<f64> {
         self.call("HeapProfiler.collectGarbage", json!({}))?;
@@ -237,11 +239,21 @@ impl Browser {
         used.ok_or_else(|| "chromium: no JSHeapUsedSize".to_owned())
     }
 
-    /// Writes pictures of the page in light and dark: `PATH-light.png` and `PATH-dark.png`.
+    /// Writes pictures of the page, light and wide and dark and narrow (`PATH-light.png`, `PATH-dark.png`),
+    /// and fails where a page is wider than its window or a control has no name.
     pub(crate) fn pictures(&mut self, path: &Path) -> Result {
-        for scheme in ["light", "dark"] {
+        self.call("Emulation.setScrollbarsHidden", json!({"hidden": true}))?;
+        for (scheme, width) in [("light", WIDE), ("dark", NARROW)] {
             let feature = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
             self.call("Emulation.setEmulatedMedia", feature)?;
+            let screen =
+                json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+            self.call("Emulation.setDeviceMetricsOverride", screen)?;
+            self.check_page(path)?;
+            // A frame is drawn by another process, in its own time.
+            if self.eval("document.querySelector('iframe') !== null")? == true {
+                std::thread::sleep(Duration::from_secs(2));
+            }
             let shot = self.call(
                 "Page.captureScreenshot",
                 json!({"format": "png", "captureBeyondViewport": true}),
@@ -253,8 +265,32 @@ impl Browser {
             ));
             std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))?;
         }
+        self.call("Emulation.clearDeviceMetricsOverride", json!({}))?;
         self.call("Emulation.setEmulatedMedia", json!({"features": []}))
             .map(drop)
+    }
+
+    /// What a program can see of a page's accessibility.
+    fn check_page(&mut self, path: &Path) -> Result {
+        let wrong = self.eval(
+            "(() => { const wrong = [], root = document.documentElement; \
+             if (root.scrollWidth > innerWidth) wrong.push(`wider than the window: ${root.scrollWidth} > ${innerWidth}`); \
+             for (const e of document.querySelectorAll('input:not([type=hidden]), select, textarea, button, a, iframe')) \
+               if (e.checkVisibility() && !(e.labels && e.labels.length) && !e.getAttribute('aria-label') && !e.title && !e.innerText.trim()) wrong.push('no name: ' + e.outerHTML.slice(0, 80)); \
+             for (const e of document.querySelectorAll('[aria-labelledby], [aria-describedby]')) \
+               for (const id of (e.getAttribute('aria-labelledby') || e.getAttribute('aria-describedby')).split(' ')) \
+                 if (!document.getElementById(id)) wrong.push('no such label: ' + id); \
+             if (document.querySelectorAll('h1').length !== 1 || !root.lang) wrong.push('no heading or language'); \
+             return wrong.join('\\n'); })()",
+        )?;
+        match wrong.as_str() {
+            Some("") => Ok(()),
+            other => Err(format!(
+                "{}: {}",
+                path.display(),
+                other.unwrap_or("not checked")
+            )),
+        }
     }
 }
 

@@ -15,9 +15,12 @@ mod delays;
 mod devtools;
 mod engines;
 mod files;
+mod gateway;
 mod hdfs;
+mod io500;
 pub(crate) mod libs3;
 mod matrix;
+mod mdworkbench;
 mod oplog;
 mod oracle;
 mod ossperf;
@@ -45,6 +48,7 @@ const LONG: &[&str] = &[
     "programs",
     "engines",
     "files",
+    "gateway",
     "gcs",
     "azure",
     "swift",
@@ -56,6 +60,8 @@ const LONG: &[&str] = &[
     "mpi",
     "k8s",
     "console",
+    "io500",
+    "md-workbench",
     "libs3",
 ];
 
@@ -77,6 +83,7 @@ const PARTS: &[Part] = &[
     ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
     ("files", files::all),
+    ("gateway", gateway::all),
     ("gcs", servers::gcs),
     ("azure", azure::all),
     ("swift", swift::all),
@@ -88,6 +95,8 @@ const PARTS: &[Part] = &[
     ("mpi", schedulers::mpi),
     ("k8s", schedulers::kubernetes),
     ("console", console::all),
+    ("io500", io500::all),
+    ("md-workbench", mdworkbench::all),
     ("libs3", libs3::all),
 ];
 

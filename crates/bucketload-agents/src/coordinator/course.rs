@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use bucketload_core::agent::AgentState;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_run::{
@@ -66,6 +67,8 @@ pub(super) struct Course<'a> {
     converged: bool,
     failed: Option<RunError>,
     slowest: Slowest<()>,
+    /// What works on named objects did, on our clock.
+    rows: Option<PhaseRows>,
 }
 
 impl<'a> Course<'a> {
@@ -105,6 +108,7 @@ impl<'a> Course<'a> {
             converged: false,
             failed: None,
             slowest: Slowest::new(KEPT),
+            rows: None,
         })
     }
 
@@ -249,6 +253,11 @@ impl<'a> Course<'a> {
                     at_ns: shifted(at_ns, self.offsets[rank as usize]),
                 });
             }
+            Event::Rows(mut rows) if rows.phase == self.phase => {
+                let offset = self.offsets[rank as usize];
+                rows.shift(|at| shifted(at, offset));
+                self.rows.get_or_insert_default().merge(rows);
+            }
             // Plans with these are refused for several agents, and the coordinator tells the rest.
             _ => {}
         }
@@ -363,10 +372,12 @@ impl<'a> Course<'a> {
 
     /// Refuses to go on with a data set that has holes, as a local run does.
     fn check_preparation(&mut self) {
+        // Works on named objects have their own measure of acceptable failures and go on.
+        let prepares = self.plan.kind == PhaseKind::Prepare && !self.remote.plan.is_named();
         let totals = self.remote.merger.totals;
         let (failed, all) = (totals.failed, totals.failed + totals.ok);
         let complete = self.done.iter().all(Option::is_some);
-        if self.plan.kind == PhaseKind::Prepare
+        if prepares
             && self.start_ns > 0
             && self.failed.is_none()
             && failed * 100 > all
@@ -496,6 +507,9 @@ impl<'a> Course<'a> {
                 bytes: totals.bytes,
             },
         };
+        if let Some(rows) = self.rows {
+            sink.event(&Event::Rows(rows));
+        }
         if started {
             sink.event(&Event::PhaseEnded {
                 phase: self.phase,

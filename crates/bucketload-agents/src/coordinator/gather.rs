@@ -120,7 +120,7 @@ impl Fleet {
             timeout_ns: u64::try_from(gather.timeout.as_nanos()).unwrap_or(u64::MAX),
         }));
         for (agent, rank) in ranked.into_iter().zip(0..) {
-            roster.greeted(rank, &agent.greeting);
+            roster.greeted(rank, &agent.greeting, agent.link.clear);
             roster.state(rank, AgentState::Connected);
             let _ = agent.link.out.control.try_send(hello.clone());
             ping(&agent.link.out);
@@ -284,6 +284,7 @@ impl Handler for Calls {
             host: host::name(),
             pid: std::process::id(),
             busy: Some("coordinator".to_owned()),
+            wall_unix_ns: host::unix_ns(),
         };
         Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
     }

@@ -87,9 +87,9 @@ impl Merger {
         self.start_ns = start_ns;
         self.base = 0;
         self.totals = AgentTotals::default();
-        while let Some(pending) = self.pending.pop_front() {
-            self.recycle(pending);
-        }
+        // A tally that is used again keeps its cells; those of another phase would show as idle.
+        self.pending.clear();
+        self.pool.clear();
         for (source, offset) in self.sources.iter_mut().zip(offsets) {
             source.owed = offset.map_or(u64::MAX, |_| 0);
             source.offset_ns = offset.unwrap_or(0);
@@ -312,6 +312,34 @@ mod tests {
         let rest = told(&mut m);
         assert_eq!((rest.len(), rest[0].end_ns), (1, 7 * SECOND - 1));
         assert_eq!(m.totals.ok, 8, "the sum of the agents is that of the run");
+    }
+
+    #[test]
+    fn operations_of_one_phase_do_not_show_in_the_next() {
+        let mut m = merger(1);
+        m.add(0, &message(2, 0, 3, Gauges::default())).unwrap();
+        assert_eq!(told(&mut m)[0].tally.cells.len(), 1);
+        let mut other = Tally::new();
+        other.cell_mut(5, OpClass::Put).ok = 1;
+        let interval = Interval {
+            phase: 4,
+            index: 0,
+            start_ns: 0,
+            end_ns: SECOND,
+            tally: other,
+            gauges: Gauges::default(),
+        };
+        let mut out = Vec::new();
+        crate::tally::encode(&interval, &mut out);
+        m.begin(4, 11 * SECOND, &[Some(0)]);
+        m.add(0, &out).unwrap();
+        let cells: Vec<_> = told(&mut m)[0]
+            .tally
+            .cells
+            .iter()
+            .map(|c| (c.work, c.class))
+            .collect();
+        assert_eq!(cells, [(5, OpClass::Put)]);
     }
 
     #[test]

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::plan::Plan;
+use bucketload_core::plan::crews::Pins;
 use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_run::{PhaseSummary, RemoteLoad, RunError, RunOptions, StopHandle, StopLevel};
 use tokio::sync::mpsc;
@@ -85,6 +86,11 @@ impl Fleet {
     #[must_use]
     pub fn snapshot(&self) -> AgentsFile {
         self.roster.snapshot()
+    }
+
+    /// Works that name a driver of these are its agent's.
+    pub fn pin(&mut self, pins: Pins) {
+        self.roster.pin(pins);
     }
 
     /// A look at the agents that outlives the run.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bucketload_core::agent::{
     AGENTS, AgentRecord, AgentState, AgentTotals, AgentsFile, LastInterval,
 };
+use bucketload_core::plan::crews::Pins;
 use bucketload_run::now_ns;
 
 use crate::clock::{Offset, OffsetEstimate};
@@ -18,6 +19,7 @@ use crate::message::Greeting;
 pub(crate) struct Roster {
     run_id: String,
     agents: Mutex<Vec<Entry>>,
+    pins: Mutex<Pins>,
     /// The run directory, once there is one.
     directory: Mutex<Option<PathBuf>>,
 }
@@ -44,12 +46,18 @@ impl Roster {
         Self {
             run_id: run_id.to_owned(),
             agents: Mutex::new(agents.collect()),
+            pins: Mutex::default(),
             directory: Mutex::new(None),
         }
     }
 
     fn agents(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agents of drivers that works are pinned to.
+    pub(crate) fn pin(&self, pins: Pins) {
+        *self.pins.lock().unwrap_or_else(PoisonError::into_inner) = pins;
     }
 
     /// Changes the record of an agent.
@@ -62,8 +70,9 @@ impl Roster {
         agents.get_mut(rank as usize).map(|e| body(&mut e.record))
     }
 
-    pub(crate) fn greeted(&self, rank: u32, greeting: &Greeting) {
+    pub(crate) fn greeted(&self, rank: u32, greeting: &Greeting, clear: bool) {
         self.change(rank, |record| {
+            record.clear = clear;
             record.host.clone_from(&greeting.host);
             record.pid = greeting.pid;
         });
@@ -159,6 +168,11 @@ impl Roster {
             run_id: self.run_id.clone(),
             written_unix_ns: host::unix_ns(),
             agents: agents.iter().map(|entry| entry.record.clone()).collect(),
+            pins: self
+                .pins
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
         }
     }
 

@@ -1,6 +1,6 @@
 'use strict';
-// Keeps a page up to date from the controller's events. Text is set as text; the two lists of the overview
-// come as HTML that the controller made with the same templates as the page.
+// Keeps a page up to date from the controller's events. Text is set as text; the lists of the overview and
+// of the agents come as HTML that the controller made with the same templates as the page.
 (() => {
   const $ = id => document.getElementById(id);
   const root = $('live');
@@ -149,10 +149,12 @@
     if (job) query.set('job', job);
     if (state.phase !== null) query.set('phase', String(state.phase));
     if (root.dataset.lists) query.set('lists', 'true');
+    if (root.dataset.agents) query.set('agents', 'true');
     const source = state.source = new EventSource('/events?' + query);
     source.addEventListener('live', e => live(JSON.parse(e.data)));
     source.addEventListener('state', e => jobState(JSON.parse(e.data)));
     source.addEventListener('lists', e => { const d = JSON.parse(e.data); list('queue', d.queue); list('history', d.history); });
+    source.addEventListener('agents', e => list('fleet', JSON.parse(e.data).html));
     // A new stream begins with everything.
     source.addEventListener('open', () => { state.series = null; });
   }

@@ -352,6 +352,7 @@ impl RunSink for Course {
             | Event::Streams { .. }
             | Event::Round(_)
             | Event::Rows(_)
+            | Event::Ranks(_)
             | Event::Oracle(_) => {}
         }
     }

@@ -104,6 +104,9 @@ pub struct Job {
     pub file: Option<String>,
     /// What was asked for beside the file.
     pub options: RunOptions,
+    /// What the check had to say although it accepted the workload.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// How far it is.
     pub state: State,
     /// Milliseconds since 1970.
@@ -118,6 +121,19 @@ pub struct Job {
     pub verdict: Option<String>,
     /// Whether the user wants it to end.
     pub cancelling: bool,
+}
+
+/// What is known of a job when it is submitted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewJob {
+    /// Its name.
+    pub name: String,
+    /// Name of the workload file, unless it is built in.
+    pub file: Option<String>,
+    /// What was asked for beside the file.
+    pub options: RunOptions,
+    /// What the check had to say.
+    pub notes: Vec<String>,
 }
 
 /// How the process of a job ended.
@@ -155,36 +171,33 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The number that the next job will get. It is used up by this call, so that a job's directory can be
-    /// made before the job is in the list.
-    pub fn reserve(&mut self) -> JobId {
-        self.next += 1;
-        JobId(self.next)
-    }
-
-    /// Puts a job at the end of the queue.
+    /// The number of the next job: the first one after all that were given out which is not `taken`
+    /// otherwise. Asking does not use it up.
     ///
     /// # Errors
     /// When too many wait.
-    pub fn submit(
-        &mut self,
-        id: JobId,
-        name: String,
-        file: Option<String>,
-        options: RunOptions,
-        now_ms: u64,
-    ) -> Result<(), QueueError> {
+    pub fn next_id(&self, taken: impl Fn(JobId) -> bool) -> Result<JobId, QueueError> {
         if self.waiting.len() >= MAX_WAITING {
             return Err(QueueError::Full);
         }
+        let mut id = JobId(self.next + 1);
+        while taken(id) {
+            id.0 += 1;
+        }
+        Ok(id)
+    }
+
+    /// Puts a job at the end of the queue, under a number of [`Queue::next_id`].
+    pub fn submit(&mut self, id: JobId, job: NewJob, now_ms: u64) {
         self.next = self.next.max(id.0);
         self.jobs.insert(
             id,
             Job {
                 id,
-                name,
-                file,
-                options,
+                name: job.name,
+                file: job.file,
+                options: job.options,
+                notes: job.notes,
                 state: State::Queuing,
                 submitted_ms: now_ms,
                 started_ms: 0,
@@ -205,7 +218,6 @@ impl Queue {
         for id in over {
             self.jobs.remove(&id);
         }
-        Ok(())
     }
 
     /// The first job that waits begins to run, unless one runs.

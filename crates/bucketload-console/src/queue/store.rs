@@ -4,6 +4,8 @@
 //! DIR/lock         held while a controller uses the directory
 //! DIR/queue.json   the queue
 //! DIR/jobs/wN/     workload file, output of the process, and the run directory `run`
+//! DIR/incoming/    submissions that are being checked; emptied at the start
+//! DIR/archive/     COSBench's archive of the workloads in XML
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -20,6 +22,8 @@ use super::{JobId, Queue};
 const FORMAT: u32 = 1;
 /// Name of the queue file.
 const FILE: &str = "queue.json";
+/// Name of the directory of submissions that are being checked.
+const INCOMING: &str = "incoming";
 
 /// What is in the file.
 #[derive(Serialize, Deserialize)]
@@ -46,8 +50,8 @@ impl Store {
             let path = path.display().to_string();
             move |e: io::Error| format!("--data {path}: {e}")
         };
-        let jobs = dir.join("jobs");
-        for path in [dir, &jobs] {
+        let (jobs, incoming) = (dir.join("jobs"), dir.join(INCOMING));
+        for path in [dir, &jobs, &incoming] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -62,10 +66,15 @@ impl Store {
                 dir.display()
             )
         })?;
-        Ok(Self {
+        let store = Self {
             dir: dir.to_owned(),
             _lock: lock,
-        })
+        };
+        // What a killed controller was checking when it ended; nobody was told that it was accepted.
+        for entry in fs::read_dir(&incoming).map_err(at(&incoming))?.flatten() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        Ok(store)
     }
 
     /// The queue of the last controller; an empty one where there was none.
@@ -120,6 +129,16 @@ impl Store {
         file.sync_all()?;
         fs::rename(&new, self.dir.join(FILE))?;
         File::open(&self.dir)?.sync_all()
+    }
+
+    /// The directory of the submission `number` while it is checked.
+    pub(crate) fn incoming(&self, number: u64) -> PathBuf {
+        self.dir.join(INCOMING).join(number.to_string())
+    }
+
+    /// COSBench's archive.
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.dir.join("archive")
     }
 
     /// The directory of a job.

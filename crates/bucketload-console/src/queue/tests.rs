@@ -1,15 +1,15 @@
 //! The state machine, without a clock and without processes.
 
 use super::store::Store;
-use super::{Ended, JobId, MAX_JOBS, MAX_WAITING, Queue, QueueError, State};
-use crate::options::RunOptions;
+use super::{Ended, JobId, MAX_JOBS, MAX_WAITING, NewJob, Queue, QueueError, State};
 
 fn submit(queue: &mut Queue, now_ms: u64) -> JobId {
-    let id = queue.reserve();
-    let name = format!("job-{}", id.0);
-    queue
-        .submit(id, name, None, RunOptions::default(), now_ms)
-        .unwrap();
+    let id = queue.next_id(|_| false).unwrap();
+    let job = NewJob {
+        name: format!("job-{}", id.0),
+        ..NewJob::default()
+    };
+    queue.submit(id, job, now_ms);
     id
 }
 
@@ -123,9 +123,20 @@ fn the_list_is_bounded_and_never_loses_what_is_not_over() {
     (0..MAX_WAITING).for_each(|_| {
         submit(&mut full, 0);
     });
-    let id = full.reserve();
-    let refused = full.submit(id, String::new(), None, RunOptions::default(), 0);
-    assert_eq!(refused, Err(QueueError::Full));
+    assert_eq!(full.next_id(|_| false), Err(QueueError::Full));
+}
+
+#[test]
+fn numbers_are_used_up_by_jobs_alone() {
+    let mut queue = Queue::default();
+    for _ in 0..3 {
+        assert_eq!(queue.next_id(|_| false), Ok(JobId(1)));
+    }
+    let first = submit(&mut queue, 0);
+    queue.cancel(first, 1).unwrap();
+    // A directory that is there already is nobody's to write into.
+    assert_eq!(queue.next_id(|id| id.0 < 5), Ok(JobId(5)));
+    assert_eq!(submit(&mut queue, 2), JobId(2));
 }
 
 #[test]

@@ -10,6 +10,11 @@ use super::source::Shown;
 use super::text::{bytes, mark, ns, progress, rate, total_rate};
 use crate::course::view::{Point, View};
 
+/// Columns of the table of classes, and their widths, characters.
+const COLUMNS: usize = 8;
+const WIDTHS: [u16; COLUMNS] = [12, 8, 10, 8, 8, 8, 8, 8];
+/// Columns that leave a narrow screen: longest, p95, bytes and p50, in this order.
+const LEAST_WANTED: [usize; 4] = [7, 5, 2, 4];
 /// Most agents that have a line of their own; the others are only counted.
 const AGENT_LINES: usize = 8;
 
@@ -172,6 +177,8 @@ impl Screen {
             "class", "ops/s", "bytes/s", "failed/s", "p50", "p95", "p99", "longest",
         ];
         let latest = view.series.points.last();
+        let columns = columns(area.width);
+        let chosen = |cells: [String; COLUMNS]| columns.iter().map(move |&c| cells[c].clone());
         let rows = view.series.classes.iter().enumerate().map(|(i, name)| {
             let point = latest.and_then(|point| point.classes.get(i).copied().flatten());
             let cells = match point {
@@ -187,24 +194,19 @@ impl Screen {
                 ],
                 None => [name.as_str(), "-", "-", "-", "-", "-", "-", "-"].map(str::to_owned),
             };
-            let row = Row::new(cells);
+            let row = Row::new(chosen(cells).collect::<Vec<_>>());
             if i == self.class {
                 row.style(Style::new().add_modifier(Modifier::BOLD))
             } else {
                 row
             }
         });
-        let widths = [
-            Constraint::Min(12),
-            Constraint::Length(8),
-            Constraint::Length(10),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-        ];
-        let head = Row::new(head).style(Style::new().add_modifier(Modifier::UNDERLINED));
+        let widths = columns.iter().map(|&c| match c {
+            0 => Constraint::Min(WIDTHS[0]),
+            other => Constraint::Length(WIDTHS[other]),
+        });
+        let head = Row::new(chosen(head.map(str::to_owned)).collect::<Vec<_>>())
+            .style(Style::new().add_modifier(Modifier::UNDERLINED));
         frame.render_widget(Table::new(rows, widths).header(head), area);
     }
 
@@ -322,6 +324,20 @@ fn agents_of(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
+/// The columns that a screen of `width` characters has room for: a figure is shown whole, with its unit, or
+/// not at all.
+fn columns(width: u16) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..COLUMNS).collect();
+    for least in LEAST_WANTED {
+        let needed: u16 = shown.iter().map(|&c| WIDTHS[c] + 1).sum();
+        if needed <= width + 1 {
+            break;
+        }
+        shown.retain(|&c| c != least);
+    }
+    shown
+}
+
 fn keys() -> Line<'static> {
     Line::styled(
         "q quit   ←/→ phase   f follow   ↑/↓ class",
@@ -425,6 +441,26 @@ pub(super) mod tests {
         let got = frame(&screen, 84, 20);
         let golden = include_str!("golden/run.txt");
         assert_eq!(got, golden, "\n{got}");
+    }
+
+    #[test]
+    fn narrow_screens_show_whole_figures() {
+        let mut screen = Screen::default();
+        screen.take(Ok(shown()));
+        for (width, there, gone) in [
+            (84, &["p95", "45.0 ms", "1.50 MiB"][..], &[][..]),
+            (70, &["2.50 ms", "1.50 MiB"], &["longest"]),
+            (60, &["1.50 MiB", "12.0 ms"], &["p95", "longest"]),
+            (40, &["91.0", "12.0 ms"], &["p50", "bytes/s"]),
+        ] {
+            let text = frame(&screen, width, 20);
+            for word in there {
+                assert!(text.contains(word), "{width}: {word} in\n{text}");
+            }
+            for word in gone {
+                assert!(!text.contains(word), "{width}: {word} in\n{text}");
+            }
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::Console;
-use super::pages::{job_id, login_page, submit_page};
+use super::pages::{Shown, job_id, login_page, submit_page};
 use crate::auth::Who;
 use crate::controller::{Source, SubmitError};
 use crate::options::RunOptions;
@@ -236,7 +236,14 @@ pub(super) async fn submit(
         return response;
     }
     let entered = received.fields.clone();
-    let refused = |status, text: &str| submit_page(&console, &who, status, text, &entered);
+    let refused = |status, text: &str| {
+        let shown = Shown {
+            refusal: text,
+            note: "",
+            entered: &entered,
+        };
+        submit_page(&console, &who, status, &shown)
+    };
     let (source, options) = match received.submission() {
         Ok(submission) => submission,
         Err(e) => return refused(StatusCode::UNPROCESSABLE_ENTITY, &e),

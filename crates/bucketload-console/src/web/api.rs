@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Console;
 use super::actions::{Received, places, status_of};
-use crate::agents;
-use crate::agents::AgentState;
+use crate::agents::{self, AgentState};
 use crate::auth::Who;
 use crate::course::view::View;
 use crate::queue::{Job, JobId};
@@ -44,6 +43,9 @@ pub struct JobInfo {
     pub place: usize,
     /// What was asked for beside the file.
     pub options: Vec<(String, String)>,
+    /// What the check had to say although it accepted the workload.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl JobInfo {
@@ -60,6 +62,7 @@ impl JobInfo {
             cancelling: job.cancelling,
             place,
             options: job.options.pairs().to_vec(),
+            notes: job.notes.clone(),
         }
     }
 }
@@ -204,6 +207,11 @@ pub(super) async fn shift(
         Ok(()) => info_of(&console, id),
         Err(e) => problem(StatusCode::CONFLICT, &e.to_string()),
     }
+}
+
+/// The agents that runs use, and how they are.
+pub(super) async fn agents(State(console): State<Arc<Console>>) -> Response {
+    Json(console.config.fleet.standings()).into_response()
 }
 
 /// Which run.

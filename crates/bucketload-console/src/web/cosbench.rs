@@ -1,6 +1,7 @@
 //! The text interface of COSBench's controller, which its `cli.sh` and scripts of others use: paths,
 //! parameters and answers as COSBench 0.4.2 has them (spec of COSBench, section 6.5). Refusals have status
-//! 200, as there.
+//! 200, as there. Beyond COSBench, query and form may hold the options of a submission; one that may not be
+//! asked for is refused.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ fn meant(who: &Who) -> Result<(), Response> {
 pub(super) async fn submit(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
+    Query(query): Query<Vec<(String, String)>>,
     parts: Multipart,
 ) -> Response {
     if let Err(response) = meant(&who) {
@@ -50,8 +52,11 @@ pub(super) async fn submit(
         Ok(received) => received,
         Err(e) => return plain(e.status(), &e.body_text()),
     };
-    // What COSBench does not know is not passed on either.
-    received.fields.clear();
+    received.fields.extend(query);
+    // Who submits was looked at before.
+    received
+        .fields
+        .retain(|(name, _)| !matches!(name.as_str(), "username" | "password"));
     let accepted = match received.submission() {
         Ok((source, options)) => console
             .controller
@@ -89,10 +94,10 @@ fn line(job: &Job) -> String {
 
 pub(super) async fn index(State(console): State<Arc<Console>>) -> Response {
     let mut text = "Drivers:\n".to_owned();
-    let agents = &console.config.agents;
+    let agents = console.config.fleet.standings();
     // Writing to a string cannot fail.
     for (n, agent) in agents.iter().enumerate() {
-        let _ = writeln!(text, "driver{}\t{agent}", n + 1);
+        let _ = writeln!(text, "driver{}\t{}", n + 1, agent.address);
     }
     let _ = writeln!(text, "Total: {} drivers\n\nActive Workloads:", agents.len());
     let active: Vec<(Job, bool)> = console.controller.with_queue(|queue| {

@@ -40,6 +40,9 @@ pub(super) struct Wanted {
     /// Whether the lists of the overview are wanted.
     #[serde(default)]
     lists: bool,
+    /// Whether only the table of the agents is wanted.
+    #[serde(default)]
+    agents: bool,
 }
 
 /// The latest of a run.
@@ -48,6 +51,12 @@ struct Live<'a> {
     job: String,
     run: RunView,
     series: &'a SeriesView,
+}
+
+/// The table of the agents, rendered.
+#[derive(Debug, Serialize)]
+struct Agents {
+    html: String,
 }
 
 /// The lists of the overview, rendered.
@@ -73,7 +82,11 @@ pub(super) async fn stream(
         let _permit = permit;
         let csrf = who.csrf().to_owned();
         // It ends when the browser has gone or the controller ends.
-        let _ = tell(&console, &csrf, &wanted, &tx).await;
+        let _ = if wanted.agents {
+            tell_agents(&console, &tx).await
+        } else {
+            tell(&console, &csrf, &wanted, &tx).await
+        };
     });
     Sse::new(Feed(rx))
         .keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
@@ -93,6 +106,23 @@ async fn send(tx: &Sender, name: &str, data: &impl Serialize) -> Result<(), Gone
     match tokio::time::timeout(STUCK, tx.send(Ok(event))).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(Gone),
+    }
+}
+
+/// The agents as they are, and whenever they were asked again.
+async fn tell_agents(console: &Arc<Console>, tx: &Sender) -> Result<(), Gone> {
+    let mut changes = console.config.fleet.watch();
+    let mut stopping = console.controller.stopping();
+    loop {
+        changes.borrow_and_update();
+        let html = console.fleet_part().map_err(|_| Gone)?;
+        send(tx, "agents", &Agents { html }).await?;
+        tokio::time::sleep(PACE).await;
+        tokio::select! {
+            () = tx.closed() => return Err(Gone),
+            _ = stopping.wait_for(|stop| *stop) => return Err(Gone),
+            changed = changes.changed() => changed.map_err(|_| Gone)?,
+        }
     }
 }
 

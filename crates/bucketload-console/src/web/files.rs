@@ -59,6 +59,8 @@ const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; sty
 pub(super) struct Artifact {
     /// Its name for requests, without folders.
     pub(super) name: String,
+    /// The name as part of a path.
+    pub(super) href: String,
     /// Its length, bytes.
     pub(super) bytes: u64,
     #[serde(skip)]
@@ -74,17 +76,67 @@ pub(super) fn available(controller: &Controller, id: JobId) -> Vec<Artifact> {
     paths.push(controller.job_dir(id).join(LOG));
     paths
         .into_iter()
-        .filter_map(|path| {
-            let about = std::fs::symlink_metadata(&path).ok()?;
-            let name = path.file_name()?.to_str()?.to_owned();
-            about.is_file().then_some(Artifact {
-                name,
-                bytes: about.len(),
-                path,
-            })
-        })
+        .filter_map(Artifact::at)
         .take(MAX_FILES)
         .collect()
+}
+
+/// The files of a job in COSBench's archive, under COSBench's names; none for workloads in TOML.
+pub(super) fn archived(controller: &Controller, id: JobId) -> Vec<Artifact> {
+    let archive = controller.archive();
+    listed(&archive, &format!("{id}-"))
+        .into_iter()
+        .take(1)
+        .flat_map(|dir| listed(&dir, ""))
+        .filter_map(Artifact::at)
+        .collect()
+}
+
+/// The tables of COSBench's archive over all workloads.
+pub(super) fn tables(controller: &Controller) -> Vec<Artifact> {
+    let archive = controller.archive();
+    ["run-history.csv", "workloads.csv"]
+        .into_iter()
+        .filter_map(|name| Artifact::at(archive.join(name)))
+        .collect()
+}
+
+impl Artifact {
+    /// A file, unless it is something else.
+    fn at(path: PathBuf) -> Option<Self> {
+        let about = std::fs::symlink_metadata(&path).ok()?;
+        let name = path.file_name()?.to_str()?.to_owned();
+        about.is_file().then(|| Self {
+            href: encoded(&name),
+            name,
+            bytes: about.len(),
+            path,
+        })
+    }
+
+    /// Answers with the file.
+    fn send(self) -> Response {
+        match File::open(&self.path) {
+            Ok(file) => download(file, &self),
+            Err(e) => plain(StatusCode::NOT_FOUND, &format!("{}: {e}", self.name)),
+        }
+    }
+}
+
+/// Percent-encoded for a path or a header (RFC 3986 section 2.3, RFC 8187 section 3.2).
+fn encoded(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
 }
 
 /// Files of a directory whose names begin with `prefix`, sorted.
@@ -115,14 +167,31 @@ pub(super) async fn artifact(
         Ok(id) => id,
         Err(response) => return response,
     };
-    // The name only chooses from the list.
+    // The name only chooses from the lists.
     let chosen = available(&console.controller, id)
         .into_iter()
+        .chain(archived(&console.controller, id))
         .find(|artifact| artifact.name == name);
-    let opened = chosen.map(|artifact| (File::open(&artifact.path), artifact));
-    match opened {
-        Some((Ok(file), artifact)) => download(file, &artifact),
-        _ => plain(StatusCode::NOT_FOUND, "this workload has no such file"),
+    match chosen {
+        Some(artifact) => artifact.send(),
+        None => plain(StatusCode::NOT_FOUND, "this workload has no such file"),
+    }
+}
+
+/// A table of COSBench's archive over all workloads.
+pub(super) async fn table(
+    State(console): State<Arc<Console>>,
+    UrlPath(name): UrlPath<String>,
+) -> Response {
+    let chosen = tables(&console.controller)
+        .into_iter()
+        .find(|table| table.name == name);
+    match chosen {
+        Some(table) => table.send(),
+        None => plain(
+            StatusCode::NOT_FOUND,
+            "there is no such table: no workload in XML has run yet, or the name is another",
+        ),
     }
 }
 
@@ -148,8 +217,8 @@ fn download(file: File, artifact: &Artifact) -> Response {
             }
         }
     });
-    // The names on the list have no quotes.
-    let disposition = format!("attachment; filename=\"{}\"", artifact.name);
+    // Names of the archive come from the workload and may hold anything (RFC 6266 section 4.3).
+    let disposition = format!("attachment; filename*=UTF-8''{}", artifact.href);
     (
         [
             (CONTENT_TYPE, "application/octet-stream".to_owned()),

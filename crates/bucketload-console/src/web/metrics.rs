@@ -37,9 +37,21 @@ pub(super) async fn page(State(console): State<Arc<Console>>) -> Response {
         .and_then(|live| live.with(|course| course.run()));
     (
         [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
-        text(counts, run.as_ref()),
+        text(counts, run.as_ref()) + &agents(console.config.fleet.ready()),
     )
         .into_response()
+}
+
+/// How many of the configured agents answer; nothing without agents.
+fn agents((ready, all): (usize, usize)) -> String {
+    if all == 0 {
+        return String::new();
+    }
+    format!(
+        "# HELP bucketload_agents Agents that runs use.\n# TYPE bucketload_agents gauge\nbucketload_agents {all}\n\
+         # HELP bucketload_agents_ready Agents that answered when they were asked last.\n\
+         # TYPE bucketload_agents_ready gauge\nbucketload_agents_ready {ready}\n"
+    )
 }
 
 fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
@@ -92,7 +104,7 @@ fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::{agents, text};
     use crate::course::view::{PhaseView, RunView};
 
     #[test]
@@ -109,5 +121,7 @@ mod tests {
         assert!(page.contains("bucketload_workloads{state=\"cancelled\"} 2\n"));
         assert!(page.contains("bucketload_run_operations_total{phase=\"a\\\"} 1\\nb\\\\\"} 7\n"));
         assert!(text([0; 6], None).lines().count() == 8);
+        assert_eq!(agents((0, 0)), "");
+        assert!(agents((1, 2)).ends_with("\nbucketload_agents_ready 1\n"));
     }
 }

@@ -24,6 +24,7 @@ mod cosbench;
 pub(crate) mod events;
 mod files;
 mod guard;
+mod matrix;
 mod metrics;
 mod pages;
 mod render;
@@ -36,9 +37,9 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 
-use crate::agents::AgentAddress;
 use crate::auth::{Auth, Token};
 use crate::controller::Controller;
+use crate::fleet::Fleet;
 use crate::upload::MAX_FILE;
 
 /// Most event streams at the same time.
@@ -56,7 +57,7 @@ pub struct ConsoleConfig {
     /// Names under which the console is reached, beside `localhost` and addresses.
     pub hosts: Vec<String>,
     /// Agents that runs use.
-    pub agents: Vec<AgentAddress>,
+    pub fleet: Arc<Fleet>,
 }
 
 /// A controller with its pages.
@@ -98,6 +99,7 @@ pub fn router(console: Arc<Console>) -> Router {
             "/submit",
             get(pages::submit).post(actions::submit).layer(upload),
         )
+        .route("/matrix", get(matrix::page))
         .route("/history", get(pages::history))
         .route("/agents", get(pages::agents))
         .route("/compare", get(pages::compare))
@@ -105,6 +107,7 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/jobs/{id}", get(pages::job))
         .route("/jobs/{id}/report", get(files::report))
         .route("/jobs/{id}/files/{name}", get(files::artifact))
+        .route("/archive/{name}", get(files::table))
         .route("/jobs/{id}/cancel", post(actions::cancel))
         .route("/jobs/{id}/move", post(actions::shift))
         .route("/jobs/{id}/again", post(actions::again))
@@ -118,6 +121,7 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/api/jobs/{id}/cancel", post(api::cancel))
         .route("/api/jobs/{id}/move", post(api::shift))
         .route("/api/live", get(api::live))
+        .route("/api/agents", get(api::agents))
         .route(
             "/controller/cli/submit.action",
             post(cosbench::submit).layer(upload),

@@ -36,6 +36,7 @@ pub(super) struct JobRow {
     cancelling: bool,
     pub(super) over: bool,
     options: Vec<(String, String)>,
+    notes: Vec<String>,
 }
 
 impl JobRow {
@@ -63,6 +64,7 @@ impl JobRow {
             cancelling: job.cancelling,
             over: job.state.is_over(),
             options: job.options.pairs().to_vec(),
+            notes: job.notes.clone(),
         }
     }
 }
@@ -108,6 +110,12 @@ impl Console {
         self.page(status, "message.html", who, "", content)
     }
 
+    /// The table of the agents, for the page and for its updates.
+    pub(super) fn fleet_part(&self) -> Result<String, String> {
+        let content = context! { fleet => v(&self.config.fleet.standings()) };
+        self.templates.text("fleet.html", content)
+    }
+
     /// The queue and the latest jobs as parts of the overview, for the page and for its updates.
     pub(super) fn overview_parts(&self, csrf: &str) -> Result<(String, String), String> {
         let now = self.controller.now_ms();
@@ -148,7 +156,8 @@ pub(super) async fn overview(
             queue.history().take(RECENT).map(row).collect::<Vec<_>>(),
         )
     });
-    let content = context! { running => v(&running), waiting => v(&waiting), jobs => v(&recent) };
+    let (ready, agents) = console.config.fleet.ready();
+    let content = context! { running => v(&running), waiting => v(&waiting), jobs => v(&recent), ready, agents };
     console.page(StatusCode::OK, "overview.html", &who, "overview", content)
 }
 
@@ -160,7 +169,8 @@ pub(super) async fn history(
     let jobs: Vec<JobRow> = console
         .controller
         .with_queue(|queue| queue.history().map(|job| JobRow::new(job, now)).collect());
-    let content = context! { jobs => v(&jobs) };
+    let tables = files::tables(&console.controller);
+    let content = context! { jobs => v(&jobs), tables => v(&tables) };
     console.page(StatusCode::OK, "history.html", &who, "history", content)
 }
 
@@ -198,6 +208,7 @@ pub(super) async fn job(
         others => v(&others),
         has_run,
         files => v(&files::available(&console.controller, id)),
+        archive => v(&files::archived(&console.controller, id)),
         agents => v(&agents::of_run(&run)),
     };
     console.page(StatusCode::OK, "job.html", &who, "", content)
@@ -207,7 +218,18 @@ pub(super) async fn submit(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
 ) -> Response {
-    submit_page(&console, &who, StatusCode::OK, "", &[])
+    submit_page(&console, &who, StatusCode::OK, &Shown::default())
+}
+
+/// What the form for submissions shows beside its fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shown<'a> {
+    /// Why a submission was refused.
+    pub(super) refusal: &'a str,
+    /// What else there is to say.
+    pub(super) note: &'a str,
+    /// What was entered before.
+    pub(super) entered: &'a [(String, String)],
 }
 
 /// The form, with what was entered before and why it was refused.
@@ -215,8 +237,7 @@ pub(super) fn submit_page(
     console: &Console,
     who: &Who,
     status: StatusCode,
-    refusal: &str,
-    entered: &[(String, String)],
+    shown: &Shown<'_>,
 ) -> Response {
     #[derive(Serialize)]
     struct Field {
@@ -229,6 +250,7 @@ pub(super) fn submit_page(
         value: String,
     }
 
+    let entered = shown.entered;
     let fields: Vec<Field> = OPTIONS
         .iter()
         .map(|row| {
@@ -265,10 +287,12 @@ pub(super) fn submit_page(
             .to_owned()
     };
     let content = context! {
-        refusal,
+        refusal => shown.refusal,
+        note => shown.note,
         fields => v(&fields),
         builtins => v(&builtins),
         builtin => entered_value("builtin"),
+        rows => entered_value("text").lines().count().clamp(8, 24),
         text => entered_value("text"),
     };
     console.page(status, "submit.html", who, "submit", content)
@@ -288,7 +312,7 @@ pub(super) async fn agents(
     let content = context! {
         job => latest.map(|id| id.to_string()),
         agents => v(&states.unwrap_or_default()),
-        configured => v(&console.config.agents),
+        fleet => v(&console.config.fleet.standings()),
     };
     console.page(StatusCode::OK, "agents.html", &who, "agents", content)
 }

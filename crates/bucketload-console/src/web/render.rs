@@ -22,10 +22,12 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "agents.html",
     "base.html",
     "compare.html",
+    "fleet.html",
     "history.html",
     "history_table.html",
     "job.html",
     "login.html",
+    "matrix.html",
     "message.html",
     "overview.html",
     "queue.html",
@@ -45,6 +47,7 @@ impl Templates {
         }
         env.add_filter("time", |ms: u64| timestamp(ms));
         env.add_filter("span", |ms: u64| span(ms));
+        env.add_filter("signed_time", |ns: i64| signed_time(ns));
         env.add_filter("bytes", |n: u64| crate::tui::bytes(n as f64));
         env.add_filter("mark", |state: String| mark(&state));
         Self(env)
@@ -97,6 +100,20 @@ fn span(ms: u64) -> String {
     }
 }
 
+/// A short time, which may be negative, such as `-1.25 ms`.
+fn signed_time(ns: i64) -> String {
+    let value = ns as f64;
+    let (factor, unit) = match ns.unsigned_abs() {
+        0..1_000 => (1.0, "ns"),
+        1_000..1_000_000 => (1e3, "µs"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let text = format!("{:.2}", value / factor);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text} {unit}")
+}
+
 /// A sign for a state, so that colour is never alone.
 fn mark(state: &str) -> &'static str {
     const ALL: [(State, &str); 6] = [
@@ -116,7 +133,7 @@ fn mark(state: &str) -> &'static str {
 mod tests {
     use minijinja::{Environment, context};
 
-    use super::{TEMPLATES, mark, span, timestamp};
+    use super::{TEMPLATES, mark, signed_time, span, timestamp};
 
     #[test]
     fn templates_are_well_formed_and_escape() {
@@ -147,6 +164,10 @@ mod tests {
         assert_eq!(timestamp(0), "–");
         assert_eq!(timestamp(1_769_903_999_500), "2026-01-31 23:59:59");
         assert_eq!(timestamp(u64::MAX), "–");
+        assert_eq!(signed_time(-1_250_000), "-1.25 ms");
+        assert_eq!(signed_time(40_000), "40 µs");
+        assert_eq!(signed_time(0), "0 ns");
+        assert_eq!(signed_time(3_000_000_000), "3 s");
         assert_eq!(span(500), "500 ms");
         assert_eq!(span(59_999), "59 s");
         assert_eq!(span(125_000), "2 min 5 s");

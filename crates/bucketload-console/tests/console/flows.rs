@@ -18,6 +18,7 @@ async fn an_empty_console_has_all_its_pages() {
         ("/history", "No workload has come to its end yet"),
         ("/compare", "There are no runs to compare yet"),
         ("/agents", "No agents are configured"),
+        ("/matrix", "one mix per line"),
     ] {
         let page = site.get(path, &[HTML]).await;
         assert_eq!(page.status, StatusCode::OK, "{path}");
@@ -160,16 +161,37 @@ async fn one_of_three_sources_is_needed() {
 #[tokio::test]
 async fn cosbench_clients_get_cosbench_answers() {
     let site = site(false);
-    let (kind, body) = multipart(&[("config", "w.xml", b"<workload name=\"demo\"/>")]);
-    let answer = site
-        .ask(request(
-            "POST",
-            "/controller/cli/submit.action",
-            &[("content-type", &kind)],
-            body,
-        ))
-        .await;
+    let submit = async |query: &str, fields: &[(&str, &str, &[u8])]| {
+        let file: (&str, &str, &[u8]) = ("config", "w.xml", b"<workload name=\"demo\"/>");
+        let (kind, body) = multipart(&[&[file], fields].concat());
+        let path = format!("/controller/cli/submit.action{query}");
+        site.ask(request("POST", &path, &[("content-type", &kind)], body))
+            .await
+    };
+    // Options are honoured or refused, never passed over; what COSBench itself sends is none.
+    for (query, fields) in [
+        ("?out=/tmp/x", &[][..]),
+        ("", &[("out", "", &b"/tmp/x"[..])]),
+    ] {
+        let refused = submit(query, fields).await;
+        assert_eq!(refused.status, StatusCode::OK);
+        assert!(
+            refused.text.contains("option `out` cannot be asked for"),
+            "{}",
+            refused.text
+        );
+    }
+    let answer = submit(
+        "?username=anonymous&password=cosbench&duration=5s",
+        &[("size", "", b"4KiB"), ("delete-named", "", b"true")],
+    )
+    .await;
     assert_eq!(answer.text, "Accepted with ID: w1\n");
+    let options = site.controller.with_queue(|queue| {
+        let job = queue.get("w1".parse().unwrap()).unwrap();
+        job.options.arguments()
+    });
+    assert_eq!(options, ["--size=4KiB", "--delete-named", "--duration=5s"]);
     let index = site.get("/controller/cli/index.action", &[]).await.text;
     let lines: Vec<&str> = index.lines().collect();
     assert_eq!(
@@ -218,39 +240,55 @@ async fn cosbench_clients_get_cosbench_answers() {
 }
 
 #[tokio::test]
-async fn events_tell_the_state_and_the_lists() {
-    use http_body_util::BodyExt as _;
-    use tower::ServiceExt as _;
-
+async fn the_archive_is_offered_under_cosbenchs_names() {
     let site = site(false);
-    let id = site.submit("x.toml", "name = \"x\"").await;
-    let driving = {
-        let controller = site.controller.clone();
-        tokio::spawn(async move { controller.drive().await })
-    };
-    let process = site.script.process(0).await;
-    let answer = site
-        .router
-        .clone()
-        .oneshot(request("GET", "/events?job=w1&lists=true", &[], ""))
-        .await
-        .unwrap();
-    assert_eq!(answer.headers()["content-type"], "text/event-stream");
-    let mut body = answer.into_body();
-    let mut text = String::new();
-    while !text.contains("event: lists") {
-        let frame = body.frame().await.unwrap().unwrap();
-        text += &String::from_utf8_lossy(frame.data_ref().unwrap());
+    site.submit("x.xml", "<workload name=\"a b\"/>").await;
+    site.submit("y.xml", "<workload name=\"c\"/>").await;
+    let tables = site.get("/archive/run-history.csv", &[]).await;
+    assert_eq!(tables.status, StatusCode::NOT_FOUND);
+    let archive = site.dir.path().join("data/archive");
+    // The name of a workload may hold anything but a slash.
+    let evil = "w1-a \"><script>é";
+    std::fs::create_dir_all(archive.join(evil)).unwrap();
+    std::fs::create_dir_all(archive.join("w10-other")).unwrap();
+    for (name, text) in [
+        ("run-history.csv".to_owned(), "history"),
+        (".meta".to_owned(), "1"),
+        ("w10-other/workload.log".to_owned(), "another's"),
+        (format!("{evil}/{evil}.csv"), "figures"),
+        (format!("{evil}/s1-init.csv"), "stage"),
+    ] {
+        std::fs::write(archive.join(name), text).unwrap();
     }
-    assert!(text.contains("[\"w1\",\"processing\",false]"), "{text}");
-    process.end(Ended::Code(0));
-    until(&site.controller, id, State::Finished).await;
-    while !text.contains("[\"w1\",\"finished\",false]") {
-        let frame = body.frame().await.unwrap().unwrap();
-        text += &String::from_utf8_lossy(frame.data_ref().unwrap());
+    let page = site.get("/jobs/w1", &[HTML]).await.text;
+    assert!(page.contains("s1-init.csv") && !page.contains("workload.log"));
+    assert!(!page.contains("<script>é"), "{page}");
+    assert!(
+        page.contains("&lt;b&gt;`Ratio`"),
+        "notes of the check: {page}"
+    );
+    let path = "/jobs/w1/files/w1-a%20%22%3E%3Cscript%3E%C3%A9.csv";
+    assert!(page.contains(path), "{page}");
+    let file = site.get(path, &[]).await;
+    assert_eq!(
+        (file.status, file.text.as_str()),
+        (StatusCode::OK, "figures")
+    );
+    assert!(
+        file.header("content-disposition")
+            .ends_with("filename*=UTF-8''w1-a%20%22%3E%3Cscript%3E%C3%A9.csv")
+    );
+    for path in ["/jobs/w2/files/s1-init.csv", "/jobs/w1/files/workload.log"] {
+        assert_eq!(site.get(path, &[]).await.status, StatusCode::NOT_FOUND);
     }
-    site.controller.stop();
-    driving.await.unwrap();
+    let history = site.get("/history", &[HTML]).await.text;
+    assert!(history.contains("/archive/run-history.csv"), "{history}");
+    let table = site.get("/archive/run-history.csv", &[]).await;
+    assert_eq!(table.text, "history");
+    for name in [".meta", "..%2fqueue.json", "w10-other", "workloads.csv"] {
+        let answer = site.get(&format!("/archive/{name}"), &[]).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -296,4 +334,35 @@ async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
     assert_eq!(verdict.as_deref(), Some("INCOMPLETE"));
     site.controller.stop();
     driving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_matrix_becomes_one_submission() {
+    let site = site(false);
+    let query = "name=grid&sizes=1KiB%2C4KiB&workers=1%2C2&operations=get%0Aget%3D50%2C+put%3D50&objects=10&duration=2s";
+    let page = site.get(&format!("/matrix?{query}"), &[HTML]).await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    for words in [
+        "8 phases of 2s each",
+        "[phases.1KiB-w1-get]",
+        "[phases.4KiB-w2-get50-put50]",
+    ] {
+        assert!(page.text.contains(words), "{words} in {}", page.text);
+    }
+    let wrong = query.replace("1KiB", "1KiB%3Cscript%3E");
+    let refused = site.get(&format!("/matrix?{wrong}"), &[HTML]).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(
+        refused.text.contains("Object sizes: `1KiB&lt;script&gt;`"),
+        "{}",
+        refused.text
+    );
+    assert!(
+        refused.text.contains("value=\"grid\""),
+        "what was entered stays"
+    );
+    assert_eq!(
+        site.controller.with_queue(|queue| queue.waiting().count()),
+        0
+    );
 }

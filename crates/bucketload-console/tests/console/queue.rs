@@ -145,18 +145,20 @@ async fn a_refused_workload_leaves_nothing_behind() {
             "x.toml:3:7: phases.run.rate: no rate".to_owned()
         ))
     );
-    assert_eq!(
-        std::fs::read_dir(dir.path().join("data/jobs"))
+    let count = |name: &str| {
+        std::fs::read_dir(dir.path().join("data").join(name))
             .unwrap()
-            .count(),
-        0
-    );
+            .count()
+    };
+    assert_eq!((count("jobs"), count("incoming")), (0, 0));
     assert_eq!(controller.with_queue(|queue| queue.history().count()), 0);
     *script.refusal.lock().unwrap() = None;
     let id = controller
         .submit(source, RunOptions::default())
         .await
         .unwrap();
+    assert_eq!(id, JobId(1), "what was refused used up no number");
+    assert_eq!((count("jobs"), count("incoming")), (1, 0));
     let kept = controller.job_dir(id).join("x.toml");
     assert_eq!(std::fs::read(&kept).unwrap(), b"name = \"x\"");
     let again = controller.resubmit(id).await.unwrap();
@@ -166,6 +168,59 @@ async fn a_refused_workload_leaves_nothing_behind() {
         .submit(Source::Builtin("../etc".to_owned()), RunOptions::default())
         .await;
     assert!(matches!(unknown, Err(SubmitError::Refused(_))));
+}
+
+#[tokio::test]
+async fn what_a_killed_controller_left_is_nobodys() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = Script::new(false);
+    // A submission that was being checked, and one that was about to be listed.
+    let left = dir.path().join("data/incoming/7");
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("x.toml"), "x").unwrap();
+    let half = dir.path().join("data/jobs/w1");
+    std::fs::create_dir_all(&half).unwrap();
+    std::fs::write(half.join("x.toml"), "another's").unwrap();
+    let controller = controller(dir.path(), &script);
+    assert!(!left.exists());
+    assert_eq!(submit(&controller, "get").await, JobId(2));
+    assert_eq!(
+        std::fs::read_to_string(half.join("x.toml")).unwrap(),
+        "another's"
+    );
+}
+
+#[tokio::test]
+async fn only_workloads_in_xml_have_an_archive() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = Script::new(false);
+    let controller = controller(dir.path(), &script);
+    for (name, text) in [
+        ("a.xml", "<workload name=\"a\"/>"),
+        ("b.toml", "name = \"b\""),
+    ] {
+        let source = Source::File {
+            name: name.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        controller
+            .submit(source, RunOptions::default())
+            .await
+            .unwrap();
+    }
+    submit(&controller, "get").await;
+    let driving = drive(&controller);
+    for (n, archive) in [
+        (0, Some((dir.path().join("data/archive"), 1))),
+        (1, None),
+        (2, None),
+    ] {
+        let process = script.process(n).await;
+        assert_eq!(process.task.archive, archive);
+        process.end(Ended::Code(0));
+    }
+    controller.stop();
+    driving.await.unwrap();
 }
 
 #[tokio::test]

@@ -249,8 +249,12 @@ async fn oversized_and_explosive_uploads_are_refused() {
     let site = site(false);
     let large = vec![b'#'; 3 << 20];
     for (path, field) in [
+        ("/submit", "file"),
+        ("/submit", "text"),
         ("/api/jobs", "file"),
+        ("/api/jobs", "size"),
         ("/controller/cli/submit.action", "config"),
+        ("/controller/cli/config.action", "config"),
     ] {
         let (kind, body) = multipart(&[(field, "x.toml", &large)]);
         let answer = site

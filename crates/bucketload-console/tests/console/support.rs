@@ -11,7 +11,8 @@ use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use bucketload_console::Token;
 use bucketload_console::controller::{Controller, ControllerConfig, Source};
-use bucketload_console::launcher::{Boxed, Launcher, Running, Task};
+use bucketload_console::fleet::Fleet;
+use bucketload_console::launcher::{Boxed, Checked, Launcher, Running, Task};
 use bucketload_console::options::RunOptions;
 use bucketload_console::queue::{Ended, JobId, State};
 use bucketload_console::web::{Console, ConsoleConfig, router};
@@ -97,16 +98,19 @@ impl Script {
 }
 
 impl Launcher for Script {
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<String, String>> {
+    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>> {
         let refusal = self.refusal.lock().unwrap().clone();
         Box::pin(async move {
             match refusal {
                 Some(text) => Err(text),
-                // The name as it stands in the file.
-                None => Ok(std::fs::read_to_string(task.dir.join(&task.workload))
-                    .ok()
-                    .and_then(|text| Some(text.split('"').nth(1)?.to_owned()))
-                    .unwrap_or_else(|| task.workload.clone())),
+                None => Ok(Checked {
+                    // The name as it stands in the file.
+                    name: std::fs::read_to_string(task.dir.join(&task.workload))
+                        .ok()
+                        .and_then(|text| Some(text.split('"').nth(1)?.to_owned()))
+                        .unwrap_or_else(|| task.workload.clone()),
+                    notes: vec!["line 7: <b>`Ratio`</b> is ignored".to_owned()],
+                }),
             }
         })
     }
@@ -149,12 +153,18 @@ pub(crate) struct Site {
 
 /// A console that asks for a token, as off loopback, or for none.
 pub(crate) fn site(closed: bool) -> Site {
+    site_with(closed, Arc::default())
+}
+
+/// The same with agents.
+pub(crate) fn site_with(closed: bool, fleet: Arc<Fleet>) -> Site {
     let dir = tempfile::tempdir().unwrap();
     let script = Script::new(false);
     let controller = controller(dir.path(), &script);
     let config = ConsoleConfig {
         token: closed.then(|| Token::from_text(TOKEN).unwrap()),
         tls: closed,
+        fleet,
         ..ConsoleConfig::default()
     };
     let console = Console::new(controller.clone(), config).unwrap();

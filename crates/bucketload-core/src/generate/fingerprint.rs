@@ -11,6 +11,7 @@ use super::arrivals::Schedule;
 use super::jobs::JobGen;
 use super::named::NamedGen;
 use super::ops::OpGen;
+use super::ranks::{RankGen, Spot};
 use crate::op::Op;
 use crate::plan::{JobStart, ModelPlan, PhaseKind, Plan};
 
@@ -78,6 +79,26 @@ pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
                             std::iter::from_fn(|| ops.next(&mut at)).take(HASHED_JOBS as usize)
                         {
                             words(&op).into_iter().for_each(&mut put);
+                        }
+                    }
+                    continue;
+                }
+                ModelPlan::Ranks(ranks) => {
+                    let ops = RankGen::new(plan, phase, work, "")?;
+                    put(u64::from(ranks.ranks));
+                    for rank in 0..ranks.ranks.min(HASHED_JOBS as u32) {
+                        for step in 0..ranks.most_steps(rank).min(HASHED_JOBS) {
+                            let first = ranks.opening;
+                            for entry in first..ops.entries() - ranks.closing {
+                                let spot = Spot {
+                                    base: 0,
+                                    step,
+                                    set: 0,
+                                    entry,
+                                };
+                                let op = ops.op(rank, spot, step, 1);
+                                words(&op).into_iter().for_each(&mut put);
+                            }
                         }
                     }
                     continue;

@@ -9,6 +9,7 @@
 //!       ├─ ops::OpGen ── mix ── keys (popularity, latest) ─┴─ sizes ──> Op
 //!       │                  └ objects::Population: size and popularity rank of every object
 //!       ├─ named::NamedGen ── (worker, turn) ──────────────────────────────> Op, exact names
+//!       ├─ ranks::RankGen ── (rank, step, entry) ──────────────────────────> Op, paths
 //!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
@@ -33,6 +34,7 @@ pub mod ops;
 pub mod permute;
 pub mod popularity;
 pub mod power;
+pub mod ranks;
 pub mod rng;
 pub mod sizes;
 pub mod think;

@@ -9,6 +9,7 @@
 use super::LawError;
 use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op, OpClass};
+use crate::payload::trailer::TRAILER_LEN;
 use crate::plan::named::{
     NamePattern, NamedEntry, NamedFile, NamedPlan, NamedSizes, NamedSlice, Numbers,
 };
@@ -154,6 +155,13 @@ impl NamedGen {
     pub fn deletes_buckets(&self) -> bool {
         let second = self.mix.get(1);
         second.is_some_and(|entry| entry.class == OpClass::DeleteBucket)
+    }
+
+    /// Whether operations of entry number `entry` write or check trailers.
+    #[inline]
+    #[must_use]
+    pub fn trails(&self, entry: u16) -> bool {
+        self.plan.entries[usize::from(entry)].trailer
     }
 
     /// Number of entries.
@@ -313,6 +321,8 @@ impl NamedGen {
         let (mix, named) = (&self.mix[entry], &self.plan.entries[entry]);
         let key = u64::from(bucket) << 32 | u64::from(object);
         let size = match (self.file(named, object), &named.sizes) {
+            // A trailer comes after the file's bytes.
+            (Some(file), _) if named.trailer => file.bytes + TRAILER_LEN as u64,
             (Some(file), _) => file.bytes,
             (None, Some(sizes)) => self.size(sizes, at, entry, key),
             (None, None) if mix.class.writes_body() => 0,

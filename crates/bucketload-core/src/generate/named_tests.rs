@@ -34,6 +34,7 @@ fn entry(bucket: NamePattern, object: NamePattern) -> NamedEntry {
             by_name: false,
         }),
         range: None,
+        trailer: false,
         files: Vec::new(),
     }
 }
@@ -58,6 +59,7 @@ fn generator(workers: u32, walk: bool, parts: Vec<(OpClass, f64, NamedEntry)>) -
             .collect(),
         model: ModelPlan::Named(NamedPlan {
             workers,
+            driver: String::new(),
             buckets_too: walk && parts.len() > 1,
             entries: parts.into_iter().map(|part| part.2).collect(),
             walk,

@@ -180,6 +180,10 @@ pub struct NamedEntry {
     /// For range reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<NamedRange>,
+    /// Whether what is written ends with a checksum, and what is read is judged by the one at its end
+    /// ([`crate::payload::trailer`]).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub trailer: bool,
     /// Files that name the objects, numbered from 1; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<NamedFile>,
@@ -194,6 +198,10 @@ pub struct NamedEntry {
 pub struct NamedPlan {
     /// Number of workers, over all agents.
     pub workers: u32,
+    /// Name of the driver that performs all of it where there is one of that name
+    /// ([`super::crews`]); empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub driver: String,
     /// What the entries of the mix work on, in the mix's order.
     pub entries: Vec<NamedEntry>,
     /// Whether each worker walks through its slice once.
@@ -291,12 +299,13 @@ impl NamedPlan {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{NamePattern, NamedPlan, NamedSlice, Numbers};
 
-    fn plan(workers: u32) -> NamedPlan {
+    pub(in crate::plan) fn plan(workers: u32) -> NamedPlan {
         NamedPlan {
             workers,
+            driver: String::new(),
             entries: Vec::new(),
             walk: false,
             buckets_too: false,

@@ -62,7 +62,9 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
         | OpClass::MakeBucket
         | OpClass::HeadBucket
         | OpClass::DeleteBucket
-        | OpClass::ListBuckets => KeyLaw::Fresh,
+        | OpClass::ListBuckets
+        | OpClass::RangePut
+        | OpClass::Sync => KeyLaw::Fresh,
         OpClass::Delete | OpClass::DeleteMany | OpClass::Rename => KeyLaw::Sequential,
         OpClass::Get
         | OpClass::RangeGet

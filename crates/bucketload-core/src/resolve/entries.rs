@@ -38,8 +38,12 @@ impl Lower<'_> {
         let (mut plans, mut paths) = (Vec::new(), Vec::new());
         for ((name, entry), weight) in entries.iter().zip(weights) {
             let path = format!("{path}.{name}");
-            let Some(class) = entry.op.or_else(|| OpClass::from_name(name)) else {
-                let classes = OpClass::ALL.map(OpClass::name);
+            let by_name = || OpClass::from_name(name).filter(|class| class.is_for_workloads());
+            let Some(class) = entry.op.or_else(by_name) else {
+                let classes = OpClass::ALL
+                    .into_iter()
+                    .filter(|class| class.is_for_workloads());
+                let classes: Vec<&str> = classes.map(OpClass::name).collect();
                 let remedy = format!(
                     "{}; any other name needs a field `op`",
                     suggest::advice(name, classes)

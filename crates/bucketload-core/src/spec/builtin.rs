@@ -35,6 +35,7 @@ pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "bucket-provision",
     "ossperf",
     "study-grid",
+    "s3-hpc",
 ];
 
 impl WorkloadFile {

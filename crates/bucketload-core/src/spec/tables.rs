@@ -430,7 +430,10 @@ impl Decode for KeyNaming {
 
 impl Decode for OpClass {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let choices = Self::ALL.map(|class| (class.name(), class));
+        let offered = Self::ALL
+            .into_iter()
+            .filter(|class| class.is_for_workloads());
+        let choices: Vec<_> = offered.map(|class| (class.name(), class)).collect();
         cx.choice(node, &choices)
     }
 }

@@ -1,4 +1,4 @@
-//! `workload.log`: the log of each stage under a rule with its name.
+//! `workload.log`: the log of each stage and driver under rules with their names.
 
 use std::fmt::Write as _;
 
@@ -17,15 +17,19 @@ pub(super) fn log(record: &Record) -> String {
             continue;
         }
         let rule = "-".repeat(RULE);
-        let _ = writeln!(
-            out,
-            "{rule} mission: M{}, driver: {} {rule}",
-            index + 1,
-            record.driver
-        );
-        for (at_ms, text) in &stage.log {
-            let when = date(*at_ms, record.utc_offset_s);
-            let _ = writeln!(out, "{when} {text}");
+        let drivers = record.drivers.len();
+        for (number, driver) in record.drivers.iter().enumerate() {
+            let told = stage.log.iter().any(|line| line.driver == number);
+            if !(told || stage.missions.is_empty() || stage.missions.contains(&number)) {
+                continue;
+            }
+            let mission = index * drivers + number + 1;
+            let name = &driver.name;
+            let _ = writeln!(out, "{rule} mission: M{mission}, driver: {name} {rule}");
+            for line in stage.log.iter().filter(|line| line.driver == number) {
+                let when = date(line.at_ms, record.utc_offset_s);
+                let _ = writeln!(out, "{when} {}", line.text);
+            }
         }
     }
     out

@@ -4,7 +4,7 @@
 //!  Record (what happened) ─ report ─► wN-NAME.csv, workloads.csv, run-history.csv
 //!                         ─ timeline ─► sI-STAGE.csv
 //!                         ─ histogram ─► wN-NAME-rt-histogram.csv
-//!                         ─ drivers ─► DRIVER.csv, sI-STAGE-worker.csv
+//!                         ─ drivers ─► DRIVER.csv, all-drivers.csv, sI-STAGE-worker.csv
 //!                         ─ log ─► workload.log
 //! ```
 //!
@@ -51,8 +51,19 @@ pub struct Record {
     pub utc_offset_s: i64,
     /// Its stages.
     pub stages: Vec<StageRecord>,
-    /// Name of the driver: this machine.
-    pub driver: String,
+    /// Its drivers: this machine, or the agents that carried it out.
+    pub drivers: Vec<DriverRecord>,
+}
+
+/// What a driver did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DriverRecord {
+    /// Its name.
+    pub name: String,
+    /// Where it was reached.
+    pub url: String,
+    /// Its part of each operation, in the order of the file.
+    pub lines: Vec<OperationLine>,
 }
 
 /// What happened in a stage.
@@ -67,9 +78,22 @@ pub struct StageRecord {
     /// Figures over time.
     pub snapshots: Vec<Snapshot>,
     /// Figures per worker.
-    pub workers: Vec<WorkerLine>,
-    /// Lines of the log with their instants, milliseconds since 1970.
-    pub log: Vec<(u64, String)>,
+    pub workers: Vec<OperationLine>,
+    /// Indices of the drivers that had a part in it; empty where that is not known.
+    pub missions: Vec<usize>,
+    /// Lines of the log.
+    pub log: Vec<LogLine>,
+}
+
+/// A line of the log of a stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogLine {
+    /// Milliseconds since 1970.
+    pub at_ms: u64,
+    /// Index of the driver that it is about.
+    pub driver: usize,
+    /// What happened.
+    pub text: String,
 }
 
 /// Figures of an operation.
@@ -141,9 +165,9 @@ pub struct Snapshot {
     pub names: Vec<String>,
 }
 
-/// An operation of a worker.
+/// An operation of a worker or of a driver.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct WorkerLine {
+pub struct OperationLine {
     /// Type of the operation.
     pub kind: &'static str,
     /// Type of its samples.
@@ -191,11 +215,14 @@ impl Record {
             ),
             ("workload-config.xml".to_owned(), config),
             ("workload.log".to_owned(), log::log(self)),
-            (
-                format!("{}.csv", file_name(&self.driver)),
-                drivers::driver(self),
-            ),
         ];
+        for driver in &self.drivers {
+            let name = format!("{}.csv", file_name(&driver.name));
+            files.push((name, drivers::driver(driver)));
+        }
+        if self.drivers.len() > 1 {
+            files.push(("all-drivers.csv".to_owned(), drivers::all(&self.drivers)));
+        }
         for (index, stage) in self.stages.iter().enumerate() {
             let id = file_name(&stage.id(index));
             files.push((format!("{id}.csv"), timeline::timeline(self, stage)));

@@ -77,7 +77,7 @@ pub(super) fn parse_http(text: &str) -> Option<u64> {
 
 /// Seconds since 1970 of a time in a shared access signature: a date, alone or with hours and
 /// minutes, or with seconds, always in UTC.
-pub(super) fn parse_iso(text: &str) -> Option<u64> {
+pub(crate) fn parse_iso(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (date, clock) = text.split_once('T').unwrap_or((text, "0"));
     let mut parts = date.splitn(3, '-');

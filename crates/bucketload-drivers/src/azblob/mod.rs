@@ -19,7 +19,7 @@ mod discover;
 mod driver;
 mod error_map;
 mod head;
-mod instant;
+pub(crate) mod instant;
 mod ops_append;
 mod ops_blocks;
 mod ops_container;

@@ -140,7 +140,11 @@ impl Suite {
         };
         Ok(Survey {
             checks: results,
-            classes: OpClass::ALL.into_iter().map(|c| (c, support(c))).collect(),
+            classes: OpClass::ALL
+                .into_iter()
+                .filter(|class| class.is_for_workloads())
+                .map(|class| (class, support(class)))
+                .collect(),
         })
     }
 }

@@ -241,6 +241,8 @@ impl Quirks {
                 if_absent: false,
                 ..s3
             },
+            // libs3 over a store that keeps the rules of S3.
+            "libs3" => s3,
             // From its documentation and hand-made requests; it builds too slowly for every run.
             "garage" => Self {
                 max_key: 460,

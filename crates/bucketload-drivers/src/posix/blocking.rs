@@ -51,6 +51,10 @@ fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
         Task::Read { open, close } => read(work, root, open, close),
         Task::Write { open, end } => write(work, root, open, end, source),
         Task::OpenShared { write } => open_shared(work, root, write),
+        Task::Sync => match &work.file {
+            Some(file) => retry_on_intr(|| fsync(file)).map_err(failed("fsync")),
+            None => Err(Failure::new("fsync", Errno::BADF)),
+        },
         Task::Stat => stat(work, root),
         Task::Unlink => {
             unlinkat(root, c_path(&work.path), AtFlags::empty()).map_err(failed("unlink"))
@@ -345,6 +349,7 @@ fn stat(work: &mut Work, root: BorrowedFd<'_>) -> Result<(), Failure> {
         return Err(Failure::new("stat", Errno::NOENT));
     }
     work.found = u64::try_from(stat.st_size).unwrap_or(0);
+    work.changed_s = stat.st_ctime;
     Ok(())
 }
 

@@ -16,11 +16,12 @@ use rustix::fs::{Mode, OFlags, fstatfs, open};
 use super::config::{Fsync, Io, Layout, PosixConfig};
 use super::engine::Engine;
 use super::errors::{Failure, Intent, to_error};
+use super::range::HeldFiles;
 use super::session::PosixSession;
 use super::shared::SharedFiles;
 
 /// What a driver of files performs.
-const FILES: [OpClass; 18] = [
+const FILES: [OpClass; 20] = [
     OpClass::Get,
     OpClass::RangeGet,
     OpClass::Put,
@@ -39,6 +40,8 @@ const FILES: [OpClass; 18] = [
     OpClass::HeadBucket,
     OpClass::DeleteBucket,
     OpClass::ListBuckets,
+    OpClass::RangePut,
+    OpClass::Sync,
 ];
 /// What can be done with objects at fixed places of one file.
 pub(super) const SHARED: [OpClass; 3] = [OpClass::Get, OpClass::RangeGet, OpClass::Put];
@@ -138,8 +141,9 @@ impl Driver for PosixDriver {
             Layout::Files => FILES.to_vec(),
             Layout::Shared => SHARED.to_vec(),
         };
-        // An end that is no multiple of a block cannot be reached by O_DIRECT.
-        classes.retain(|class| *class != OpClass::Append || !config.direct);
+        // What is no multiple of a block cannot be reached by O_DIRECT.
+        let unaligned = [OpClass::Append, OpClass::RangePut];
+        classes.retain(|class| !unaligned.contains(class) || !config.direct);
         Capabilities {
             classes,
             verify: true,
@@ -226,6 +230,8 @@ pub(super) struct Local {
     pub(super) driver: Arc<Inner>,
     pub(super) engine: Engine,
     pub(super) shared: SharedFiles,
+    /// Files of objects that stay open between operations.
+    pub(super) held: HeldFiles,
 }
 
 impl fmt::Debug for Local {
@@ -259,6 +265,7 @@ impl Local {
                 driver: Arc::clone(driver),
                 engine,
                 shared: SharedFiles::default(),
+                held: HeldFiles::default(),
             });
             all.push((driver.id, Rc::downgrade(&local)));
             Ok(local)

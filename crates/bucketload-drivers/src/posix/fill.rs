@@ -12,6 +12,8 @@ const PIECES: usize = 10;
 pub(super) enum Source<'a> {
     /// The content of an object.
     Content(Content<'a>),
+    /// So many bytes of the content of an object, from an offset on.
+    Part(Content<'a>, u64, u64),
     /// These bytes.
     Bytes(&'a [u8]),
 }
@@ -20,6 +22,7 @@ impl Source<'_> {
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Content(content) => content.size(),
+            Self::Part(_, _, len) => *len,
             Self::Bytes(bytes) => bytes.len() as u64,
         }
     }
@@ -28,6 +31,11 @@ impl Source<'_> {
     pub(super) fn copy(&self, offset: u64, out: &mut [u8]) -> usize {
         match self {
             Self::Content(content) => content.fill(offset, out),
+            Self::Part(content, from, len) => {
+                let left = usize::try_from(len - offset.min(*len)).unwrap_or(usize::MAX);
+                let most = out.len().min(left);
+                content.fill(from + offset, &mut out[..most])
+            }
             Self::Bytes(bytes) => {
                 let from = usize::try_from(offset).map_or(bytes.len(), |at| at.min(bytes.len()));
                 let len = out.len().min(bytes.len() - from);
@@ -45,33 +53,36 @@ impl Source<'_> {
         max: usize,
         f: impl FnOnce(&[IoSlice<'_>]) -> R,
     ) -> R {
-        match self {
+        let (content, offset, max) = match self {
             Self::Bytes(bytes) => {
                 let from = usize::try_from(offset).map_or(bytes.len(), |at| at.min(bytes.len()));
                 let to = bytes.len().min(from.saturating_add(max));
-                f(&[IoSlice::new(&bytes[from..to])])
+                return f(&[IoSlice::new(&bytes[from..to])]);
             }
-            Self::Content(content) => {
-                let mut pieces = [Segment::Slice(&[]); PIECES];
-                let (mut count, mut at, mut left) = (0, offset, max);
-                while count < PIECES && left > 0 {
-                    let piece = content.segment(at, left);
-                    let len = piece.as_bytes().len();
-                    if len == 0 {
-                        break;
-                    }
-                    pieces[count] = piece;
-                    count += 1;
-                    at += len as u64;
-                    left -= len;
-                }
-                let mut slices = [IoSlice::new(&[]); PIECES];
-                for (slice, piece) in slices.iter_mut().zip(&pieces[..count]) {
-                    *slice = IoSlice::new(piece.as_bytes());
-                }
-                f(&slices[..count])
+            Self::Content(content) => (content, offset, max),
+            Self::Part(content, from, len) => {
+                let left = usize::try_from(len - offset.min(*len)).unwrap_or(usize::MAX);
+                (content, from + offset, max.min(left))
             }
+        };
+        let mut pieces = [Segment::Slice(&[]); PIECES];
+        let (mut count, mut at, mut left) = (0, offset, max);
+        while count < PIECES && left > 0 {
+            let piece = content.segment(at, left);
+            let len = piece.as_bytes().len();
+            if len == 0 {
+                break;
+            }
+            pieces[count] = piece;
+            count += 1;
+            at += len as u64;
+            left -= len;
         }
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        for (slice, piece) in slices.iter_mut().zip(&pieces[..count]) {
+            *slice = IoSlice::new(piece.as_bytes());
+        }
+        f(&slices[..count])
     }
 }
 

@@ -55,10 +55,15 @@ impl PosixSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let extent = Extent::of(request);
-        let shared = self.is_shared();
+        // Files of several reads stay open.
+        let several = request.op.class == OpClass::RangeGet && request.op.count > 0;
+        let held = several && !self.is_shared();
+        let shared = self.is_shared() || held;
         let mut work = self.begin_object(request, probe)?;
         let mut base = 0;
-        if shared {
+        if held {
+            work = self.hold(work, false).await?;
+        } else if shared {
             let end = extent.wanted.map(|wanted| extent.from + wanted);
             work = self.locate(work, request, end).await?;
             base = work.offset;

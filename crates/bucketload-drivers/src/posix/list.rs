@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
+use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
 
 use super::errors::Intent;
@@ -36,12 +36,18 @@ impl PosixSession {
             if work.result.is_err() {
                 break;
             }
-            for (key, is_group) in work.page.entries() {
+            // Taken out: the step that looks at a file needs the rest of the work.
+            let page = std::mem::take(&mut work.page);
+            for (key, is_group) in page.entries() {
                 items += 1;
                 if let (Some(watch), false) = (request.watch, is_group) {
                     watch.listed(key);
+                    if watch.wants_details() {
+                        work = self.details(work, (request.bucket, key), watch).await;
+                    }
                 }
             }
+            work.page = page;
             pages += 1;
             let more = work.page.more;
             if !more || (op.pages > 0 && pages >= op.pages) {
@@ -55,6 +61,25 @@ impl PosixSession {
         // Elsewhere each page is a request.
         (1..pages).for_each(|_| probe.started());
         Ok(Completion { items, ..DONE })
+    }
+
+    /// Shows `watch` size and age of the file `key`, if it is still there.
+    async fn details(
+        &self,
+        mut work: Box<Work>,
+        (bucket, key): (&str, &str),
+        watch: &dyn Watch,
+    ) -> Box<Work> {
+        if path::set_object(&mut work.path, bucket, key).is_err() {
+            return work;
+        }
+        work = self.step(work, Task::Stat, None).await;
+        match work.result {
+            Ok(()) => watch.details(work.found, work.changed_s),
+            // Deleted meanwhile; the listing goes on.
+            Err(_) => work.result = Ok(()),
+        }
+        work
     }
 
     pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {

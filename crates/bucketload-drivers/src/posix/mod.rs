@@ -30,6 +30,7 @@ mod list;
 mod path;
 mod pool;
 mod put;
+mod range;
 #[cfg(feature = "io-uring")]
 mod ring;
 mod session;

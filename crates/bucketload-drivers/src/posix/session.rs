@@ -227,6 +227,8 @@ impl Session for PosixSession {
                     .await?;
                 Ok(DONE)
             }
+            OpClass::RangePut => self.range_put(request, probe).await,
+            OpClass::Sync => self.sync(request, probe).await,
             OpClass::Copy => self.transfer(request, probe, Task::Copy).await,
             OpClass::Rename => self.transfer(request, probe, Task::Rename).await,
             OpClass::DeleteMany => self.delete_many(request, probe).await,

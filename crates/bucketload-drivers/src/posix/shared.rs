@@ -34,12 +34,7 @@ struct Open {
 
 impl SharedFiles {
     /// The file of `numbers` beside the object at `path`, if this thread has opened it so.
-    pub(super) fn find(
-        &self,
-        path: &[u8],
-        numbers: [u64; 2],
-        write: bool,
-    ) -> Option<Arc<OwnedFd>> {
+    pub(super) fn find(&self, path: &[u8], numbers: [u64; 2], write: bool) -> Option<Arc<OwnedFd>> {
         let directory = directory(path);
         let files = self.0.borrow();
         let open = files.iter().find(|open| {

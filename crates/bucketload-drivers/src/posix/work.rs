@@ -64,6 +64,8 @@ pub(super) enum Task {
     },
     /// Opens the shared file at `beside` for reading or, made if need be, for both.
     OpenShared { write: bool },
+    /// Makes the data of the open file durable.
+    Sync,
     /// Reads the size of a file.
     Stat,
     /// Removes a file.
@@ -119,6 +121,8 @@ pub(super) struct Work {
     pub(super) moved: usize,
     /// Things found or removed, or the size of a file.
     pub(super) found: u64,
+    /// When the file's state was last changed, seconds since 1970.
+    pub(super) changed_s: i64,
     pub(super) direct: bool,
     pub(super) fsync: Fsync,
     pub(super) cache: Cache,
@@ -150,6 +154,7 @@ impl Work {
             enough: 0,
             moved: 0,
             found: 0,
+            changed_s: 0,
             direct: config.direct,
             fsync: config.fsync,
             cache: config.cache,

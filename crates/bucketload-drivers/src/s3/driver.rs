@@ -25,7 +25,13 @@ const IDS: IdFields = IdFields {
 };
 
 /// What the API does not have.
-const ABSENT: [OpClass; 3] = [OpClass::Append, OpClass::Touch, OpClass::Rename];
+const ABSENT: [OpClass; 5] = [
+    OpClass::Append,
+    OpClass::Touch,
+    OpClass::Rename,
+    OpClass::RangePut,
+    OpClass::Sync,
+];
 
 /// The native S3 driver: its own HTTP/1.1 and SigV4, one connection per session.
 #[derive(Clone)]

@@ -5,13 +5,14 @@
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
+use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
 
 use super::error_map::ErrorDocument;
 use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
 use super::prepare::Call;
 use super::session::S3Session;
+use crate::azblob::instant::parse_iso;
 use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::http::sink::Collect;
@@ -63,6 +64,25 @@ pub(crate) fn no_way_on() -> OpError {
     )
 }
 
+/// Size and age of an entry, which come in any order behind its key.
+#[derive(Default)]
+struct Details {
+    bytes: Option<u64>,
+    changed_s: Option<i64>,
+}
+
+impl Details {
+    fn read(&mut self, name: &str, text: &str, watch: &dyn Watch) {
+        match name {
+            "Size" => self.bytes = text.parse().ok(),
+            _ => self.changed_s = parse_iso(text).and_then(|second| i64::try_from(second).ok()),
+        }
+        if let (Some(bytes), Some(changed_s)) = (self.bytes, self.changed_s) {
+            watch.details(bytes, changed_s);
+        }
+    }
+}
+
 impl S3Session {
     /// Lists under `request.key` with ListObjectsV2 (`v2`) or ListObjects.
     pub(crate) async fn list(
@@ -105,9 +125,11 @@ impl S3Session {
             let mut truncated = false;
             let mut marked = false;
             next.clear();
+            let mut details = Details::default();
             xml::leaves(&body, |path, text| match *path {
                 [_, "Contents", "Key"] | [_, "CommonPrefixes", "Prefix"] => {
                     items += 1;
+                    details = Details::default();
                     if let Some(watch) = request.watch
                         && path[1] == "Contents"
                     {
@@ -116,6 +138,11 @@ impl S3Session {
                     // ListObjects without a delimiter goes on behind the last key.
                     if !v2 && !marked {
                         set(&mut next, text);
+                    }
+                }
+                [_, "Contents", "Size" | "LastModified"] => {
+                    if let Some(watch) = request.watch.filter(|watch| watch.wants_details()) {
+                        details.read(path[2], &text.get(), watch);
                     }
                 }
                 [_, "IsTruncated"] => truncated = text.is("true"),

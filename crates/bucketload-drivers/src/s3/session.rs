@@ -144,7 +144,11 @@ impl Session for S3Session {
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
-            class @ (OpClass::Append | OpClass::Touch | OpClass::Rename) => Err(absent(class)),
+            class @ (OpClass::Append
+            | OpClass::Touch
+            | OpClass::Rename
+            | OpClass::RangePut
+            | OpClass::Sync) => Err(absent(class)),
         }
     }
 

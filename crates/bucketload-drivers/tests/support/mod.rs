@@ -286,3 +286,39 @@ pub(crate) fn request(class: OpClass, size: u64) -> Request<'static> {
         watch: None,
     }
 }
+
+/// The libs3 library of the tests, compiled by rustc with a cfg or without one. It takes the place of an older one
+/// by a rename: a library that is loaded must not be written again.
+pub(crate) fn libs3_library(flavour: Option<&'static str>) -> std::path::PathBuf {
+    static MADE: std::sync::Mutex<Vec<Option<&str>>> = std::sync::Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap();
+    let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let name = flavour.unwrap_or("memory");
+    let path = place.join(format!("libs3-{name}.so.4"));
+    if made.contains(&flavour) {
+        return path;
+    }
+    let new = place.join(format!("libs3-{name}-{}.so.4", std::process::id()));
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut rustc = std::process::Command::new(rustc);
+    rustc.args([
+        "--edition",
+        "2024",
+        "--crate-type",
+        "cdylib",
+        "--crate-name",
+        "s3",
+        "-O",
+    ]);
+    rustc.args(flavour.iter().flat_map(|flavour| ["--cfg", flavour]));
+    rustc.arg(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/libs3_memory.rs"
+    ));
+    let output = rustc.arg("-o").arg(&new).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::rename(&new, &path).unwrap();
+    made.push(flavour);
+    path
+}

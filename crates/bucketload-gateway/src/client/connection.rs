@@ -53,6 +53,8 @@ pub(super) struct Connection {
     socket: Socket,
     incoming: Incoming,
     outgoing: Vec<u8>,
+    /// For bodies that come from a reader; grows to what it is needed for, at most [`PIECE`].
+    piece: Vec<u8>,
     /// Of the next request, and of the next answer.
     sent: u32,
     answered: u32,
@@ -77,6 +79,7 @@ impl Connection {
             socket,
             incoming: Incoming::default(),
             outgoing: Vec::new(),
+            piece: Vec::new(),
             sent: 0,
             answered: 0,
             stall: options.stall_timeout,
@@ -174,11 +177,11 @@ impl Connection {
     fn send_from(&mut self, size: u64, reader: &mut dyn Read) -> Result<()> {
         let mut left = size;
         loop {
-            let piece = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            let from = self.outgoing.len();
-            self.outgoing.resize(from + piece, 0);
-            let read = reader.read_exact(&mut self.outgoing[from..]);
-            if let Err(error) = read {
+            let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            if self.piece.len() < length {
+                self.piece.resize(length, 0);
+            }
+            if let Err(error) = reader.read_exact(&mut self.piece[..length]) {
                 // Nothing of it has left if this is the first piece.
                 if left == size {
                     self.outgoing.clear();
@@ -186,8 +189,13 @@ impl Connection {
                 }
                 return Err(Error::Body(error));
             }
-            left -= piece as u64;
-            self.flush()?;
+            left -= length as u64;
+            self.hurry()?;
+            let piece = &self.piece[..length];
+            self.socket
+                .send_both(&self.outgoing, piece)
+                .map_err(Error::lost)?;
+            self.outgoing.clear();
             if left == 0 {
                 return Ok(());
             }

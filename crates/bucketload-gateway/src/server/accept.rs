@@ -10,11 +10,19 @@ use bucketload_store::Store;
 use super::ServerOptions;
 use super::connection::Connection;
 use super::listen::Listener;
+use crate::address::Address;
 use crate::protocol::{PROTOCOL_VERSION, Verdict, hello};
 use crate::socket::Socket;
 
 /// Stack of a connection's thread, bytes. Buffers live on the heap.
 const STACK: usize = 512 << 10;
+
+/// A connection as other threads see it.
+pub(super) struct Guest {
+    pub(super) socket: Socket,
+    /// Whether a request is under way.
+    pub(super) busy: AtomicBool,
+}
 
 /// What all threads of a server share.
 pub(super) struct Shared {
@@ -22,7 +30,7 @@ pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
     stopping: AtomicBool,
     next: AtomicU64,
-    open: Mutex<HashMap<u64, Arc<Socket>>>,
+    open: Mutex<HashMap<u64, Arc<Guest>>>,
     closed: Condvar,
 }
 
@@ -46,12 +54,17 @@ impl Shared {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Socket>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Guest>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn connections(&self) -> usize {
         self.open().len()
+    }
+
+    /// Whether connections are TCP.
+    pub(super) const fn is_tcp(&self) -> bool {
+        matches!(self.options.address, Address::Tcp(_))
     }
 
     /// No further connection and no further request.
@@ -60,15 +73,18 @@ impl Shared {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.stopping.load(Ordering::SeqCst)
     }
 
     /// Waits until the connections have ended, and after `grace` ends them.
     pub(super) fn finish(&self, grace: Duration) {
         let end = Instant::now() + grace;
         let mut open = self.open();
-        // Whoever waits for a request wakes; who answers one can still send.
-        open.values().for_each(|socket| socket.close_reading());
+        // Whoever waits for a request wakes; who performs one looks whether to go on when it is done.
+        let idle = open
+            .values()
+            .filter(|guest| !guest.busy.load(Ordering::SeqCst));
+        idle.for_each(|guest| guest.socket.close_reading());
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if open.is_empty() || left.is_zero() {
@@ -77,7 +93,7 @@ impl Shared {
             let waited = self.closed.wait_timeout(open, left);
             open = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        open.values().for_each(|socket| socket.close_both());
+        open.values().for_each(|guest| guest.socket.close_both());
     }
 }
 
@@ -98,17 +114,22 @@ pub(super) fn run(shared: &Arc<Shared>, listener: &Listener) {
 
 /// Gives a connection its thread.
 fn admit(shared: &Arc<Shared>, socket: Socket) {
-    let socket = Arc::new(socket);
+    let guest = Arc::new(Guest {
+        socket,
+        busy: AtomicBool::new(false),
+    });
     let id = shared.next.fetch_add(1, Ordering::Relaxed);
     {
         let mut open = shared.open();
         if open.len() >= shared.options.connections {
             drop(open);
             // The client may have gone; nothing more can be done for it.
-            let _ = socket.send(&hello(PROTOCOL_VERSION, Verdict::Full as u8), false);
+            let _ = guest
+                .socket
+                .send(&hello(PROTOCOL_VERSION, Verdict::Full as u8), false);
             return;
         }
-        open.insert(id, Arc::clone(&socket));
+        open.insert(id, Arc::clone(&guest));
     }
     let entry = Entry {
         shared: Arc::clone(shared),
@@ -119,7 +140,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket) {
         .stack_size(STACK)
         .spawn(move || {
             let entry = entry;
-            Connection::new(&entry.shared, &socket).run();
+            Connection::new(&entry.shared, &guest).run();
         });
     if let Err(error) = spawned {
         eprintln!("bucketload gateway: no thread for a connection: {error}");

@@ -2,11 +2,12 @@
 //!
 //! Out: a small object leaves with its head in one piece; the bytes of a file go by `sendfile`, which hands the
 //! page cache's own pages to the socket; others are sent from where they lie. In: bytes are received into one
-//! buffer that stays in the processor's cache and written from there.
+//! buffer that stays in the processor's cache and written from there, or moved within the kernel (`splice`) where
+//! the store does not look at them.
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use bucketload_store::{Object, PutOptions, Result, StoreError, Write, Written};
 use rustix::io::Errno;
@@ -14,12 +15,15 @@ use rustix::io::Errno;
 use super::connection::{Connection, End};
 use super::output::Output;
 use super::perform::push;
+use super::splice::Splice;
 use crate::protocol::request::{Name, Request, UploadName};
 use crate::protocol::{Header, Outcome, reply};
 use crate::socket::Socket;
 
 /// Bodies up to this leave with their head: a copy of it costs less than a second call.
 const COPIED: u64 = 64 << 10;
+/// Bytes to come from which on they are moved within the kernel, where they can be.
+const SPLICED: u64 = 128 << 10;
 /// Size of the buffer for what is received.
 const PIECE: usize = 256 << 10;
 
@@ -146,23 +150,25 @@ impl Connection<'_> {
         mut upload: Option<&mut (dyn Write + '_)>,
     ) -> std::result::Result<Result<()>, End> {
         let mut result = Ok(());
-        let mut take = |bytes: &[u8]| {
-            if let Some(writer) = &mut upload
-                && let Err(error) = writer.write(bytes)
-            {
-                result = Err(error);
-                upload = None;
-            }
-        };
         let there = self.incoming.bytes();
         let first = usize::try_from(size).unwrap_or(usize::MAX).min(there.len());
         if first > 0 {
-            take(&there[..first]);
+            write(&mut upload, &mut result, &there[..first]);
             self.incoming.consume(first);
         }
         let mut left = size - first as u64;
         if left > 0 {
             self.output.flush(self.socket, false)?;
+        }
+        if left >= SPLICED && self.shared.is_tcp() {
+            let (taken, stored) = self.splice(left, &mut upload)?;
+            left -= taken;
+            if let Err(error) = stored {
+                result = Err(error);
+                upload = None;
+            }
+        }
+        if left > 0 {
             self.piece.resize(PIECE, 0);
         }
         while left > 0 {
@@ -170,11 +176,55 @@ impl Connection<'_> {
             match self.socket.receive(&mut self.piece[..most])? {
                 0 => return Err(End::Socket),
                 count => {
-                    take(&self.piece[..count]);
+                    write(&mut upload, &mut result, &self.piece[..count]);
                     left -= count as u64;
                 }
             }
         }
         Ok(result)
+    }
+
+    /// Moves up to `size` bytes into the file of `upload`, if it has one and needs not see them. Returns how many were
+    /// taken off the socket.
+    fn splice(
+        &mut self,
+        size: u64,
+        upload: &mut Option<&mut (dyn Write + '_)>,
+    ) -> std::result::Result<(u64, Result<()>), End> {
+        let Some(upload) = upload else {
+            return Ok((0, Ok(())));
+        };
+        let mut taken = 0;
+        while taken < size {
+            let Some(file) = upload.file() else {
+                break;
+            };
+            let pipe = match &self.splice {
+                Some(pipe) => pipe,
+                None => self.splice.insert(Splice::new()?),
+            };
+            let moved = pipe.step(self.socket.as_fd(), file, size - taken)?;
+            if moved.taken == 0 {
+                return Err(End::Socket);
+            }
+            taken += moved.taken;
+            let stored = moved.stored.and_then(|()| upload.appended(moved.taken));
+            if stored.is_err() {
+                // What is left in the pipe goes with it.
+                self.splice = None;
+                return Ok((taken, stored));
+            }
+        }
+        Ok((taken, Ok(())))
+    }
+}
+
+/// Writes bytes, unless something has failed before.
+fn write(upload: &mut Option<&mut (dyn Write + '_)>, result: &mut Result<()>, bytes: &[u8]) {
+    if let Some(writer) = upload
+        && let Err(error) = writer.write(bytes)
+    {
+        *result = Err(error);
+        *upload = None;
     }
 }

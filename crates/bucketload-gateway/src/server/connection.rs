@@ -1,10 +1,12 @@
 //! One connection: handshake, then requests until the client leaves or sends what is none.
 
 use std::io;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use super::accept::Shared;
+use super::accept::{Guest, Shared};
 use super::output::Output;
+use super::splice::Splice;
 use crate::frames::Incoming;
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::Request;
@@ -40,20 +42,25 @@ impl From<io::Error> for End {
 pub(super) struct Connection<'s> {
     pub(super) shared: &'s Shared,
     pub(super) socket: &'s Socket,
+    busy: &'s AtomicBool,
     pub(super) incoming: Incoming,
     pub(super) output: Output,
     /// For the bytes of large objects; empty until there is one.
     pub(super) piece: Vec<u8>,
+    /// For bytes that are moved within the kernel; made for the first ones.
+    pub(super) splice: Option<Splice>,
 }
 
 impl<'s> Connection<'s> {
-    pub(super) fn new(shared: &'s Shared, socket: &'s Socket) -> Self {
+    pub(super) fn new(shared: &'s Shared, guest: &'s Guest) -> Self {
         Self {
             shared,
-            socket,
+            socket: &guest.socket,
+            busy: &guest.busy,
             incoming: Incoming::default(),
             output: Output::default(),
             piece: Vec::new(),
+            splice: None,
         }
     }
 
@@ -93,9 +100,9 @@ impl<'s> Connection<'s> {
 
     /// The handshake. Returns whether the client is welcome.
     fn greet(&mut self) -> io::Result<bool> {
-        self.socket.limit(HANDSHAKE)?;
+        let end = Instant::now() + HANDSHAKE;
         let mut bytes = [0; HELLO_BYTES];
-        self.socket.receive_exact(&mut bytes)?;
+        self.hear(&mut bytes, end)?;
         // Whoever does not speak the protocol at all is not answered.
         let Some((version, 0)) = read_hello(&bytes) else {
             return Ok(false);
@@ -114,7 +121,7 @@ impl<'s> Connection<'s> {
             let greeting = hello(PROTOCOL_VERSION, Verdict::ProveToken as u8);
             self.socket.send_both(&greeting, &challenge)?;
             let mut proof = [0; PROOF_BYTES];
-            self.socket.receive_exact(&mut proof)?;
+            self.hear(&mut proof, end)?;
             let verdict = match token.verify(&challenge, &proof) {
                 true => Verdict::Welcome,
                 false => Verdict::WrongToken,
@@ -130,13 +137,34 @@ impl<'s> Connection<'s> {
         Ok(true)
     }
 
+    /// Receives what a handshake consists of. All of it has one time limit: whoever has not shown a token must not
+    /// keep a place for long.
+    fn hear(&self, bytes: &mut [u8], end: Instant) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.socket.limit(left)?;
+            match self.socket.receive(&mut bytes[done..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => done += count,
+            }
+        }
+        Ok(())
+    }
+
     /// Performs requests.
     fn serve(&mut self) -> Result<(), End> {
         loop {
-            if !self.next_request()? || self.shared.is_stopping() {
+            // In this order: who stops the server sets the one before it looks at the other.
+            self.busy.store(false, Ordering::SeqCst);
+            if self.shared.is_stopping() || !self.next_request()? {
                 self.output.flush(self.socket, false)?;
                 return Ok(());
             }
+            self.busy.store(true, Ordering::SeqCst);
             let mut bytes = [0; HEADER_BYTES];
             bytes.copy_from_slice(&self.incoming.bytes()[..HEADER_BYTES]);
             let header =

@@ -6,7 +6,8 @@
 //!                                                              body: bytes between socket and store
 //! ```
 //!
-//! A client that is slow, dead or malicious costs its own thread and at most 1.5 MiB; there are at most
+//! A client that is slow, dead or malicious costs its own thread and 8 MiB at most (0.5 MiB but for the
+//! longest listings and completions); there are at most
 //! [`ServerOptions::connections`] of them. Objects are never held in memory.
 
 mod accept;
@@ -15,6 +16,7 @@ mod connection;
 mod listen;
 mod output;
 mod perform;
+mod splice;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

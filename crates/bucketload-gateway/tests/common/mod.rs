@@ -50,6 +50,18 @@ pub fn over_files() -> Gateway {
     start(address, Arc::new(store), directory)
 }
 
+/// Files whose bytes the store does not look at, on TCP: they are moved within the kernel.
+pub fn over_unseen_files() -> Gateway {
+    let directory = TempDir::new().unwrap();
+    let mut options = PosixOptions::new(directory.path().join("root"));
+    options.etag = bucketload_store::EtagMode::Opaque;
+    start(
+        tcp(),
+        Arc::new(PosixStore::open(options).unwrap()),
+        directory,
+    )
+}
+
 pub fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 251) as u8).collect()
 }

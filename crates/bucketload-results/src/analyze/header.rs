@@ -1,7 +1,7 @@
 //! The head of a result: the manifest and the plan in words.
 
 use bucketload_core::payload::PayloadKind;
-use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, ReplayTiming, WorkPlan};
+use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, RanksPlan, ReplayTiming, WorkPlan};
 use bucketload_core::resolve::{describe_jobs, describe_named};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -55,6 +55,9 @@ fn payload(kind: &PayloadKind) -> String {
     match kind {
         PayloadKind::Random => "random (unique, incompressible)".to_owned(),
         PayloadKind::Zeros => "zeros".to_owned(),
+        PayloadKind::Timestamp(_) => {
+            "timestamp (IOR's pattern: the same in every transfer)".to_owned()
+        }
         PayloadKind::Compressible { ratio } => format!("compressible {ratio}:1"),
         PayloadKind::Duplicate { fraction } => {
             format!("random, {} % duplicates", fraction * 100.0)
@@ -98,6 +101,7 @@ pub(crate) fn load(work: &WorkPlan) -> String {
             jobs.max_in_flight
         ),
         ModelPlan::Named(plan) => describe_named(plan),
+        ModelPlan::Ranks(plan) => ranks(plan),
         ModelPlan::Replay(replay) => format!(
             "replay of trace {}, {}, at most {} in flight{}",
             replay.trace,
@@ -110,6 +114,19 @@ pub(crate) fn load(work: &WorkPlan) -> String {
         ),
     };
     format!("{}: {how}", work.name)
+}
+
+fn ranks(plan: &RanksPlan) -> String {
+    let wall = match (plan.stonewall_ns, plan.wear_out) {
+        (0, _) => String::new(),
+        (ns, true) => format!(", stonewall of {} s with wear-out", ns as f64 / 1e9),
+        (ns, false) => format!(", stonewall of {} s", ns as f64 / 1e9),
+    };
+    format!(
+        "{} ranks, names as {}{wall}",
+        plan.ranks,
+        plan.mapping.name()
+    )
 }
 
 fn timing(timing: &ReplayTiming) -> String {

@@ -240,8 +240,8 @@ impl Told {
                 Event::Warning { message } => told.warnings.push(message),
                 Event::Round(round) => told.rounds.push(round),
                 Event::Oracle(summary) => told.oracle = Some(summary),
-                // Has a file of its own.
-                Event::Finding(_) => {}
+                // Findings have a file of their own; of ranks the benchmark's own tables are made.
+                Event::Finding(_) | Event::Ranks(_) => {}
                 Event::Rows(rows) => told.rows.entry(rows.phase).or_default().merge(rows),
                 Event::Streams { phase, streams } => {
                     told.streams.entry(phase).or_default().extend(streams);

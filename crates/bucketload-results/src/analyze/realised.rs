@@ -32,7 +32,7 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
         // Its operations come from the trace.
         return Vec::new();
     }
-    if let ModelPlan::Named(_) = &plan.phases[phase].works[work].model {
+    if let ModelPlan::Named(_) | ModelPlan::Ranks(_) = &plan.phases[phase].works[work].model {
         // What each worker draws has no number of its own among all operations.
         return Vec::new();
     }

@@ -35,7 +35,7 @@ const MISSED: &str = "not-found";
 const REPLACED: &str = "the old file goes, then a new one is written: readers may meet neither";
 
 /// What each driver does, in the order of [`TOPICS`].
-const DRIVERS: [(&str, [&str; TOPICS.len()]); 8] = [
+const DRIVERS: [(&str, [&str; TOPICS.len()]); 9] = [
     (
         "s3",
         [
@@ -111,6 +111,19 @@ const DRIVERS: [(&str, [&str; TOPICS.len()]); 8] = [
             "1 call to the name node; no bytes move",
             "directory by directory; empty directories stay",
             MISSED,
+            NONE,
+        ],
+    ),
+    (
+        "libs3",
+        [
+            "1 call of the library; the object appears whole where the store makes it so",
+            "as the store behind the library does it",
+            "begin, parts, complete; 1 call each",
+            NONE,
+            NONE,
+            "keys by prefix, sorted, up to 1,000 a page, by marker",
+            "success",
             NONE,
         ],
     ),

@@ -5,13 +5,14 @@
 //! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
 //! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
 //! `workload` the comparison with theory, `oracle` what was found out about consistency, `ossperf` the
-//! six steps of that benchmark,
+//! six steps of that benchmark, `density` the latencies of MD-Workbench,
 //! `environment` the rest. `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
 mod anatomy;
 mod balance;
 mod comparison;
+mod density;
 mod environment;
 mod latency;
 mod load;
@@ -44,6 +45,7 @@ fn page(result: &RunResult) -> Page {
     page.sections.extend(accounting::identity(result));
     page.sections
         .extend(result.ossperf.as_ref().map(ossperf::section));
+    page.sections.extend(density::section(result));
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }

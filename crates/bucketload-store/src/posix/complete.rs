@@ -4,6 +4,7 @@
 //! system can); a single part becomes the object by a hard link.
 
 use std::fs::File;
+use std::os::fd::BorrowedFd;
 
 use super::beneath;
 use super::escape::Place;
@@ -106,6 +107,14 @@ impl Write for PosixPart {
 
     fn written(&self) -> u64 {
         self.intake.written()
+    }
+
+    fn file(&mut self) -> Option<BorrowedFd<'_>> {
+        self.intake.file()
+    }
+
+    fn appended(&mut self, count: u64) -> Result<()> {
+        self.intake.appended(count)
     }
 }
 

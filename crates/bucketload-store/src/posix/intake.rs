@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
@@ -66,6 +66,17 @@ impl Intake {
 
     pub(super) const fn written(&self) -> u64 {
         self.check.written()
+    }
+
+    /// The file, where nobody has to see its bytes.
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        (!self.check.looks()).then(|| self.temporary.file.as_fd())
+    }
+
+    /// Counts bytes that were moved into the file. Too many of them fail at its end.
+    pub(super) fn appended(&mut self, count: u64) -> Result<()> {
+        self.check.skip(count);
+        Ok(())
     }
 
     /// Appends bytes `range` of `source`. `known` is their tag, if it is known.
@@ -278,6 +289,14 @@ impl Write for PosixUpload {
 
     fn written(&self) -> u64 {
         self.intake.written()
+    }
+
+    fn file(&mut self) -> Option<BorrowedFd<'_>> {
+        self.intake.file()
+    }
+
+    fn appended(&mut self, count: u64) -> Result<()> {
+        self.intake.appended(count)
     }
 }
 

@@ -205,7 +205,7 @@ impl Campaign {
             op_log: None,
             prometheus: None,
             live: Live::new(plan, spec.quiet),
-            notes: Vec::new(),
+            notes: spec.connection.clear_warning().into_iter().collect(),
             agents: None,
             plan: resolved.plan,
         };

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bucketload_console::agents::AgentAddress;
 use clap::{Args, ValueHint};
 
+use super::agents::AgentTlsArgs;
 use super::values::{duration, listen_address};
 
 /// Port of COSBench's controller, so that its users find what they expect.
@@ -20,7 +22,9 @@ Examples:
   bucketload controller --listen 0.0.0.0:19088 --token-file token --tls-cert cert.pem --tls-key key.pem
       For others on the network: a token and TLS are needed
   openssl rand -hex 32 > token
-      A token";
+      A token
+  bucketload controller --agents h1:7400,h2:7400 --agent-token-file agents
+      Every workload runs on two hosts on which `bucketload agent --listen` waits";
 
 /// Hold a queue of workloads, run one after the other, and serve the web console
 ///
@@ -58,6 +62,20 @@ pub(crate) struct ControllerArgs {
     /// Name under which the console is reached, beside addresses and localhost (may be repeated)
     #[arg(long = "host", value_name = "NAME", value_hint = ValueHint::Hostname)]
     pub(crate) hosts: Vec<String>,
+
+    /// Agents that carry out every workload of the queue: where `bucketload agent --listen` waits
+    ///
+    /// Each run is `bucketload run … --agents …`. The console asks the agents how they are while nothing runs.
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
+    pub(crate) agents: Vec<AgentAddress>,
+
+    /// File with the token that this controller and its agents have in common; unless given
+    /// BUCKETLOAD_AGENT_TOKEN
+    #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath)]
+    pub(crate) agent_token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) agent_tls: AgentTlsArgs,
 
     /// How long a cancelled run may take to remove its objects before it is killed
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]

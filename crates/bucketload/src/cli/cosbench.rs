@@ -30,6 +30,10 @@ pub(crate) struct CosbenchArgs {
     /// Write COSBench's archive (run-history.csv, workloads.csv, wN-NAME/...) into this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cosbench_artifacts: Option<PathBuf>,
+
+    /// Number of the workload in that archive, the N of wN-NAME; unless given the next free one
+    #[arg(long, value_name = "N", requires = "cosbench_artifacts", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) cosbench_number: Option<u64>,
 }
 
 /// How closely COSBench is followed.

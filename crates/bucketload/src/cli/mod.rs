@@ -10,7 +10,9 @@
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
-//!                  ├─ capacity, sweep, study-grid  several runs in one directory
+//!                  ├─ capacity, sweep, study-grid, s3-hpc  several runs in one directory
+//!                  ├─ io500    Io500Args: IO500's configuration and ours
+//!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
@@ -31,7 +33,10 @@ pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod gateway;
 pub(crate) mod grid;
+pub(crate) mod hpc;
+pub(crate) mod io500;
 pub(crate) mod manage;
+pub(crate) mod mdworkbench;
 pub(crate) mod model;
 pub(crate) mod placement;
 pub(crate) mod posix;
@@ -53,10 +58,13 @@ use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
 use gateway::GatewayArgs;
 use grid::GridArgs;
+use hpc::HpcArgs;
+use io500::Io500Args;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
 };
+use mdworkbench::WorkbenchArgs;
 use model::ModelArgs;
 use placement::PlacementArgs;
 use replay::ReplayArgs;
@@ -170,6 +178,11 @@ pub(crate) enum Command {
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
     StudyGrid(Box<GridArgs>),
+    #[command(name = "s3-hpc")]
+    S3Hpc(HpcArgs),
+    #[command(name = "io500")]
+    Io500(Box<Io500Args>),
+    MdWorkbench(Box<WorkbenchArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

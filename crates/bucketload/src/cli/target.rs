@@ -1,11 +1,13 @@
 //! Flags that say where the load goes and how it gets there.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use bucketload_drivers::engines::cli::Tool;
 use clap::{Args, ValueEnum, ValueHint};
+use serde::{Deserialize, Serialize};
 
 use super::posix::PosixArgs;
 
@@ -14,7 +16,7 @@ use super::posix::PosixArgs;
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Target options")]
 pub(crate) struct TargetArgs {
-    /// A service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs:// or seaweedfs://), a
+    /// A service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs://, seaweedfs:// or libs3://), a
     /// file system (file:///DIR), the embedded server (mem:, or serve:///DIR over a directory), or null:
     /// (nothing at all)
     ///
@@ -95,6 +97,13 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seaweedfs_objects: Option<u64>,
 
+    /// Library for libs3:// targets: a path, or a name that the dynamic linker looks for; unless given
+    /// libs3.so.4
+    ///
+    /// It is told its host with --endpoint-url: a URL, or a directory for a library that keeps files.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) libs3_library: Option<PathBuf>,
+
     /// Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM
     ///
     /// The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc,
@@ -116,28 +125,34 @@ pub(crate) struct TargetArgs {
 }
 
 /// Settings under the names of environment variables; `None` hides a variable. They may be secrets.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Given(Vec<(&'static str, Option<String>)>);
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Given(BTreeMap<String, Option<String>>);
 
 impl Given {
     pub(crate) fn new(settings: Vec<(&'static str, Option<String>)>) -> Self {
-        Self(settings)
+        let settings = settings.into_iter();
+        Self(settings.map(|(n, value)| (n.to_owned(), value)).collect())
+    }
+
+    /// Replaces the value of `name` where it has one.
+    pub(crate) fn replace(&mut self, name: &str, value: &str) {
+        if let Some(Some(known)) = self.0.get_mut(name) {
+            value.clone_into(known);
+        }
     }
 }
 
 impl std::fmt::Debug for Given {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|(name, _)| name))
-            .finish()
+        f.debug_list().entries(self.0.keys()).finish()
     }
 }
 
 impl TargetArgs {
     /// The environment variable `name`, or what the workload has in its place.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        match self.given.0.iter().find(|(known, _)| *known == name) {
-            Some((_, value)) => value.clone(),
+        match self.given.0.get(name) {
+            Some(value) => value.clone(),
             None => crate::environment::variable(name),
         }
     }
@@ -173,6 +188,10 @@ impl TargetArgs {
             swift_large_object: other.swift_large_object.or(self.swift_large_object),
             seaweedfs_mode: other.seaweedfs_mode.or(self.seaweedfs_mode),
             seaweedfs_objects: other.seaweedfs_objects.or(self.seaweedfs_objects),
+            libs3_library: other
+                .libs3_library
+                .clone()
+                .or_else(|| self.libs3_library.clone()),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
             given: if other.given == Given::default() {

@@ -1,12 +1,16 @@
 //! `bucketload controller`, and `submit`, `cancel`, `info` and `top`, which talk to one.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bucketload_agents::{Access, probe_async};
+use bucketload_console::agents::AgentAddress;
 use bucketload_console::client::{Client, ClientError};
 use bucketload_console::controller::{Controller, ControllerConfig};
-use bucketload_console::launcher::ProcessLauncher;
+use bucketload_console::fleet::{Answer, Fleet, Prober};
+use bucketload_console::launcher::{Boxed, ProcessLauncher};
 use bucketload_console::options::{Kind, OPTIONS};
 use bucketload_console::server::Server;
 use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
@@ -20,14 +24,19 @@ use crate::cli::controller::{
     CancelArgs, ControllerArgs, InfoArgs, ReachArgs, SubmitArgs, TopArgs,
 };
 use crate::commands::docs::print;
+use crate::distributed::access;
 use crate::exit::{Exit, Failure};
 use crate::prometheus::TOKEN_ENV;
+
+/// Longest wait for an agent that is asked how it is.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs until a signal comes.
 pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let token = token(args.token_file.as_deref())?;
     check_exposure(args, token.is_some())?;
-    let launcher = ProcessLauncher::this_program(Vec::new())
+    let fleet = Arc::new(Fleet::new(args.agents.clone(), prober(args)?));
+    let launcher = ProcessLauncher::this_program(agent_flags(args)?)
         .map_err(|e| Failure::aborted(format!("this program cannot find itself: {e}")))?;
     let controller = Controller::open(ControllerConfig {
         data: args.data.clone(),
@@ -47,7 +56,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
             token,
             tls: tls.is_some(),
             hosts: args.hosts.clone(),
-            agents: Vec::new(),
+            fleet: Arc::clone(&fleet),
         },
     )
     .map_err(Failure::aborted)?;
@@ -77,6 +86,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
                 eprintln!("bucketload: the controller ends; a run under way is stopped and kept");
                 stopper.stop();
             });
+            tokio::spawn(fleet.look_after(controller.clone()));
             let serving = tokio::spawn(server.serve(router(console), controller.stopping()));
             controller.drive().await;
             match serving.await {
@@ -86,6 +96,61 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
         })
         .map_err(|e| Failure::aborted(format!("controller: {e}")))?;
     Ok(Exit::Ok)
+}
+
+/// Asks agents over gRPC.
+struct AgentProber(Access);
+
+impl Prober for AgentProber {
+    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> Boxed<'a, Result<Answer, String>> {
+        Box::pin(async move {
+            let address = agent.to_string();
+            let found = probe_async(&address, &self.0, PROBE_TIMEOUT).await;
+            // The page names the agent beside.
+            let found = found.map_err(|e| {
+                let reason = e.message.strip_prefix(&format!("{address}: "));
+                reason.unwrap_or(&e.message).to_owned()
+            })?;
+            Ok(Answer {
+                version: found.answer.version,
+                host: found.answer.host,
+                busy: found.answer.busy,
+                clock_offset_ns: found.clock.offset_ns,
+                clock_bound_ns: found.clock.bound_ns,
+                round_trip_ns: u64::try_from(found.round_trip.as_nanos()).unwrap_or(u64::MAX),
+            })
+        })
+    }
+}
+
+fn prober(args: &ControllerArgs) -> Result<Arc<dyn Prober>, Failure> {
+    let access = access(args.agent_token_file.as_deref(), &args.agent_tls)?;
+    Ok(Arc::new(AgentProber(access)))
+}
+
+/// The flags with which every run finds its agents. Runs work in directories of their own, so paths are
+/// absolute.
+fn agent_flags(args: &ControllerArgs) -> Result<Vec<OsString>, Failure> {
+    let mut flags = Vec::new();
+    if args.agents.is_empty() {
+        return Ok(flags);
+    }
+    let agents: Vec<String> = args.agents.iter().map(ToString::to_string).collect();
+    flags.push(format!("--agents={}", agents.join(",")).into());
+    let tls = &args.agent_tls;
+    for (name, file) in [
+        ("--agent-token-file", &args.agent_token_file),
+        ("--agent-cert", &tls.agent_cert),
+        ("--agent-key", &tls.agent_key),
+        ("--agent-ca", &tls.agent_ca),
+    ] {
+        if let Some(file) = file {
+            let file = std::path::absolute(file)
+                .map_err(|e| Failure::usage(format!("{name} {}: {e}", file.display())))?;
+            flags.extend([name.into(), file.into_os_string()]);
+        }
+    }
+    Ok(flags)
 }
 
 /// Off loopback, a controller needs a token, and TLS unless that is waived.
@@ -160,6 +225,9 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
         client.submit(None, Some(name), &options)
     };
     let job = job.map_err(failure)?;
+    for note in &job.notes {
+        eprintln!("bucketload: {note}");
+    }
     print(format!("Accepted with ID: {}\n", job.id).as_bytes())
 }
 

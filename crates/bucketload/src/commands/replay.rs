@@ -293,6 +293,7 @@ fn job(
         .iter()
         .filter(|row| row.0 == "note")
         .map(|row| row.1.clone())
+        .chain(connection.clear_warning())
         .collect();
     manifest.trace = Some(input);
     let ceiling = match setup::calibrated_phase(&plan) {

@@ -12,6 +12,7 @@ use crate::commands::docs::print;
 use crate::commands::study;
 use crate::cosbench;
 use crate::exit::{Exit, Failure};
+use crate::io500;
 use crate::job;
 use bucketload_results::result::{NodeBalance, RunResult};
 
@@ -42,8 +43,11 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
         // Only a process with one thread may ask for it.
         let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
         let offset = i64::from(local.whole_seconds());
-        let place = cosbench::artifacts::write(&args.directory, &result, archive, offset)?;
+        let place = cosbench::artifacts::write(&args.directory, &result, archive, None, offset)?;
         eprintln!("bucketload: COSBench's artifacts: {}", place.display());
+    }
+    if io500::is_io500(&args.directory) {
+        io500::write(&args.directory)?;
     }
     print_result(&result, args.output, color)?;
     if args.output == OutputFormat::Text {

@@ -52,11 +52,6 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         target,
         target_args,
     } = load_any(args)?;
-    if resolved.plan.is_named() && args.agents.is_distributed() {
-        return Err(Failure::usage(
-            "a COSBench workload is run by this machine alone; leave out --agents and --launch",
-        ));
-    }
     let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
     let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
     if args.output.results_csv.is_some() && measured != ossperf::STEPS {
@@ -68,6 +63,12 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     let old = olddata::apply(&mut resolved, &args.data, &target, unix_ns())?;
     if args.load.dry_run {
         return dry_run(&resolved, args.output.output, global.quiet);
+    }
+    if let (Some(archive), Some(number)) = (
+        &args.cosbench.cosbench_artifacts,
+        args.cosbench.cosbench_number,
+    ) {
+        cosbench::artifacts::check_number(archive, number)?;
     }
     let connection = Connection::open(target, &target_args, &args.load)?;
     let mut job = job(args, global, resolved, &source, &connection, old)?;
@@ -91,7 +92,8 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     )?;
     if let Some(archive) = &args.cosbench.cosbench_artifacts {
         let offset = i64::from(local.whole_seconds());
-        let place = cosbench::artifacts::write(&done.out, &done.result, archive, offset)?;
+        let number = args.cosbench.cosbench_number;
+        let place = cosbench::artifacts::write(&done.out, &done.result, archive, number, offset)?;
         if !global.quiet {
             eprintln!("bucketload: COSBench's artifacts: {}", place.display());
         }
@@ -145,7 +147,10 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
             &args.cosbench,
             &args.target,
             &args.workload_args,
-            args.load.dry_run,
+            cosbench::Course {
+                dry_run: args.load.dry_run,
+                agents: args.agents.is_distributed(),
+            },
         );
     }
     if let Some(flag) = args.cosbench.given() {
@@ -214,6 +219,11 @@ fn distribute(
 ) -> Result<(), Failure> {
     let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;
     job.options.share.of = fleet.len() as u32;
+    job.notes.extend(fleet.snapshot().clear_warning());
+    if job.plan.is_named() {
+        job.options.pins = cosbench::pins(&job.plan, &fleet.snapshot(), &mut job.notes)?;
+        fleet.pin(job.options.pins.clone());
+    }
     fleet::assign(
         &mut fleet,
         &args.agents,
@@ -265,7 +275,11 @@ fn job(
         ceiling,
         prometheus: args.output.prometheus,
         live: Live::new(&resolved.plan, global.quiet),
-        notes: resolved.notes,
+        notes: resolved
+            .notes
+            .into_iter()
+            .chain(connection.clear_warning())
+            .collect(),
         plan: resolved.plan,
         agents: None,
     })

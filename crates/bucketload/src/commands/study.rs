@@ -10,10 +10,11 @@ use bucketload_core::tally::Tally;
 use bucketload_results::analyze::examine;
 use bucketload_results::capacity::{CapacityResult, CapacityStudy};
 use bucketload_results::grid::{GridResult, GridStudy};
+use bucketload_results::hpc::{HpcResult, HpcStudy};
 use bucketload_results::result::RunResult;
 use bucketload_results::rundir::redact;
 use bucketload_results::sweep::{SweepResult, SweepStudy};
-use bucketload_results::{capacity, grid, study, sweep};
+use bucketload_results::{capacity, grid, hpc, study, sweep};
 use bucketload_run::StopHandle;
 use time::format_description::well_known::Rfc3339;
 
@@ -159,6 +160,7 @@ pub(crate) fn is_study(dir: &Path) -> bool {
     study::is_study::<CapacityStudy>(dir)
         || study::is_study::<SweepStudy>(dir)
         || study::is_study::<GridStudy>(dir)
+        || study::is_study::<HpcStudy>(dir)
 }
 
 /// Computes the result of the study in `dir`, writes its files and prints it. `None` when the
@@ -196,6 +198,13 @@ pub(crate) fn report(
         std::fs::write(&table, grid::csv::csv(&result))
             .map_err(|e| Failure::aborted(format!("{}: {e}", table.display())))?;
         (Reported::Grid, json, text, page)
+    } else if study::is_study::<HpcStudy>(dir) {
+        let files = study::read::<HpcStudy>(dir).map_err(usage)?;
+        let result = HpcResult::new(files);
+        let json = serde_json::to_string(&result).unwrap_or_default();
+        let text = hpc::text::text(&result);
+        let page = hpc::page::html(&result);
+        (Reported::Hpc, json, text, page)
     } else {
         return Ok(None);
     };
@@ -215,6 +224,8 @@ pub(crate) enum Reported {
     Sweep,
     /// A grid.
     Grid,
+    /// Ways to the objects of a directory.
+    Hpc,
 }
 
 /// Ends a study: what was measured is reported whatever happened, then the failure, if any, decides.

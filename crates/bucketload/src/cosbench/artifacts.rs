@@ -5,36 +5,46 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::ModelPlan;
-use bucketload_core::rows::{PhaseRows, RowSums, WorkerSpan};
+use bucketload_core::agent::{AGENTS, AgentsFile};
+use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd};
 use bucketload_cosbench::artifacts::{
-    Figures, HISTORY_HEADER, Record, Row, Snapshot, StageRecord, State, WORKLOADS_HEADER,
-    WorkerLine,
+    DriverRecord, HISTORY_HEADER, LogLine, Record, Snapshot, StageRecord, State, WORKLOADS_HEADER,
 };
-use bucketload_cosbench::{Stage, Work, Workload, parse};
+use bucketload_cosbench::{Workload, parse};
 use bucketload_results::result::RunResult;
-use bucketload_results::rundir::{Manifest, RunDir, Status};
+use bucketload_results::rundir::{RunDir, Status};
 
+use super::PROFILE;
+use super::figures::{Measured, fill};
 use super::plan::steps;
 use super::timeline::snapshots;
-use super::{PROFILE, STRICT};
 use crate::exit::Failure;
 
-/// Name of the driver in the archive: this machine.
-const DRIVER: &str = "driver1";
-/// Shares of the percentiles.
-const SHARES: [f64; 5] = [0.60, 0.80, 0.90, 0.95, 0.99];
-
-/// Writes the archive of the run in `run` into `archive`; returns the directory of the workload.
+/// Refuses a number that another workload of the archive has.
 ///
 /// # Errors
-/// When the run is of no COSBench workload, or something cannot be read or written.
+/// When there is one.
+pub(crate) fn check_number(archive: &Path, number: u64) -> Result<(), Failure> {
+    match taken(archive, number) {
+        false => Ok(()),
+        true => Err(Failure::usage(format!(
+            "--cosbench-number: {} holds a workload w{number} already; choose another number, or leave it out",
+            archive.display()
+        ))),
+    }
+}
+
+/// Writes the archive of the run in `run` into `archive`, under `number` or the next free one; returns the
+/// directory of the workload.
+///
+/// # Errors
+/// When the run is of no COSBench workload, the number is another's, or something cannot be read or written.
 pub(crate) fn write(
     run: &Path,
     result: &RunResult,
     archive: &Path,
+    number: Option<u64>,
     utc_offset_s: i64,
 ) -> Result<PathBuf, Failure> {
     let usage = |text: String| Failure::usage(format!("--cosbench-artifacts: {text}"));
@@ -56,10 +66,19 @@ pub(crate) fn write(
     let mut record = record(&dir, &parsed.workload, result, utc_offset_s).map_err(usage)?;
     let meta = archive.join(".meta");
     let last = fs::read_to_string(&meta).unwrap_or_default();
-    record.number = last.trim().parse::<u64>().unwrap_or(0) + 1;
-    // Never the number of another workload, whatever became of the count (B17).
-    while taken(archive, record.number) {
-        record.number += 1;
+    let last: u64 = last.trim().parse().unwrap_or(0);
+    match number {
+        Some(number) => {
+            check_number(archive, number)?;
+            record.number = number;
+        }
+        None => {
+            record.number = last + 1;
+            // Never the number of another workload, whatever became of the count (B17).
+            while taken(archive, record.number) {
+                record.number += 1;
+            }
+        }
     }
     let files = record.files(manifest.workload_source.clone());
     let place = archive.join(&files.directory);
@@ -75,7 +94,7 @@ pub(crate) fn write(
         let path = archive.join(name);
         append(&path, header, lines).map_err(io(&path))?;
     }
-    fs::write(&meta, record.number.to_string()).map_err(io(&meta))?;
+    fs::write(&meta, record.number.max(last).to_string()).map_err(io(&meta))?;
     Ok(place)
 }
 
@@ -110,14 +129,56 @@ struct Told {
     marks: BTreeMap<usize, Mark>,
     rows: BTreeMap<usize, PhaseRows>,
     snapshots: BTreeMap<usize, Vec<Snapshot>>,
-    log: BTreeMap<usize, Vec<(u64, String)>>,
+    log: BTreeMap<usize, Vec<LogLine>>,
     /// Start of the run, nanoseconds since 1970.
     start_unix_ns: u64,
+    /// The agents that carried it out; none of a run on one machine.
+    agents: AgentsFile,
 }
 
 impl Told {
     fn ms(&self, at_ns: u64) -> u64 {
         (self.start_unix_ns + at_ns) / 1_000_000
+    }
+
+    /// COSBench's drivers: the agents, or this machine.
+    fn drivers(&self) -> Vec<DriverRecord> {
+        let driver = |number: usize, url: String| DriverRecord {
+            name: format!("driver{}", number + 1),
+            url,
+            lines: Vec::new(),
+        };
+        match self.agents.agents.len() {
+            0 => vec![driver(0, String::new())],
+            _ => {
+                let agents = self.agents.agents.iter();
+                agents
+                    .map(|agent| driver(agent.rank as usize, agent.address.clone()))
+                    .collect()
+            }
+        }
+    }
+
+    /// The driver that a message of the run is about: it says so at one of its ends.
+    fn driver_of(&self, message: &str) -> usize {
+        let named = |rank: usize| {
+            let name = format!("agent {rank} (");
+            let last = message.rsplit_once('[').map_or("", |(_, last)| last);
+            message.starts_with(&name) || last.starts_with(&name)
+        };
+        (0..self.agents.agents.len())
+            .find(|rank| named(*rank))
+            .unwrap_or(0)
+    }
+}
+
+/// The agents of a run; none where it had none.
+fn agents(dir: &Path) -> Result<AgentsFile, String> {
+    let path = dir.join(AGENTS);
+    match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(AgentsFile::default()),
+        Err(e) => Err(format!("{}: {e}", path.display())),
     }
 }
 
@@ -135,6 +196,7 @@ fn record(
         snapshots: BTreeMap::new(),
         log: BTreeMap::new(),
         start_unix_ns: manifest.started_unix_ns,
+        agents: agents(dir.path())?,
     };
     events(dir, &mut told)?;
     let drained_ns = |phase: usize| {
@@ -149,7 +211,7 @@ fn record(
         states: vec![state("queuing", begun_ms), state("processing", begun_ms)],
         utc_offset_s,
         stages: Vec::new(),
-        driver: DRIVER.to_owned(),
+        drivers: told.drivers(),
     };
     for (index, stage) in workload.stages.iter().enumerate() {
         let of = |pause: bool| {
@@ -164,7 +226,15 @@ fn record(
             ..StageRecord::default()
         };
         if let Some(phase) = load {
-            fill(&mut written, stage, manifest, phase, &told);
+            if let Some(rows) = told.rows.get(&phase) {
+                let measured = Measured {
+                    plan: &manifest.plan,
+                    phase,
+                    rows,
+                    pins: &told.agents.pins,
+                };
+                fill(&mut written, &mut out.drivers, stage, &measured);
+            }
             written.snapshots = told.snapshots.remove(&phase).unwrap_or_default();
             written.log = told.log.remove(&phase).unwrap_or_default();
         }
@@ -282,212 +352,23 @@ fn events(dir: &RunDir, told: &mut Told) -> Result<(), String> {
                 error,
                 at_ns,
             } => {
-                let at_ms = told.ms(at_ns);
-                let text = format!("[ERROR] [{class}] - {key}: {error}");
-                told.log
-                    .entry(usize::from(phase))
-                    .or_default()
-                    .push((at_ms, text));
+                let line = LogLine {
+                    at_ms: told.ms(at_ns),
+                    driver: told.driver_of(&error),
+                    text: format!("[ERROR] [{class}] - {key}: {error}"),
+                };
+                told.log.entry(usize::from(phase)).or_default().push(line);
             }
             Event::Warning { message } => {
-                let at_ms = told.start_unix_ns / 1_000_000;
-                let text = format!("[WARN] [Run] - {message}");
-                told.log.entry(current).or_default().push((at_ms, text));
+                let line = LogLine {
+                    at_ms: told.start_unix_ns / 1_000_000,
+                    driver: told.driver_of(&message),
+                    text: format!("[WARN] [Run] - {message}"),
+                };
+                told.log.entry(current).or_default().push(line);
             }
             _ => {}
         }
     }
     Ok(())
 }
-
-/// Rows and workers of a stage.
-fn fill(out: &mut StageRecord, stage: &Stage, manifest: &Manifest, phase: usize, told: &Told) {
-    let Some(rows) = told.rows.get(&phase) else {
-        return;
-    };
-    let strict = manifest.plan.compat == STRICT;
-    for (index, work) in stage.works.iter().enumerate() {
-        let number = index as u16;
-        let spans: Vec<&WorkerSpan> = rows.spans.iter().filter(|s| s.work == number).collect();
-        let planned = manifest
-            .plan
-            .phases
-            .get(phase)
-            .and_then(|p| p.works.get(index));
-        let Some(ModelPlan::Named(named)) = planned.map(|w| &w.model) else {
-            continue;
-        };
-        let window_s = match named.runtime_ns {
-            0 => wall_s(&spans),
-            runtime => runtime as f64 / 1e9,
-        };
-        for (entry, operation) in work.operations.iter().enumerate() {
-            let entry = entry as u16;
-            // COSBench's init and dispose leave no samples.
-            let silent = strict && is_silent(work);
-            let of_entry = || {
-                rows.workers
-                    .iter()
-                    .filter(|r| (r.work, r.entry) == (number, entry))
-            };
-            let mut rates = (0.0, 0.0);
-            for row in of_entry().filter(|_| !silent) {
-                let span = spans.iter().find(|s| s.worker == row.worker);
-                let sums = if strict { row.inside } else { row.finished };
-                let figures = worker(&sums, span.copied(), strict);
-                rates.0 += if sums.ok > 0 { figures.throughput } else { 0.0 };
-                rates.1 += if sums.bytes > 0 {
-                    figures.bandwidth
-                } else {
-                    0.0
-                };
-                out.workers.push(WorkerLine {
-                    kind: operation.kind.name(),
-                    sample: operation.kind.sample_type(),
-                    figures,
-                });
-            }
-            let (finished, inside) = rows.sums(number, entry);
-            let sums = match (silent, strict) {
-                (true, _) => RowSums::default(),
-                (false, true) => inside,
-                (false, false) => finished,
-            };
-            let mut figures = means(&sums, strict);
-            (figures.throughput, figures.bandwidth) = match strict {
-                true => rates,
-                false if window_s > 0.0 => {
-                    (sums.ok as f64 / window_s, sums.bytes as f64 / window_s)
-                }
-                false => (0.0, 0.0),
-            };
-            let latencies = rows
-                .latencies
-                .iter()
-                .find(|l| (l.work, l.entry) == (number, entry));
-            let histogram = latencies
-                .map(|l| l.legacy.clone())
-                .filter(|_| !silent)
-                .unwrap_or_default();
-            let percentiles = latencies
-                .filter(|_| operation.target.histogram && !silent)
-                .and_then(|l| match strict {
-                    true => legacy_percentiles(&l.legacy),
-                    false => percentiles(&l.fine),
-                });
-            out.rows.push(Row {
-                work: index,
-                work_name: work.name.clone(),
-                name: operation.display_name.clone(),
-                kind: operation.kind.name(),
-                sample: operation.kind.sample_type(),
-                workers: work.workers,
-                figures,
-                percentiles,
-                histogram,
-                ratio: operation.ratio,
-                config: operation.config.text().to_owned(),
-            });
-        }
-    }
-}
-
-/// Whether COSBench has no samples of the work's operation.
-fn is_silent(work: &Work) -> bool {
-    use bucketload_cosbench::WorkKind::{Dispose, Init};
-    matches!(work.kind, Init | Dispose)
-}
-
-/// From the first start to the last end of all workers, seconds.
-fn wall_s(spans: &[&WorkerSpan]) -> f64 {
-    let first = spans.iter().map(|s| s.first_ns).min().unwrap_or(0);
-    let last = spans.iter().map(|s| s.last_ns).max().unwrap_or(0);
-    last.saturating_sub(first) as f64 / 1e9
-}
-
-fn means(sums: &RowSums, strict: bool) -> Figures {
-    let ok = sums.ok.max(1) as f64;
-    // COSBench adds whole milliseconds.
-    let (response_ms, transfer_ms) = match strict {
-        true => (sums.response_ms as f64 / ok, sums.transfer_ms as f64 / ok),
-        false => (
-            sums.response_ns as f64 / ok / 1e6,
-            sums.transfer_ns as f64 / ok / 1e6,
-        ),
-    };
-    Figures {
-        ops: sums.ok,
-        bytes: sums.bytes,
-        response_ms,
-        processing_ms: response_ms - transfer_ms,
-        throughput: 0.0,
-        bandwidth: 0.0,
-        success: (sums.samples > 0).then(|| sums.ok as f64 / sums.samples as f64),
-    }
-}
-
-/// The figures of a worker, over the time from its first start to its last end.
-fn worker(sums: &RowSums, span: Option<&WorkerSpan>, strict: bool) -> Figures {
-    let mut figures = means(sums, strict);
-    if let Some(span) = span {
-        let seconds = match strict {
-            true => {
-                (span.last_ns / 1_000_000).saturating_sub(span.first_ns / 1_000_000) as f64 / 1e3
-            }
-            false => span.last_ns.saturating_sub(span.first_ns) as f64 / 1e9,
-        };
-        figures.throughput = sums.ok as f64 / seconds;
-        figures.bandwidth = sums.bytes as f64 / seconds;
-    }
-    if sums.ok == 0 {
-        figures.throughput = 0.0;
-    }
-    if sums.bytes == 0 {
-        figures.bandwidth = 0.0;
-    }
-    figures
-}
-
-/// COSBench's: the upper edge of the first bucket that reaches the whole part of the share.
-fn legacy_percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
-    let total: u64 = buckets.iter().map(|b| b.1).sum();
-    let edge = |bucket: u32| f64::from(bucket + 1) * 10.0;
-    let last = edge(buckets.last()?.0);
-    let at = |share: f64| {
-        let wanted = (total as f64 * share).floor() as u64;
-        if wanted == 0 {
-            // The very first bucket reaches nothing already.
-            return edge(0);
-        }
-        let mut sum = 0;
-        let found = buckets.iter().find(|(_, count)| {
-            sum += count;
-            sum >= wanted
-        });
-        found.map_or(last, |b| edge(b.0))
-    };
-    let [a, b, c, d, e] = SHARES.map(at);
-    Some([a, b, c, d, e, last])
-}
-
-/// Ours: nearest rank, from buckets of 0.1 %.
-fn percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
-    let total: u64 = buckets.iter().map(|b| b.1).sum();
-    let edge = |bucket: u32| Histogram::highest_of(bucket as usize) as f64 / 1e6;
-    let last = edge(buckets.last()?.0);
-    let at = |share: f64| {
-        let wanted = ((total as f64 * share).ceil() as u64).max(1);
-        let mut sum = 0;
-        let found = buckets.iter().find(|(_, count)| {
-            sum += count;
-            sum >= wanted
-        });
-        found.map_or(last, |b| edge(b.0))
-    };
-    let [a, b, c, d, e] = SHARES.map(at);
-    Some([a, b, c, d, e, last])
-}
-
-#[cfg(test)]
-#[path = "artifacts_tests.rs"]
-mod tests;

@@ -9,6 +9,7 @@
 
 pub(crate) mod artifacts;
 mod entry;
+mod figures;
 mod overrides;
 mod plan;
 mod storage;
@@ -16,6 +17,9 @@ mod timeline;
 
 use std::path::Path;
 
+use bucketload_core::agent::AgentsFile;
+use bucketload_core::plan::Plan;
+use bucketload_core::plan::crews::{self, Pins};
 use bucketload_core::resolve::Resolved;
 use bucketload_core::spec::TargetSpec;
 use bucketload_cosbench::{Parsed, Place, parse, workload_config};
@@ -40,6 +44,47 @@ pub(crate) struct Loaded {
 pub(crate) const PROFILE: &str = "cosbench";
 /// What a plan that follows COSBench to the letter carries as [`bucketload_core::plan::Plan::compat`].
 pub(crate) const STRICT: &str = "cosbench-strict";
+
+/// What is to be done with a workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Course {
+    /// Nothing but to say what would happen.
+    pub(crate) dry_run: bool,
+    /// Agents carry it out.
+    pub(crate) agents: bool,
+}
+
+/// The agents of the drivers that works of `plan` are pinned to.
+///
+/// # Errors
+/// When pinned works leave no agent for others.
+pub(crate) fn pins(
+    plan: &Plan,
+    agents: &AgentsFile,
+    notes: &mut Vec<String>,
+) -> Result<Pins, Failure> {
+    let known = agents.drivers();
+    let mut pins = Pins::new();
+    for name in plan::drivers(plan) {
+        match known.get(name) {
+            Some(agent) => drop(pins.insert(name.to_owned(), *agent)),
+            // As COSBench does.
+            None => notes.push(format!(
+                "no agent is the driver `{name}`, so works that name it are divided over all; agents are \
+                 driver1 to driver{}, and have the names of their addresses and hosts",
+                agents.agents.len()
+            )),
+        }
+    }
+    let count = agents.agents.len() as u32;
+    match crews::deserted(plan, count, &pins) {
+        None => Ok(pins),
+        Some((stage, work)) => Err(Failure::usage(format!(
+            "stage `{stage}`: each of the {count} agents has a work that is pinned to it, so that none is \
+             left for work `{work}`; start more agents, or leave out a `driver`"
+        ))),
+    }
+}
 
 /// Something that cannot be done, with its place in the file.
 pub(crate) fn refuse(place: &Place, problem: &str, remedy: &str) -> String {
@@ -79,7 +124,7 @@ pub(crate) fn load(
     args: &CosbenchArgs,
     target: &TargetArgs,
     workload: &WorkloadArgs,
-    dry_run: bool,
+    course: Course,
 ) -> Result<Loaded, Failure> {
     let at = |text: String| Failure::usage(format!("{name}: {text}"));
     let text = std::fs::read_to_string(name).map_err(|e| at(e.to_string()))?;
@@ -98,8 +143,15 @@ pub(crate) fn load(
     } else if let Some(timeout_ns) = chosen.timeout_ns {
         plan.timeout_ns = timeout_ns;
     }
-    if dry_run && !args.delete_named {
+    if course.dry_run && !args.delete_named {
         notes.extend(plan::delete_note(&plan));
+    }
+    if !course.agents && plan::drivers(&plan).next().is_some() {
+        notes.push(
+            "works are not pinned to drivers: this machine performs them all (with --agents or --launch, \
+             `driver1` is the first agent)"
+                .to_owned(),
+        );
     }
     Ok(Loaded {
         resolved: Resolved {

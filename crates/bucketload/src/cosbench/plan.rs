@@ -103,14 +103,6 @@ pub(super) fn plan(
     if workload.trigger.is_some() || workload.stages.iter().any(|stage| stage.trigger.is_some()) {
         notes.push("triggers are not run: they would be commands from a file".to_owned());
     }
-    if workload
-        .stages
-        .iter()
-        .flat_map(|s| &s.works)
-        .any(|work| work.driver.is_some())
-    {
-        notes.push("works are not pinned to drivers: this machine performs them all".to_owned());
-    }
     Ok(Plan {
         workload: workload.name.clone(),
         profile: PROFILE.to_owned(),
@@ -192,6 +184,7 @@ fn work(work: &Work, known: &Known, strict: bool) -> Result<WorkPlan, String> {
         name: work.name.clone(),
         model: ModelPlan::Named(NamedPlan {
             workers: work.workers,
+            driver: work.driver.clone().unwrap_or_default(),
             walk,
             buckets_too: walk && entries.len() > 1,
             entries,
@@ -234,6 +227,17 @@ fn limits(works: &[WorkPlan]) -> (Limits, Accounting) {
         }
     }
     (limits, accounting)
+}
+
+/// The drivers that works are pinned to, each once.
+pub(super) fn drivers(plan: &Plan) -> impl Iterator<Item = &str> {
+    let works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let names = works.filter_map(|work| match &work.model {
+        ModelPlan::Named(named) => Some(named.driver.as_str()),
+        _ => None,
+    });
+    let all: std::collections::BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+    all.into_iter()
 }
 
 /// What the user should know before anything is replaced or deleted.

@@ -216,6 +216,7 @@ pub(crate) fn assign(
             prefix: options.prefix.clone(),
             index,
             of,
+            pins: options.pins.clone(),
             interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
             threads,
             cores,

@@ -45,6 +45,7 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
             index: assignment.index,
             of: assignment.of,
         },
+        pins: assignment.pins,
         interval: std::time::Duration::from_nanos(assignment.interval_ns),
         data: assignment
             .data

@@ -1,6 +1,9 @@
 //! What an agent is told of the target: the coordinator's flags, target, environment variables and the
 //! contents of the files that these name.
 //!
+//! A workload may bring settings of its own (`Settled`); they are part of it, since flags and environment
+//! alone would open another target.
+//!
 //! Files are never written on the agent: their contents lie in anonymous memory (`memfd_create(2)`) and
 //! the names in flags and variables are replaced by its path under `/proc/self/fd`.
 
@@ -10,11 +13,11 @@ use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
+use clap::{Parser as _, ValueEnum as _};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::run::{LoadArgs, RunArgs};
-use crate::cli::target::TargetArgs;
+use crate::cli::target::{Addressing, Given, TargetArgs};
 use crate::cli::{Cli, Command};
 use crate::connection::Connection;
 use crate::environment::{self, Variables};
@@ -43,8 +46,7 @@ pub(crate) struct Setup {
     /// The coordinator's command line.
     command_line: Vec<String>,
     target: Target,
-    /// The endpoints, which a workload may name too.
-    endpoint_url: Vec<String>,
+    settled: Settled,
     variables: Variables,
     /// Contents of the files that variables name, by variable.
     variable_files: BTreeMap<String, Vec<u8>>,
@@ -52,6 +54,41 @@ pub(crate) struct Setup {
     flag_files: BTreeMap<String, Vec<u8>>,
     /// The coordinator's embedded server.
     embedded: Option<Embedded>,
+}
+
+/// Flags about the target that a workload may change, as they are after it has.
+#[derive(Clone, Serialize, Deserialize)]
+struct Settled {
+    endpoint_url: Vec<String>,
+    region: Option<String>,
+    /// Name of [`Addressing`].
+    addressing: Option<String>,
+    no_verify_ssl: bool,
+    given: Given,
+}
+
+impl Settled {
+    fn of(args: &TargetArgs) -> Self {
+        Self {
+            endpoint_url: args.endpoint_url.clone(),
+            region: args.region.clone(),
+            addressing: args.addressing.map(|style| style.name().to_owned()),
+            no_verify_ssl: args.no_verify_ssl,
+            given: args.given.clone(),
+        }
+    }
+
+    /// Changes the flags of the command line as the workload has.
+    fn settle(&self, args: &mut TargetArgs) -> Result<(), Failure> {
+        args.endpoint_url.clone_from(&self.endpoint_url);
+        args.region.clone_from(&self.region);
+        let style = self.addressing.as_deref();
+        let style = style.map(|name| Addressing::from_str(name, false));
+        args.addressing = style.transpose().map_err(Failure::usage)?;
+        args.no_verify_ssl = self.no_verify_ssl;
+        args.given = self.given.clone();
+        Ok(())
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -70,7 +107,7 @@ impl Setup {
         let variables = environment::consulted();
         let home = environment::home();
         let profile = args.profile.clone();
-        let profile = profile.or_else(|| variables.get("AWS_PROFILE").cloned());
+        let profile = profile.or_else(|| args.variable("AWS_PROFILE"));
         let profile = profile.unwrap_or_else(|| "default".to_owned());
         let is =
             |api: Api| matches!(&connection.target, Target::Service { api: of, .. } if *of == api);
@@ -82,7 +119,7 @@ impl Setup {
                 "OS_CLIENT_CONFIG_FILE" => is(Api::Swift),
                 _ => true,
             };
-            let named = variables.get(name).map(PathBuf::from);
+            let named = args.variable(name).map(PathBuf::from);
             let usual = home.as_ref().filter(|_| !below_home.is_empty());
             let path = named.or_else(|| usual.map(|home| home.join(below_home)));
             let Some(contents) = path.filter(|_| wanted).and_then(|path| read(&path).ok()) else {
@@ -101,10 +138,19 @@ impl Setup {
                 .map_err(|e| Failure::usage(format!("{flag} {}: {e}", path.display())))?;
             flag_files.insert(flag.to_owned(), contents);
         }
+        let command_line: Vec<String> = std::env::args().collect();
+        let settled = Settled::of(args);
+        let mut rebuilt = run_args(&command_line)?.target;
+        settled.settle(&mut rebuilt)?;
+        if rebuilt != *args {
+            return Err(Failure::aborted(
+                "the workload changes a setting of the target that agents are not told",
+            ));
+        }
         Ok(Self {
-            command_line: std::env::args().collect(),
+            command_line,
             target: connection.target.clone(),
-            endpoint_url: args.endpoint_url.clone(),
+            settled,
             variables,
             variable_files,
             flag_files,
@@ -126,9 +172,11 @@ impl Setup {
             load,
             ..
         } = run_args(&self.command_line)?;
+        self.settled.settle(&mut args)?;
         let mut files = Vec::new();
         for (name, contents) in &self.variable_files {
             let path = in_memory(contents, &mut files)?;
+            args.given.replace(name, &path);
             self.variables.insert(name.clone(), path);
         }
         for (flag, contents) in &self.flag_files {
@@ -140,7 +188,6 @@ impl Setup {
                 _ => args.token_file = path,
             }
         }
-        args.endpoint_url = self.endpoint_url;
         let mut target = self.target;
         if let Some(embedded) = self.embedded {
             target = Target::Service {
@@ -152,6 +199,7 @@ impl Setup {
             args.target = None;
             args.endpoint_url = vec![embedded.url];
             args.region = Some("us-east-1".to_owned());
+            args.given = Given::default();
             self.variables = Variables::from([
                 ("AWS_ACCESS_KEY_ID".to_owned(), embedded.access_key),
                 ("AWS_SECRET_ACCESS_KEY".to_owned(), embedded.secret_key),

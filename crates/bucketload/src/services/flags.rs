@@ -51,6 +51,14 @@ pub(crate) const SWIFT: &[&str] = &[
 /// Flags of SeaweedFS alone.
 pub(crate) const SEAWEEDFS: &[&str] = &["--seaweedfs-mode", "--seaweedfs-objects"];
 
+/// Flags of libs3.
+pub(crate) const LIBS3: &[&str] = &[
+    "--libs3-library",
+    "--endpoint-url",
+    "--region",
+    "--addressing",
+];
+
 /// Refuses every flag that says where a service is or who asks.
 pub(crate) fn refuse_all(args: &TargetArgs, target: &str) -> Result<(), Failure> {
     match given(args).next() {
@@ -106,6 +114,7 @@ fn given(args: &TargetArgs) -> impl Iterator<Item = &'static str> + use<> {
         ("--swift-large-object", args.swift_large_object.is_some()),
         ("--seaweedfs-mode", args.seaweedfs_mode.is_some()),
         ("--seaweedfs-objects", args.seaweedfs_objects.is_some()),
+        ("--libs3-library", args.libs3_library.is_some()),
     ]
     .into_iter()
     .chain(args.posix.given())

@@ -6,6 +6,7 @@ pub(crate) mod engines;
 pub(crate) mod flags;
 mod gcs;
 mod hadoop;
+mod libs3;
 pub(crate) mod posix;
 pub(crate) mod s3;
 pub(crate) mod seaweedfs;
@@ -45,6 +46,7 @@ pub(crate) fn open(
         Api::Azblob => azblob::open(args, wanted),
         Api::Gcs => gcs::open(args, wanted),
         Api::Seaweedfs => seaweedfs::open(args, wanted),
+        Api::Libs3 => libs3::open(args, wanted),
         Api::Swift => swift::service(args, wanted),
         Api::WebHdfs => hadoop::webhdfs(server, args, wanted),
         #[cfg(feature = "hdfs")]
@@ -66,6 +68,7 @@ pub(crate) fn origins(
         Api::Azblob => Ok(azblob::config(args)?.origins),
         Api::Gcs => Ok(gcs::config(args)?.origins),
         Api::Seaweedfs => Ok(seaweedfs::config(args)?.origins),
+        Api::Libs3 => libs3::origins(args),
         Api::Swift => Ok(swift::config(args)?.origins),
         Api::WebHdfs => Ok(hadoop::webhdfs_config(server, args)?.origins),
         #[cfg(feature = "hdfs")]

@@ -5,9 +5,14 @@
     reason = "each test file uses its own part"
 )]
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use bucketload_core::sink::Event;
+use bucketload_results::oplog;
+use bucketload_results::rundir::RunDir;
 
 pub const ACCESS_KEY: &str = "testaccesskey0001";
 pub const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
@@ -121,4 +126,65 @@ pub fn workload(dir: &Path, text: &str) -> PathBuf {
         .write_all(text.as_bytes())
         .unwrap();
     path
+}
+
+/// What an operation is, without when it was done and by whom.
+pub type What = (
+    String,
+    String,
+    String,
+    i64,
+    String,
+    Option<i64>,
+    Option<i64>,
+);
+
+/// Every operation of a run directory, with its due instant from the start of its phase.
+pub fn operations(out: &Path) -> Vec<(What, i64)> {
+    let run = RunDir::open(out).unwrap();
+    let run_id = run.manifest().run_id.clone();
+    let phases: Vec<String> = run
+        .manifest()
+        .plan
+        .phases
+        .iter()
+        .map(|p| p.name.clone())
+        .collect();
+    let mut starts = BTreeMap::new();
+    for event in run.events().unwrap().0 {
+        if let Event::PhaseStarted { phase, at_ns } = event {
+            starts.insert(phases[usize::from(phase)].clone(), at_ns as i64);
+        }
+    }
+    let names = [
+        "phase",
+        "work",
+        "class",
+        "seq",
+        "key",
+        "range_offset",
+        "size",
+        "due_ns",
+    ];
+    let mut all = Vec::new();
+    oplog::read(out, &names, |rows| {
+        let columns = &rows.columns;
+        for i in 0..rows.len {
+            let text = |c: usize| columns[c].text(i).unwrap_or_default().to_owned();
+            let int = |c: usize| columns[c].int(i);
+            let what = (
+                text(0),
+                text(1),
+                text(2),
+                int(3).unwrap(),
+                text(4).replace(&run_id, "RUN"),
+                int(5),
+                int(6),
+            );
+            all.push((what, int(7).unwrap() - starts[&text(0)]));
+        }
+    })
+    .unwrap();
+    all.sort();
+    all
 }

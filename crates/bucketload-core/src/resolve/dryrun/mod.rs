@@ -104,6 +104,7 @@ impl Offer {
 }
 
 /// Bytes per operation of a work, and how often which class occurs.
+#[derive(Default)]
 struct Rates {
     read: f64,
     written: f64,
@@ -188,6 +189,8 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
                 job_rates(&JobGen::new(plan, phase_id, work_id)?, jobs, work_plan)
             }
             ModelPlan::Named(named) => named::rates(named, work_plan),
+            // How much they do is decided while they do it.
+            ModelPlan::Ranks(_) => Rates::default(),
             _ => rates(&OpGen::new(plan, index, work)?, work_plan),
         };
         let arrival = match &work_plan.model {
@@ -199,6 +202,7 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
             ModelPlan::Closed { .. }
             | ModelPlan::Replay(_)
             | ModelPlan::Rounds(_)
+            | ModelPlan::Ranks(_)
             | ModelPlan::Named(_) => None,
         };
         let schedule = match arrival {
@@ -391,6 +395,7 @@ fn model(work: &WorkPlan) -> String {
         }
         ModelPlan::Jobs(jobs) => describe_jobs(jobs),
         ModelPlan::Named(plan) => named::describe(plan),
+        ModelPlan::Ranks(plan) => format!("{} ranks", plan.ranks),
         ModelPlan::Replay(replay) => match replay.timing {
             ReplayTiming::Asap => "replay of a trace, as fast as possible".to_owned(),
             _ => "replay of a trace".to_owned(),

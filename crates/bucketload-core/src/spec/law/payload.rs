@@ -79,6 +79,8 @@ impl fmt::Display for PayloadSpec {
             PayloadKind::Zeros => f.write_str("zeros"),
             PayloadKind::Compressible { ratio } => write!(f, "compressible({ratio})"),
             PayloadKind::Duplicate { fraction } => write!(f, "duplicate({fraction})"),
+            // No workload file can ask for it.
+            PayloadKind::Timestamp(_) => f.write_str("timestamp"),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Tests of [`super`] on figures made by hand.
 
-use std::collections::BTreeMap;
-
 use bucketload_core::histogram::Histogram;
+use bucketload_core::plan::crews::Pins;
 use bucketload_core::rows::{PhaseRows, RowLatencies, RowSums, WorkerRow, WorkerSpan};
-use bucketload_cosbench::artifacts::StageRecord;
+use bucketload_cosbench::artifacts::{DriverRecord, StageRecord};
 use bucketload_cosbench::parse;
-use bucketload_results::rundir::Manifest;
 
-use super::{Told, fill, legacy_percentiles, percentiles};
+use super::{Measured, fill, legacy_percentiles, percentiles};
 use crate::cosbench::overrides::Settings;
 use crate::cosbench::plan::plan;
 
@@ -41,12 +39,11 @@ fn b4_percentiles_of_few_samples_are_samples() {
 
 /// Two workers of an operation budget: one does 10 operations in 1 s, the other 10 in 2 s. One
 /// operation of the second straddled an edge of the window.
-fn stage(strict: bool) -> StageRecord {
+fn on(drivers: usize, strict: bool) -> (StageRecord, Vec<DriverRecord>) {
     let text = "<workload name=\"w\"><workflow><workstage name=\"m\"><work name=\"x\" workers=\"2\" totalOps=\"20\">\
                 <operation type=\"read\" config=\"containers=c(1);objects=c(1)\"/></work></workstage></workflow></workload>";
     let workload = parse(text).unwrap().workload;
     let plan = plan(&workload, &Settings::default(), strict, &mut Vec::new()).unwrap();
-    let manifest = Manifest::new("run", "0", plan);
     let sums = |n: u64| RowSums {
         samples: n,
         ok: n,
@@ -80,16 +77,42 @@ fn stage(strict: bool) -> StageRecord {
             fine: vec![(Histogram::index_of(99_500_000) as u32, 20)],
         }],
     };
-    let told = Told {
-        marks: BTreeMap::new(),
-        rows: BTreeMap::from([(0, rows)]),
-        snapshots: BTreeMap::new(),
-        log: BTreeMap::new(),
-        start_unix_ns: 0,
-    };
     let mut out = StageRecord::default();
-    fill(&mut out, &workload.stages[0], &manifest, 0, &told);
+    let mut drivers = vec![DriverRecord::default(); drivers];
+    let measured = Measured {
+        plan: &plan,
+        phase: 0,
+        rows: &rows,
+        pins: &Pins::new(),
+    };
+    fill(&mut out, &mut drivers, &workload.stages[0], &measured);
+    (out, drivers)
+}
+
+fn stage(strict: bool) -> StageRecord {
+    let (out, drivers) = on(1, strict);
+    assert_eq!(drivers[0].lines[0].figures, out.rows[0].figures);
     out
+}
+
+/// The figures of drivers add up, by both measures.
+#[test]
+fn drivers_have_the_figures_of_their_workers() {
+    for strict in [false, true] {
+        let (out, drivers) = on(2, strict);
+        let figures = |driver: usize| &drivers[driver].lines[0].figures;
+        assert_eq!(figures(0).ops, 10);
+        assert_eq!(figures(1).ops, if strict { 9 } else { 10 });
+        let all = &out.rows[0].figures;
+        assert_eq!(figures(0).bytes + figures(1).bytes, all.bytes);
+        assert_eq!(
+            figures(0).throughput + figures(1).throughput,
+            all.throughput
+        );
+    }
+    // Two workers leave the third driver without a mission.
+    let (_, drivers) = on(3, false);
+    assert_eq!(drivers[2].lines, []);
 }
 
 #[test]

@@ -1,78 +1,21 @@
-//! The controller with real processes: a run from submission to report, a refusal, and what is left when the
-//! controller is killed.
+//! A run from submission to report, a refusal, and what is left when the controller is killed.
 
-mod common;
-
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{bucketload, call, workload};
-
-/// Longest wait; the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(100);
-
-struct Controller {
-    child: Child,
-    url: String,
-}
-
-impl Controller {
-    fn start(dir: &Path) -> Self {
-        let args = ["controller", "--listen", "127.0.0.1:0", "--data", "data"];
-        let mut child = bucketload(dir, &args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        let url = line
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"))
-            .unwrap_or_else(|| panic!("{line}"));
-        let url = url.trim_end_matches('/').to_owned();
-        // Nobody reads on; what it prints must not end it.
-        std::thread::spawn(move || lines.lines().for_each(drop));
-        Self { child, url }
-    }
-
-    /// The state of a job, as `info --json` tells it.
-    fn job(&self, dir: &Path, id: &str) -> serde_json::Value {
-        let info = call(&mut bucketload(
-            dir,
-            &["info", id, "--json", "--controller", &self.url],
-        ));
-        info.expect(0, &[]);
-        info.json()[0].clone()
-    }
-
-    fn until(&self, dir: &Path, id: &str, done: impl Fn(&serde_json::Value) -> bool) {
-        let begin = Instant::now();
-        loop {
-            let job = self.job(dir, id);
-            if done(&job) {
-                return;
-            }
-            assert!(begin.elapsed() < PATIENCE, "{job}");
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::common::{bucketload, call, workload};
+use crate::support::{Controller, PATIENCE};
 
 #[test]
 fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_readable_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let controller = Controller::start(dir);
+    // Off loopback nothing is served without a token, nor without TLS unless that is waived.
+    let listen = ["controller", "--listen", "0.0.0.0:0", "--data", "data"];
+    call(&mut bucketload(dir, &listen)).expect(2, &["needs a token"]);
+    std::fs::write(dir.join("token"), "a-token-of-the-console\n").unwrap();
+    let plain = [&listen[..], &["--token-file", "token"]].concat();
+    call(&mut bucketload(dir, &plain)).expect(2, &["--tls-cert"]);
+    let controller = Controller::start(dir, &[]);
     let url = controller.url.clone();
     let submit = |args: &[&str]| {
         let line = [&["submit", "--controller", &url], args].concat();
@@ -150,7 +93,7 @@ fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_re
     let top = call(&mut bucketload(dir, &["top", &run.to_string_lossy()]));
     top.expect(0, &[]);
     assert!(top.stdout.contains("interrupted"), "{}", top.stdout);
-    let again = Controller::start(dir);
+    let again = Controller::start(dir, &[]);
     again.until(dir, &second, |job| job["state"] == "terminated");
     let job = again.job(dir, &second);
     assert!(

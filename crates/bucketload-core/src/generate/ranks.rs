@@ -1,0 +1,411 @@
+//! The operations of ranks ([`RanksPlan`]): functions of rank, step and place in the step.
+//!
+//! Paths are those of IOR and mdtest (io500-mdworkbench.md section A.2):
+//!
+//! ```text
+//!  ior-easy/     ior_file_easy.00000003          transfer k at k·bytes
+//!  ior-hard/     file                            transfer k of rank r of N at (k·N + r)·bytes
+//!  mdtest-easy/  test-dir.0-0/mdtest_tree.3.0/file.mdtest.3.17
+//!  mdtest-hard/  test-dir.0-0/mdtest_tree.0/file.mdtest.3.17
+//! ```
+//!
+//! Where a transfer is an object of its own, its name is that of the file, followed by offset and length
+//! but for the first one (libs3-abi.md section 12).
+
+use super::LawError;
+use super::rng::{Draws, Purpose, Stream};
+use crate::op::{ByteRange, Op, OpClass};
+use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, key_of, split_key};
+use crate::plan::{MixEntry, ModelPlan, Plan, SizeKind};
+
+/// Room for the longest path below the prefix, in bytes, before characters are spelt out.
+const LONGEST_PATH: usize = 128;
+
+/// The operations of one work. Immutable: shared by all threads.
+#[derive(Clone, Debug)]
+pub struct RankGen {
+    seed: u64,
+    phase: u16,
+    work: u16,
+    plan: RanksPlan,
+    mix: Vec<MixEntry>,
+    /// Bytes that each entry writes or reads; `None` where it moves none.
+    sizes: Vec<Option<u64>>,
+    /// What the names of each key set begin with.
+    prefixes: Vec<String>,
+}
+
+/// Where in a step an operation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Steps of earlier phases that come before.
+    pub base: u64,
+    /// Number of the step in its phase, from 0.
+    pub step: u64,
+    /// Data set, for MD-Workbench; else 0.
+    pub set: u32,
+    /// Index of the entry in the mix.
+    pub entry: u16,
+}
+
+impl RankGen {
+    /// The operations of work number `work` of phase number `phase`; names begin with `prefix` and
+    /// that of their key set.
+    ///
+    /// # Errors
+    /// When the work is no such work, has no entries for its steps, or a phase that it follows is none.
+    pub fn new(plan: &Plan, phase: usize, work: usize, prefix: &str) -> Result<Self, LawError> {
+        let field = || format!("phases[{phase}].works[{work}]");
+        let work_plan = &plan.phases[phase].works[work];
+        let ModelPlan::Ranks(ranks) = &work_plan.model else {
+            return Err(LawError::new(field(), "does not consist of ranks"));
+        };
+        if usize::from(ranks.opening) + usize::from(ranks.closing) >= work_plan.mix.len() {
+            return Err(LawError::new(field(), "has no operations for its steps"));
+        }
+        if phase >= Stream::MAX_PHASES {
+            let reason = format!("is one of more than {} phases", Stream::MAX_PHASES);
+            return Err(LawError::new(field(), reason));
+        }
+        let named = ranks
+            .follows
+            .iter()
+            .chain(&ranks.after)
+            .chain(&ranks.newer_than);
+        if let Some(later) = named.clone().find(|other| usize::from(**other) >= phase) {
+            let reason = format!("depends on phase {later}, which does not come before it");
+            return Err(LawError::new(field(), reason));
+        }
+        let sizes = work_plan.mix.iter().map(|entry| {
+            let law = entry.size.as_ref().map(|size| &size.law);
+            match law {
+                Some(SizeKind::Const { bytes }) => Some(*bytes),
+                _ => None,
+            }
+        });
+        Ok(Self {
+            seed: plan.seed,
+            phase: phase as u16,
+            work: u16::try_from(work).unwrap_or(u16::MAX),
+            plan: ranks.clone(),
+            sizes: sizes.collect(),
+            mix: work_plan.mix.clone(),
+            prefixes: plan
+                .keysets
+                .iter()
+                .map(|set| format!("{prefix}{}", set.prefix))
+                .collect(),
+        })
+    }
+
+    /// The plan of the work.
+    #[must_use]
+    pub const fn plan(&self) -> &RanksPlan {
+        &self.plan
+    }
+
+    /// Entries of the mix.
+    #[must_use]
+    pub fn entries(&self) -> u16 {
+        self.mix.len() as u16
+    }
+
+    /// Data sets that a step goes through.
+    #[must_use]
+    pub const fn sets(&self) -> u32 {
+        match self.plan.task {
+            RankTask::Workbench {
+                stage: WorkbenchStage::Cleanup,
+                ..
+            } => 1,
+            RankTask::Workbench { sets, .. } => sets,
+            _ => 1,
+        }
+    }
+
+    /// The operation of rank `rank` at `spot`, number `turn` of all that the rank performs. Of a file
+    /// that random places are read of, `written` transfers are there. Allocates nothing.
+    #[must_use]
+    pub fn op(&self, rank: u32, spot: Spot, turn: u64, written: u64) -> Op {
+        let plan = &self.plan;
+        let entry = &self.mix[usize::from(spot.entry)];
+        let ranks = plan.ranks.max(1);
+        let owner = (rank + plan.shift) % ranks;
+        let seq = u64::from(rank) + turn * u64::from(ranks);
+        let steady = spot.entry >= plan.opening && spot.entry + plan.closing < self.entries();
+        let mut op = Op {
+            seq,
+            class: entry.class,
+            entry: spot.entry,
+            keyset: entry.keyset,
+            key: key_of(owner, if steady { spot.base + spot.step } else { 0 }),
+            source_key: 0,
+            source_keyset: 0,
+            version: 0,
+            size: match self.sizes[usize::from(spot.entry)] {
+                Some(bytes) => bytes,
+                None if entry.class.writes_body() => 0,
+                None => Op::UNKNOWN_SIZE,
+            },
+            range: None,
+            count: entry.count,
+            pages: entry.pages,
+        };
+        match plan.task {
+            RankTask::EasyTransfer { bytes } if plan.mapping == RankMapping::Files => {
+                op.key = key_of(owner, 0);
+                if steady {
+                    self.range(
+                        &mut op,
+                        spot.step * bytes,
+                        bytes,
+                        plan.steps.saturating_mul(bytes),
+                    );
+                }
+            }
+            RankTask::HardTransfer { bytes } if plan.mapping == RankMapping::Files => {
+                op.key = 0;
+                if steady {
+                    let all = plan
+                        .steps
+                        .saturating_mul(u64::from(ranks))
+                        .saturating_mul(bytes);
+                    let place = spot.step * u64::from(ranks) + u64::from(owner);
+                    self.range(&mut op, place * bytes, bytes, all);
+                }
+            }
+            RankTask::RandomRead { bytes, transfer } => {
+                let draw = Stream::new(Purpose::Range, self.phase, self.work);
+                let mut draws = Draws::new(self.seed, draw, seq);
+                let per_transfer = (transfer / bytes).max(1);
+                let place = draws.below((written * per_transfer).max(1));
+                if plan.mapping == RankMapping::Files {
+                    op.key = key_of(owner, 0);
+                    self.range(&mut op, place * bytes, bytes, written * transfer);
+                } else {
+                    op.key = key_of(owner, place / per_transfer);
+                    self.range(&mut op, place % per_transfer * bytes, bytes, transfer);
+                }
+            }
+            RankTask::Find { .. } => {
+                op.key = spot.step * u64::from(ranks) + u64::from(rank);
+            }
+            RankTask::Workbench {
+                sets,
+                objects,
+                stage,
+                offset,
+            } => {
+                let sets = u64::from(sets);
+                let shift = |up: bool| {
+                    let by = (u64::from(offset) * u64::from(spot.set + 1)) % u64::from(ranks);
+                    let by = by as u32;
+                    if up {
+                        (rank + by) % ranks
+                    } else {
+                        (rank + ranks - by) % ranks
+                    }
+                };
+                let set = u64::from(spot.set);
+                op.key = match stage {
+                    WorkbenchStage::Precreate => key_of(rank, spot.step * sets + set),
+                    WorkbenchStage::Benchmark if entry.class.writes_body() => {
+                        let newest = objects + spot.base + spot.step;
+                        key_of(shift(true), newest * sets + set)
+                    }
+                    WorkbenchStage::Benchmark => {
+                        key_of(shift(false), (spot.base + spot.step) * sets + set)
+                    }
+                    WorkbenchStage::Cleanup => {
+                        // Set by set; the first object that is left follows all earlier steps.
+                        let objects = objects.max(1);
+                        let (set, number) = (spot.step / objects, spot.step % objects);
+                        key_of(rank, (spot.base + number) * sets + set)
+                    }
+                };
+            }
+            _ => {}
+        }
+        op
+    }
+
+    /// Makes `op` one on `len` bytes from `offset` of a file of `size` bytes.
+    fn range(&self, op: &mut Op, offset: u64, len: u64, size: u64) {
+        op.range = Some(ByteRange { offset, len });
+        op.size = size;
+    }
+
+    /// Writes the name of the object that `op` is about into `out`, replacing its contents.
+    #[inline]
+    pub fn render(&self, op: &Op, out: &mut String) {
+        out.clear();
+        match self.plan.task {
+            RankTask::Find { .. } => return self.render_part(op.key, out),
+            RankTask::Count => {
+                out.push_str(&self.prefixes[usize::from(op.keyset)]);
+                return;
+            }
+            _ => {}
+        }
+        out.push_str(&self.prefixes[usize::from(op.keyset)]);
+        let (rank, index) = split_key(op.key);
+        let mut path = Path {
+            out,
+            spell: self.plan.mapping == RankMapping::Libs3Single,
+        };
+        let ranks = u64::from(self.plan.ranks);
+        let (offset, bytes) = match self.plan.task {
+            RankTask::EasyTransfer { bytes } => (index * bytes, bytes),
+            RankTask::RandomRead { transfer, .. } => (index * transfer, transfer),
+            RankTask::HardTransfer { bytes } => ((index * ranks + u64::from(rank)) * bytes, bytes),
+            _ => (0, 0),
+        };
+        match self.plan.task {
+            RankTask::EasyTransfer { .. } | RankTask::RandomRead { .. } => path.easy_file(rank),
+            RankTask::HardTransfer { .. } => path.text("file"),
+            RankTask::EasyItem => {
+                path.easy_directory(rank);
+                path.item(rank);
+                path.number(index, 1);
+            }
+            RankTask::HardItem => {
+                path.text(HARD_DIRECTORY);
+                path.item(rank);
+                path.number(index, 1);
+            }
+            RankTask::Workbench { sets, .. } => {
+                let sets = u64::from(sets.max(1));
+                path.number(u64::from(rank), 1);
+                path.text("_");
+                path.number(index % sets, 1);
+                path.text("_");
+                path.number(index / sets, 1);
+            }
+            RankTask::Find { .. } | RankTask::Count => {}
+        }
+        path.end();
+        // What opens a file is about the file itself.
+        let opens = op.entry < self.plan.opening;
+        if offset > 0 && !opens && self.plan.mapping != RankMapping::Files {
+            let mut plain = Path { out, spell: false };
+            plain.text("-");
+            plain.number(offset, 1);
+            plain.text("-");
+            plain.number(bytes, 1);
+        }
+    }
+
+    /// What the names of part `part` of all files begin with. Key sets are in the order of the trees.
+    fn render_part(&self, part: u64, out: &mut String) {
+        let ranks = u64::from(self.plan.ranks);
+        let whole = self.plan.mapping == RankMapping::Files;
+        // Trees: ior-easy, ior-hard, mdtest-easy, mdtest-hard.
+        let (tree, rank) = match part {
+            part if part < ranks => (2, part as u32),
+            part if whole => ([0, 1, 3][(part - ranks).min(2) as usize], 0),
+            part if part < 2 * ranks => (3, (part - ranks) as u32),
+            part if part < 3 * ranks => (0, (part - 2 * ranks) as u32),
+            _ => (1, 0),
+        };
+        out.push_str(self.prefixes.get(tree).map_or("", String::as_str));
+        let mut path = Path {
+            out,
+            spell: self.plan.mapping == RankMapping::Libs3Single,
+        };
+        match tree {
+            2 => path.easy_directory(rank),
+            0 if !whole => path.easy_file(rank),
+            3 if !whole => {
+                path.text(HARD_DIRECTORY);
+                path.item(rank);
+            }
+            _ => {}
+        }
+    }
+
+    /// Length of the longest name, bytes.
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        let prefix = self.prefixes.iter().map(String::len).max().unwrap_or(0);
+        prefix + 2 * LONGEST_PATH
+    }
+
+    /// The class of entry `entry`.
+    #[must_use]
+    pub fn class(&self, entry: u16) -> OpClass {
+        self.mix[usize::from(entry)].class
+    }
+}
+
+const HARD_DIRECTORY: &str = "test-dir.0-0/mdtest_tree.0/";
+
+/// Writes a path, spelt out where names have letters and digits only.
+struct Path<'a> {
+    out: &'a mut String,
+    spell: bool,
+}
+
+impl Path<'_> {
+    fn text(&mut self, text: &str) {
+        match self.spell {
+            true => spell(text, self.out),
+            false => self.out.push_str(text),
+        }
+    }
+
+    /// A number with at least `digits` digits.
+    fn number(&mut self, n: u64, digits: u32) {
+        let mut divisor = 10u64.pow(digits - 1);
+        while n / divisor >= 10 {
+            divisor *= 10;
+        }
+        while divisor > 0 {
+            self.out.push(char::from(b'0' + (n / divisor % 10) as u8));
+            divisor /= 10;
+        }
+    }
+
+    fn easy_file(&mut self, rank: u32) {
+        self.text("ior_file_easy.");
+        self.number(u64::from(rank), 8);
+    }
+
+    fn easy_directory(&mut self, rank: u32) {
+        self.text("test-dir.0-0/mdtest_tree.");
+        self.number(u64::from(rank), 1);
+        self.text(".0/");
+    }
+
+    fn item(&mut self, rank: u32) {
+        self.text("file.mdtest.");
+        self.number(u64::from(rank), 1);
+        self.text(".");
+    }
+
+    /// Ends the name of a file.
+    fn end(&mut self) {
+        if self.spell {
+            self.out.push('b');
+        }
+    }
+}
+
+/// Appends `text` as IOR's backend `S3-libs3` spells the name of a file: letters in lower case and digits
+/// stay, a slash becomes `_`, any other byte two letters (libs3-abi.md section 12). The `b` at the end is
+/// not added.
+pub fn spell(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'/' => out.push('_'),
+            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte.to_ascii_lowercase())),
+            byte => {
+                out.push(char::from(b'a' + byte / 26));
+                out.push(char::from(b'a' + byte % 26));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "ranks_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! What the library is and what it is told in each call.
+
+use std::ffi::{CString, OsString};
+use std::fmt;
+
+use super::abi;
+
+/// Where a bucket's name stands in requests of libraries that make some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// In the path.
+    #[default]
+    Path,
+    /// In the host's name.
+    VirtualHost,
+}
+
+/// Configuration of the driver.
+#[derive(Clone)]
+pub struct Libs3Config {
+    /// The library: a path, or a name that the dynamic linker looks for.
+    pub library: OsString,
+    /// What the library is told as its host: a URL `http://HOST:PORT` or `https://HOST:PORT`, or an absolute
+    /// directory for a library that keeps files. `None`: the library's default.
+    pub host: Option<String>,
+    /// Access key; libraries that keep files look at none.
+    pub access_key: String,
+    /// Secret key. Never printed.
+    pub secret_key: String,
+    /// Token of temporary credentials. Never printed.
+    pub session_token: Option<String>,
+    /// Region that requests are signed for; `None`: the library's default.
+    pub region: Option<String>,
+    /// Where the bucket's name stands.
+    pub style: Style,
+}
+
+impl fmt::Debug for Libs3Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Libs3Config")
+            .field("library", &self.library)
+            .field("host", &self.host)
+            .field("region", &self.region)
+            .field("style", &self.style)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Libs3Config {
+    /// The defaults: no host, no credentials.
+    #[must_use]
+    pub fn new(library: impl Into<OsString>) -> Self {
+        Self {
+            library: library.into(),
+            host: None,
+            access_key: "bucketload".to_owned(),
+            secret_key: "bucketload".to_owned(),
+            session_token: None,
+            region: None,
+            style: Style::default(),
+        }
+    }
+}
+
+/// The configuration as the library wants it.
+pub(super) struct Strings {
+    pub(super) host: Option<CString>,
+    pub(super) protocol: i32,
+    pub(super) style: i32,
+    pub(super) access_key: CString,
+    pub(super) secret_key: CString,
+    pub(super) session_token: Option<CString>,
+    pub(super) region: Option<CString>,
+}
+
+impl Strings {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// What is wrong and what to write instead.
+    pub(super) fn of(config: &Libs3Config) -> Result<Self, String> {
+        let text = |what: &str, text: &str| {
+            CString::new(text).map_err(|_| format!("{what} holds a NUL character"))
+        };
+        let optional = |what: &str, value: &Option<String>| {
+            value.as_deref().map(|value| text(what, value)).transpose()
+        };
+        let (protocol, host) = match config.host.as_deref() {
+            None => (abi::HTTPS, None),
+            Some(host) => {
+                let (protocol, name) = split(host)?;
+                if name.len() > abi::MAX_HOST_NAME {
+                    return Err(format!("{host}: libs3 takes names of at most 254 bytes"));
+                }
+                (protocol, Some(text("the endpoint", name)?))
+            }
+        };
+        Ok(Self {
+            host,
+            protocol,
+            style: match config.style {
+                Style::Path => abi::PATH,
+                Style::VirtualHost => abi::VIRTUAL_HOST,
+            },
+            access_key: text("the access key", &config.access_key)?,
+            secret_key: text("the secret key", &config.secret_key)?,
+            session_token: optional("the session token", &config.session_token)?,
+            region: optional("the region", &config.region)?,
+        })
+    }
+}
+
+/// Protocol and host of an endpoint.
+fn split(host: &str) -> Result<(i32, &str), String> {
+    let (protocol, rest) = match host.split_once("://") {
+        Some(("http", rest)) => (abi::HTTP, rest),
+        Some(("https", rest)) => (abi::HTTPS, rest),
+        None if host.starts_with('/') => return Ok((abi::HTTP, host)),
+        _ => (abi::HTTPS, ""),
+    };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.is_empty() || rest.contains('/') {
+        return Err(format!(
+            "{host:?} is nothing that libs3 can be told; write http://HOST:PORT, https://HOST:PORT or an absolute \
+             directory"
+        ));
+    }
+    Ok((protocol, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Libs3Config, Strings, abi, split};
+
+    #[test]
+    fn hosts_are_urls_or_directories() {
+        assert_eq!(split("http://h:9000/"), Ok((abi::HTTP, "h:9000")));
+        assert_eq!(split("https://h"), Ok((abi::HTTPS, "h")));
+        assert_eq!(split("/srv/objects"), Ok((abi::HTTP, "/srv/objects")));
+        for wrong in ["h:9000", "", "ftp://h", "http://", "http://h/path"] {
+            assert!(split(wrong).is_err(), "{wrong}");
+        }
+        let mut config = Libs3Config::new("libs3.so.4");
+        assert!(Strings::of(&config).unwrap().host.is_none());
+        config.host = Some(format!("/{}", "d".repeat(254)));
+        assert!(Strings::of(&config).is_err());
+        config.secret_key = "precious".to_owned();
+        assert!(!format!("{config:?}").contains("precious"));
+    }
+}

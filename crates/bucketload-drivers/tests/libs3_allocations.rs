@@ -1,0 +1,106 @@
+//! Steady-state calls of a libs3 library allocate nothing on our side. The library of the tests has an allocator of its
+//! own, which is not counted.
+#![cfg(unix)]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use bucketload_core::op::{ByteRange, OpClass};
+use bucketload_core::payload::{Arena, PayloadKind};
+use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
+use support::{libs3_library, probe, request, run};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on to the system allocator unchanged; counting touches only a
+// constant-initialised thread-local without destructor, which never allocates.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: as promised by our caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: as promised by our caller.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: as promised by our caller.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn operations_allocate_nothing() {
+    let driver = Libs3Driver::new(Libs3Config::new(libs3_library(None))).unwrap();
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let worker = WorkerId {
+        thread: 0,
+        worker: 0,
+    };
+    run(async {
+        let mut probe = probe();
+        let mut session = driver.open(worker, &mut probe).await.unwrap();
+        session.ensure_bucket("bucket").await.unwrap();
+        for key in 0..60 {
+            let key = format!("list/{key}");
+            session.put_small("bucket", &key, b"x").await.unwrap();
+        }
+        let classes = [
+            OpClass::Put,
+            OpClass::Head,
+            OpClass::Get,
+            OpClass::RangeGet,
+            OpClass::Copy,
+            OpClass::List,
+            OpClass::MultipartPut,
+            OpClass::Delete,
+            OpClass::HeadBucket,
+            OpClass::ListBuckets,
+        ];
+        // What the first round allocates stays with the session.
+        for round in 0..2 {
+            for class in classes {
+                let mut op = request(class, 70_000);
+                op.content = Some(arena.content(0, 0, 0, 70_000));
+                op.verify = class.reads_body();
+                op.op.range = (class == OpClass::RangeGet).then_some(ByteRange {
+                    offset: 9,
+                    len: 500,
+                });
+                op.source = "key";
+                if class == OpClass::Copy {
+                    op.key = "copy";
+                }
+                if class == OpClass::List {
+                    (op.key, op.op.count) = ("list/", 25);
+                }
+                if class == OpClass::MultipartPut {
+                    op.op.count = 100_000;
+                }
+                probe.reset();
+                let before = COUNT.get();
+                let done = session.execute(&op, &mut probe).await;
+                let allocated = COUNT.get() - before;
+                done.unwrap();
+                assert!(
+                    round == 0 || allocated == 0,
+                    "{class}: {allocated} allocations"
+                );
+            }
+        }
+    });
+}

@@ -1,0 +1,266 @@
+//! From a run directory to the scores of the phases (io500-mdworkbench.md sections A.2 and A.3).
+//!
+//! The times are those of the ranks: from the start of the first operation to the end of the last one,
+//! over all ranks, wear-out included.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bucketload_core::plan::{ModelPlan, PhaseKind, RanksPlan};
+use bucketload_core::ranks::PhaseRanks;
+use bucketload_core::sink::{Event, PhaseEnd};
+
+use super::score::PhaseScore;
+use super::{IO500_VERSION, PHASES, Phase, Tool};
+use crate::error::ResultsError;
+use crate::rundir::{Manifest, RunDir};
+
+/// A run of IO500.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Program and the version of IO500 that it follows.
+    pub version: String,
+    /// Hash of the configuration.
+    pub config_hash: String,
+    /// Where the results are.
+    pub result_dir: String,
+    /// How files became objects.
+    pub mapping: String,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Beginning, seconds since 1970.
+    pub start_unix_s: i64,
+    /// End, seconds since 1970.
+    pub end_unix_s: i64,
+    /// The phases, in order of execution; those that did not take place with a score of 0.
+    pub phases: Vec<PhaseScore>,
+    /// What the ranks of each phase did, in the order of `phases`.
+    pub ranks_of: Vec<Option<PhaseRanks>>,
+}
+
+/// What the configuration says that the run directory does not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Hash of the configuration.
+    pub config_hash: String,
+    /// The stonewall that counts, nanoseconds: 300 s, or 30 s for student clusters.
+    pub required_ns: u64,
+    /// Whether the stonewall is another one.
+    pub stonewall_ok: bool,
+    /// Why phases do not take place, by their names.
+    pub skipped: Vec<(String, String)>,
+}
+
+/// What a run directory tells of a phase.
+#[derive(Default)]
+struct Seen {
+    started_ns: Option<u64>,
+    ended: Option<(u64, PhaseEnd)>,
+    ranks: Option<PhaseRanks>,
+}
+
+/// Computes the scores of the run in `dir`.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> {
+    let run = RunDir::open(dir)?;
+    let (events, _) = run.events()?;
+    let manifest = run.manifest();
+    let mut seen: BTreeMap<u16, Seen> = BTreeMap::new();
+    for event in events {
+        match event {
+            Event::PhaseStarted { phase, at_ns } => {
+                seen.entry(phase).or_default().started_ns = Some(at_ns);
+            }
+            Event::PhaseEnded {
+                phase,
+                drained_ns,
+                end,
+                ..
+            } => {
+                seen.entry(phase).or_default().ended = Some((drained_ns, end));
+            }
+            Event::Ranks(ranks) => {
+                let phase = ranks.phase;
+                seen.entry(phase).or_default().ranks = Some(ranks);
+            }
+            _ => {}
+        }
+    }
+    let mut mapping = String::new();
+    let mut ranks = 0;
+    let mut ranks_of: Vec<Option<PhaseRanks>> = vec![None; PHASES.len()];
+    let phases = PHASES.iter().enumerate().map(|(at, phase)| {
+        let planned = manifest.plan.phases.iter().enumerate();
+        let found = planned
+            .filter(|(_, plan)| plan.kind == PhaseKind::Run)
+            .find(|(_, plan)| plan.name == phase.name);
+        let Some((index, plan)) = found else {
+            return not_planned(phase, settings);
+        };
+        let seen = u16::try_from(index).ok().and_then(|index| seen.get(&index));
+        let model = plan.works.first().map(|work| &work.model);
+        let Some(ModelPlan::Ranks(model)) = model else {
+            return not_planned(phase, settings);
+        };
+        mapping = model.mapping.name().to_owned();
+        ranks = model.ranks;
+        if let Some(seen) = seen {
+            ranks_of[at].clone_from(&seen.ranks);
+        }
+        score(
+            phase,
+            model,
+            seen.unwrap_or(&Seen::default()),
+            manifest,
+            settings,
+        )
+    });
+    let phases: Vec<PhaseScore> = phases.collect();
+    let seconds = |ns: u64| i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX);
+    let ended = manifest.ended_unix_ns;
+    Ok(Report {
+        version: format!("bucketload-{}-{IO500_VERSION}", manifest.version),
+        config_hash: settings.config_hash.clone(),
+        result_dir: dir.display().to_string(),
+        mapping,
+        ranks,
+        start_unix_s: seconds(manifest.started_unix_ns),
+        end_unix_s: seconds(ended),
+        phases,
+        ranks_of,
+    })
+}
+
+fn not_planned(phase: &Phase, settings: &Settings) -> PhaseScore {
+    let why = settings.skipped.iter().find(|(name, _)| name == phase.name);
+    let (invalid, lines) = match (phase.tool, phase.group, why) {
+        (Tool::Timestamp, _, _) => (Vec::new(), Vec::new()),
+        // It belongs to no score: its absence spoils none.
+        (_, super::Group::None, Some((_, why))) => {
+            (Vec::new(), vec![("not-run".to_owned(), why.clone())])
+        }
+        (_, _, Some((_, why))) => (vec![format!("Not run: {why}")], Vec::new()),
+        (_, _, None) => (vec!["Not run".to_owned()], Vec::new()),
+    };
+    PhaseScore {
+        name: phase.name.to_owned(),
+        invalid,
+        lines,
+        ..PhaseScore::default()
+    }
+}
+
+fn score(
+    phase: &Phase,
+    model: &RanksPlan,
+    seen: &Seen,
+    manifest: &Manifest,
+    settings: &Settings,
+) -> PhaseScore {
+    let mut out = PhaseScore {
+        name: phase.name.to_owned(),
+        ..PhaseScore::default()
+    };
+    let (Some(started_ns), Some((ended_ns, end)), Some(ranks)) =
+        (seen.started_ns, seen.ended, &seen.ranks)
+    else {
+        out.invalid.push("Not run to its end".to_owned());
+        return out;
+    };
+    let wall = |at_ns: u64| {
+        let at = manifest.started_unix_ns.saturating_add(at_ns);
+        i64::try_from(at / 1_000_000_000).unwrap_or(i64::MAX)
+    };
+    (out.start_unix_s, out.end_unix_s) = (wall(started_ns), wall(ended_ns));
+    out.seconds = ended_ns.saturating_sub(started_ns) as f64 / 1e9;
+    let length_ns = ranks.length_ns();
+    let per_second = |amount: u64, ns: u64, unit: f64| match ns {
+        0 => 0.0,
+        ns => amount as f64 / unit / (ns as f64 / 1e9),
+    };
+    let mut line = |key: &str, value: String| out.lines.push((key.to_owned(), value));
+    line("mapping", model.mapping.name().to_owned());
+    line(
+        "requests",
+        ranks.sum(|rank| rank.ops + rank.failed).to_string(),
+    );
+    let (amount, at_wall, unit): (u64, u64, f64) = match phase.tool {
+        Tool::Ior => (
+            ranks.sum(|rank| rank.bytes),
+            ranks.sum(|rank| rank.wall_bytes),
+            f64::from(1u32 << 30),
+        ),
+        Tool::Mdtest | Tool::Timestamp => (
+            ranks.sum(|rank| rank.good),
+            ranks.sum(|rank| rank.wall_good),
+            1000.0,
+        ),
+        Tool::Find => (ranks.sum(|rank| rank.seen), 0, 1000.0),
+    };
+    if ranks.ranks.iter().any(|rank| rank.wall_ns > 0) {
+        // Ranks that had done everything before count with all that they did.
+        let early = |rank: &&bucketload_core::ranks::RankSum| rank.wall_ns == 0;
+        let before: u64 = ranks
+            .ranks
+            .iter()
+            .filter(early)
+            .map(|rank| match phase.tool {
+                Tool::Ior => rank.bytes,
+                _ => rank.good,
+            })
+            .sum();
+        let first = ranks
+            .ranks
+            .iter()
+            .map(|rank| rank.first_ns)
+            .min()
+            .unwrap_or(0);
+        let last = ranks
+            .ranks
+            .iter()
+            .map(|rank| rank.wall_ns)
+            .max()
+            .unwrap_or(0);
+        let rate = per_second(at_wall + before, last.saturating_sub(first), unit);
+        let key = match phase.tool {
+            Tool::Ior => "throughput-stonewall",
+            _ => "rate-stonewall",
+        };
+        line(key, format!("{rate:.2}"));
+    }
+    if phase.tool == Tool::Find {
+        let found = ranks.sum(|rank| rank.found);
+        line("nproc", model.ranks.to_string());
+        line("found", found.to_string());
+        line("total-files", amount.to_string());
+        if found == 0 {
+            out.invalid.push("No file was found".to_owned());
+        }
+    }
+    out.score = per_second(amount, length_ns, unit);
+    let failed = ranks.sum(|rank| rank.failed);
+    if failed > 0 {
+        out.invalid.push(format!("{failed} requests failed"));
+    }
+    if end != PhaseEnd::Complete {
+        out.invalid.push("It was stopped before its end".to_owned());
+    }
+    if out.score <= 0.0 {
+        out.invalid.push("Score of 0".to_owned());
+    }
+    if phase.writes {
+        if !settings.stonewall_ok {
+            let need = settings.required_ns as f64 / 1e9;
+            let has = model.stonewall_ns as f64 / 1e9;
+            out.invalid
+                .push(format!("stonewall-time is {has} s instead of {need} s"));
+        }
+        if length_ns < settings.required_ns {
+            let text = "Runtime is smaller than expected minimum runtime";
+            out.invalid.push(text.to_owned());
+        }
+    }
+    out
+}

@@ -1,0 +1,139 @@
+//! The score: geometric means of the phases' scores (io500-mdworkbench.md section A.3).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Group, phase_named};
+
+/// What a phase reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseScore {
+    /// Its name.
+    pub name: String,
+    /// GiB/s or 1000 operations/s; 0 where nothing was measured.
+    pub score: f64,
+    /// How long it took, seconds.
+    pub seconds: f64,
+    /// Why it does not count; empty for a valid phase.
+    pub invalid: Vec<String>,
+    /// Further lines of its section.
+    pub lines: Vec<(String, String)>,
+    /// Beginning and end, seconds since 1970; 0 where it did not take place.
+    pub start_unix_s: i64,
+    /// End, seconds since 1970.
+    pub end_unix_s: i64,
+}
+
+impl PhaseScore {
+    /// Which mean it belongs to.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        phase_named(&self.name).map_or(Group::None, |phase| phase.group)
+    }
+}
+
+/// The scores of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Geometric mean of the bandwidths, GiB/s.
+    pub bw: f64,
+    /// Geometric mean of the metadata rates, 1000 operations/s.
+    pub md: f64,
+    /// Square root of their product.
+    pub total: f64,
+    /// Whether every phase counts.
+    pub valid: bool,
+}
+
+impl Scores {
+    /// The scores of `phases`, which are valid as far as their own rules say.
+    #[must_use]
+    pub fn of(phases: &[PhaseScore]) -> Self {
+        let scored = phases.iter().filter(|phase| phase.group() != Group::None);
+        let valid = scored
+            .clone()
+            .all(|phase| phase.invalid.is_empty() && phase.score > 0.0);
+        Self::from_figures(
+            scored.map(|phase| (phase.group(), phase.score)),
+            valid && phases.iter().all(|phase| phase.invalid.is_empty()),
+        )
+    }
+
+    /// The scores of figures. One that is not above 0 is left out of its mean: the root is taken over
+    /// those that are left.
+    pub fn from_figures(figures: impl Iterator<Item = (Group, f64)> + Clone, valid: bool) -> Self {
+        let mean = |group| {
+            let of_group = figures
+                .clone()
+                .filter(|(g, score)| *g == group && *score > 0.0);
+            let (n, logs) = of_group.fold((0u32, 0.0), |(n, sum), (_, score)| {
+                (n + 1, sum + score.ln())
+            });
+            if n == 0 {
+                0.0
+            } else {
+                (logs / f64::from(n)).exp()
+            }
+        };
+        let (bw, md) = (mean(Group::Bandwidth), mean(Group::Metadata));
+        Self {
+            bw,
+            md,
+            total: (bw * md).sqrt(),
+            valid,
+        }
+    }
+
+    /// The scores without the search, which object stores do by listing.
+    #[must_use]
+    pub fn without_find(phases: &[PhaseScore]) -> Self {
+        let rest: Vec<PhaseScore> = phases
+            .iter()
+            .filter(|phase| phase.name != "find")
+            .cloned()
+            .collect();
+        Self::of(&rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Group, PhaseScore, Scores};
+
+    fn phase(name: &str, score: f64) -> PhaseScore {
+        PhaseScore {
+            name: name.to_owned(),
+            score,
+            ..PhaseScore::default()
+        }
+    }
+
+    /// The total of the result that section A.5 shows.
+    #[test]
+    fn the_total_is_that_of_the_original() {
+        let figures = [(Group::Metadata, 79.707941), (Group::Bandwidth, 0.458973)];
+        let scores = Scores::from_figures(figures.into_iter(), true);
+        assert_eq!(format!("{:.6}", scores.total), "6.048454");
+    }
+
+    #[test]
+    fn what_is_not_above_zero_is_left_out_and_makes_a_run_invalid() {
+        let mut phases = vec![
+            phase("ior-easy-write", 4.0),
+            phase("ior-hard-write", 1.0),
+            phase("find", 0.0),
+            phase("mdtest-easy-write", 8.0),
+            phase("mdtest-hard-write", 2.0),
+            phase("ior-rnd4K-easy-read", 1000.0),
+        ];
+        let scores = Scores::of(&phases);
+        assert!((scores.bw - 2.0).abs() < 1e-12 && (scores.md - 4.0).abs() < 1e-12);
+        assert!((scores.total - 8f64.sqrt()).abs() < 1e-12);
+        assert!(!scores.valid);
+        assert!(Scores::without_find(&phases).valid);
+        phases[2].score = 1.0;
+        assert!(Scores::of(&phases).valid);
+        phases[5].invalid.push("no".to_owned());
+        assert!(!Scores::of(&phases).valid);
+        assert_eq!(Scores::of(&[]).total, 0.0);
+    }
+}

@@ -1,0 +1,397 @@
+//! Ranks: how far each has come, the stonewall, and what comes behind it.
+//!
+//! ```text
+//!  rank 0  step step step step ┤ 4          ├ step ─┐
+//!  rank 1  step step ──────────┤ 2   gate   ├ step step step ─┐   all end with the highest count
+//!  rank 2  step step step step step ┤ 5     ├ ────────────────┘
+//!                              stonewall
+//! ```
+//!
+//! A rank looks at the clock between two steps. Behind the stonewall it says how far it has come and
+//! waits for the others; then all go on to the highest count. Every operation goes the usual way
+//! ([`crate::closed`]). The counts of a phase are kept for those that follow it.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bucketload_core::generate::ranks::{RankGen, Spot};
+use bucketload_core::op::{Op, OpClass, Watch};
+use bucketload_core::plan::Plan;
+use bucketload_core::plan::ranks::{RankMapping, RankTask, WorkbenchStage};
+use bucketload_core::ranks::RankSum;
+use bucketload_core::record::Outcome;
+use tokio::sync::Notify;
+
+use crate::clock::now_ns;
+use crate::perform::Performed;
+use crate::shard::Shard;
+
+/// How often ranks that wait look whether the phase has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What earlier phases of the run leave to later ones.
+#[derive(Debug)]
+pub(crate) struct History {
+    /// Highest number of steps of a rank, per phase.
+    steps: Vec<AtomicU64>,
+    /// Beginning of each phase, seconds since 1970.
+    began_s: Vec<AtomicI64>,
+}
+
+impl History {
+    pub(crate) fn new(plan: &Plan) -> Arc<Self> {
+        Arc::new(Self {
+            steps: plan.phases.iter().map(|_| AtomicU64::new(0)).collect(),
+            began_s: plan.phases.iter().map(|_| AtomicI64::new(0)).collect(),
+        })
+    }
+
+    /// Phase `phase` begins now.
+    pub(crate) fn begins(&self, phase: usize) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let seconds = since.map_or(0, |since| since.as_secs());
+        self.began_s[phase].store(
+            i64::try_from(seconds).unwrap_or(i64::MAX),
+            Ordering::Release,
+        );
+    }
+
+    fn steps(&self, phase: u16) -> u64 {
+        self.steps[usize::from(phase)].load(Ordering::Acquire)
+    }
+}
+
+/// The work of all ranks of this process.
+pub(crate) struct RankWork {
+    pub(crate) ops: RankGen,
+    /// Ranks that have not said how far they have come.
+    pending: AtomicU32,
+    /// Highest number of steps.
+    most: AtomicU64,
+    opened: Notify,
+}
+
+impl RankWork {
+    pub(crate) fn new(ops: RankGen) -> Self {
+        Self {
+            pending: AtomicU32::new(ops.plan().ranks),
+            most: AtomicU64::new(0),
+            opened: Notify::new(),
+            ops,
+        }
+    }
+
+    fn arrive(&self, steps: u64) {
+        self.most.fetch_max(steps, Ordering::AcqRel);
+        if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.opened.notify_waiters();
+        }
+    }
+
+    /// Waits until every rank has said how far it has come; `false` when the phase ends before.
+    pub(crate) async fn meet(&self, shard: &Shard) -> bool {
+        loop {
+            let mut opened = pin!(self.opened.notified());
+            // Before the look: what happens between the two is not missed.
+            opened.as_mut().enable();
+            if self.pending.load(Ordering::Acquire) == 0 {
+                return true;
+            }
+            if now_ns() >= shard.cutoff_ns.get() {
+                return false;
+            }
+            let _ = tokio::time::timeout(LOOK, opened).await;
+        }
+    }
+}
+
+/// What a rank does next.
+pub(crate) enum Turn {
+    /// An operation.
+    Op(Op),
+    /// It waits for the others ([`RankWork::meet`]).
+    Meet,
+    /// Nothing more.
+    End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Opening,
+    Steps,
+    Closing,
+}
+
+/// How far a rank has come.
+pub(crate) struct RankTurns {
+    sum: RankSum,
+    stage: Stage,
+    spot: Spot,
+    /// Whether a step is under way.
+    inside: bool,
+    /// Whether an operation of the step has failed.
+    bad: bool,
+    turn: u64,
+    /// Most steps.
+    limit: u64,
+    /// Steps to go to, once that is known.
+    target: Option<u64>,
+    /// Steps of the phase that is followed.
+    written: u64,
+    start_ns: u64,
+    not_before_ns: u64,
+    finder: Option<Rc<Finder>>,
+}
+
+impl RankTurns {
+    /// The beginning of rank `rank` in phase number `phase`, which began at `start_ns`.
+    pub(crate) fn new(work: &RankWork, rank: u32, history: &History, start_ns: u64) -> Self {
+        let plan = work.ops.plan();
+        let written = plan.follows.map(|phase| history.steps(phase));
+        let most = plan.most_steps(rank);
+        let random = matches!(plan.task, RankTask::RandomRead { .. });
+        let limit = match written {
+            Some(0) if random => 0,
+            Some(written) if !random => most.min(written),
+            _ => most,
+        };
+        let before: u64 = plan.after.iter().map(|phase| history.steps(*phase)).sum();
+        let base = plan.start + before;
+        let since_s = plan.newer_than.map_or(0, |phase| {
+            history.began_s[usize::from(phase)].load(Ordering::Acquire)
+        });
+        let sought = match plan.task {
+            RankTask::Find { bytes } => Some(Some(bytes)),
+            RankTask::Count => Some(None),
+            _ => None,
+        };
+        let finder = sought.map(|bytes| {
+            Rc::new(Finder {
+                mapping: plan.mapping,
+                bytes,
+                since_s,
+                named: Cell::new(false),
+                seen: Cell::new(0),
+                found: Cell::new(0),
+            })
+        });
+        Self {
+            sum: RankSum {
+                rank,
+                ..RankSum::default()
+            },
+            stage: Stage::Opening,
+            spot: Spot {
+                base,
+                step: 0,
+                set: 0,
+                entry: 0,
+            },
+            inside: false,
+            bad: false,
+            turn: 0,
+            limit,
+            target: None,
+            written: written.unwrap_or(0),
+            start_ns,
+            not_before_ns: 0,
+            finder,
+        }
+    }
+
+    /// Sees what the rank's operations receive, where that is looked at.
+    pub(crate) fn watch(&self) -> Option<Rc<dyn Watch>> {
+        let finder = self.finder.clone()?;
+        Some(finder)
+    }
+
+    /// The instant before which the rank waits, nanoseconds since the epoch.
+    pub(crate) const fn not_before_ns(&self) -> u64 {
+        self.not_before_ns
+    }
+
+    /// The next operation.
+    pub(crate) fn next(&mut self, work: &RankWork, shard: &Shard, now_ns: u64) -> Turn {
+        let plan = work.ops.plan();
+        let last = work.ops.entries() - plan.closing;
+        loop {
+            match self.stage {
+                Stage::Opening => {
+                    let opens = !plan.first_opens || self.sum.rank == 0;
+                    if opens && self.spot.entry < plan.opening {
+                        let op = self.op(work);
+                        self.spot.entry += 1;
+                        return Turn::Op(op);
+                    }
+                    self.stage = Stage::Steps;
+                }
+                Stage::Steps => {
+                    if !self.inside {
+                        match self.boundary(work, shard, now_ns) {
+                            Some(true) => {}
+                            Some(false) => return Turn::Meet,
+                            None => {
+                                self.stage = Stage::Closing;
+                                self.spot.entry = last;
+                                continue;
+                            }
+                        }
+                        self.inside = true;
+                        self.bad = false;
+                        self.spot.set = 0;
+                        self.spot.entry = plan.opening;
+                    }
+                    let op = self.op(work);
+                    self.spot.entry += 1;
+                    if self.spot.entry == last {
+                        self.next_set(work);
+                    }
+                    return Turn::Op(op);
+                }
+                Stage::Closing if self.spot.entry < work.ops.entries() => {
+                    let op = self.op(work);
+                    self.spot.entry += 1;
+                    return Turn::Op(op);
+                }
+                Stage::Closing => return Turn::End,
+            }
+        }
+    }
+
+    fn next_set(&mut self, work: &RankWork) {
+        self.spot.entry = work.ops.plan().opening;
+        self.spot.set += 1;
+        self.inside = self.spot.set < work.ops.sets();
+    }
+
+    fn op(&mut self, work: &RankWork) -> Op {
+        let op = work
+            .ops
+            .op(self.sum.rank, self.spot, self.turn, self.written);
+        self.turn += 1;
+        op
+    }
+
+    /// Between two steps: whether to go on (`Some(true)`), wait for the others, or end (`None`).
+    fn boundary(&mut self, work: &RankWork, shard: &Shard, now_ns: u64) -> Option<bool> {
+        let plan = work.ops.plan();
+        let step = self.spot.step;
+        if self.target == Some(u64::MAX) {
+            self.target = Some(work.most.load(Ordering::Acquire));
+        }
+        if let Some(target) = self.target {
+            return (step < target).then_some(true);
+        }
+        // At least one step is made: the clock is looked at behind it.
+        let over = plan.stonewall_ns > 0
+            && step > 0
+            && now_ns >= self.start_ns.saturating_add(plan.stonewall_ns);
+        if step < self.limit && !over {
+            return Some(true);
+        }
+        if over {
+            self.sum.wall_ns = now_ns;
+            self.sum.wall_good = self.sum.good;
+            self.sum.wall_bytes = self.sum.bytes;
+        }
+        let shared = &shard.shared;
+        shared.history.steps[shared.phase].fetch_max(step, Ordering::AcqRel);
+        work.arrive(step);
+        if over && plan.wear_out {
+            self.target = Some(u64::MAX);
+            return Some(false);
+        }
+        self.target = Some(step);
+        None
+    }
+
+    /// The operation that began at `due_ns` has ended.
+    pub(crate) fn ended(&mut self, work: &RankWork, (op, due_ns): (&Op, u64), end: &Performed) {
+        let plan = work.ops.plan();
+        let took_ns = end.done_ns.saturating_sub(due_ns);
+        let sum = &mut self.sum;
+        if sum.ops + sum.failed == 0 {
+            sum.first_ns = due_ns;
+        }
+        sum.last_ns = sum.last_ns.max(end.done_ns);
+        sum.longest_ns = sum.longest_ns.max(took_ns);
+        match end.outcome {
+            Outcome::Ok => {
+                sum.ops += 1;
+                sum.bytes += end.bytes;
+            }
+            Outcome::Failed(_) => {
+                sum.failed += 1;
+                self.bad = true;
+                let stage = match plan.task {
+                    RankTask::Workbench { stage, .. } => Some(stage),
+                    _ => None,
+                };
+                // What is not there is neither read nor replaced (io500-mdworkbench.md section B.1).
+                let skips = stage == Some(WorkbenchStage::Benchmark) && op.class == OpClass::Head;
+                if skips && self.inside && self.spot.entry > plan.opening {
+                    self.next_set(work);
+                }
+            }
+        }
+        if plan.waiting > 0.0 {
+            let wait = took_ns as f64 * plan.waiting;
+            self.not_before_ns = end.now_ns.saturating_add(wait as u64);
+        }
+        if self.stage == Stage::Steps && !self.inside {
+            self.spot.step += 1;
+            self.sum.steps += 1;
+            self.sum.good += u64::from(!self.bad);
+        }
+    }
+
+    /// What the rank did.
+    pub(crate) fn sum(&self) -> RankSum {
+        let mut sum = self.sum;
+        if let Some(finder) = &self.finder {
+            (sum.seen, sum.found) = (finder.seen.get(), finder.found.get());
+        }
+        sum
+    }
+}
+
+/// Looks at the names of a listing: part of them, size and age decide which are found.
+struct Finder {
+    mapping: RankMapping,
+    /// Size that is sought; `None` where names are only counted.
+    bytes: Option<u64>,
+    since_s: i64,
+    /// Whether the last key has a name that is sought.
+    named: Cell<bool>,
+    seen: Cell<u64>,
+    found: Cell<u64>,
+}
+
+/// What the names of files that are sought contain (io500-mdworkbench.md section A.1).
+const SOUGHT: &str = "01";
+
+impl Watch for Finder {
+    fn body(&self, _bytes: &[u8]) {}
+
+    fn listed(&self, key: &str) {
+        self.seen.set(self.seen.get() + 1);
+        let sought = self.bytes.is_some() && self.mapping.file_name(key).contains(SOUGHT);
+        self.named.set(sought);
+    }
+
+    fn wants_details(&self) -> bool {
+        self.named.get()
+    }
+
+    fn details(&self, bytes: u64, changed_s: i64) {
+        if self.named.replace(false) && Some(bytes) == self.bytes && changed_s >= self.since_s {
+            self.found.set(self.found.get() + 1);
+        }
+    }
+
+    fn cut_short(&self) {}
+}

@@ -1,0 +1,101 @@
+//! `bucketload io500`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::agents::AgentsArgs;
+use super::run::{LoadArgs, OpLogForm};
+use super::target::TargetArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  bucketload io500 --config io500.ini --ranks 16
+      IO500 as the configuration says: on the directory `datadir`, or on the S3 service of `api`
+  bucketload io500 --ranks 16 --target s3://bench --endpoint-url http://host:9000
+  bucketload io500 --ranks 16 --target s3://bench --endpoint-url http://host:9000 --mapping ior-libs3-single
+      With the requests that IOR's backend S3-libs3 makes
+  bucketload io500 --ranks 2 --target mem: --set debug.stonewall-time=1
+      A trial run on the embedded server, which is marked as invalid
+  bucketload io500 --verify results/2026.11.20-08.38.11/result.txt --config results/2026.11.20-08.38.11/config.ini
+
+A rank is a worker with a connection of its own; all of them run in this program. Stonewall and wear-out,
+sizes, order and work assignment are IO500's. See docs/io500.md.";
+
+/// Score a target as IO500 does: bandwidth and metadata phases, stonewall, result files
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Io500Args {
+    /// Configuration in IO500's own format
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "IO500 options")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// An option of the configuration, such as debug.stonewall-time=30 (may be repeated)
+    #[arg(
+        long,
+        value_name = "SECTION.OPTION=VALUE",
+        help_heading = "IO500 options"
+    )]
+    pub(crate) set: Vec<String>,
+
+    /// Number of ranks; unless given as many as there are cores
+    #[arg(long, short = 'n', value_name = "N", help_heading = "IO500 options")]
+    pub(crate) ranks: Option<String>,
+
+    /// How files become objects: ior-libs3-single, native, multipart, or files (ranges of real files)
+    ///
+    /// Unless given: files for a directory, ior-libs3-single for `api = S3-libs3`, else native. Rates of
+    /// different mappings cannot be compared: they make different requests.
+    #[arg(long, value_name = "MAPPING", help_heading = "IO500 options")]
+    pub(crate) mapping: Option<String>,
+
+    /// Do not run: verify formula and hashes of a result.txt or result_summary.txt, ours or IO500's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "IO500 options")]
+    pub(crate) verify: Option<PathBuf>,
+
+    /// Do not run: print the phases in their order
+    #[arg(long, conflicts_with = "verify", help_heading = "IO500 options")]
+    pub(crate) list: bool,
+
+    /// Do not run: print the hash of the configuration
+    #[arg(long, conflicts_with = "verify", help_heading = "IO500 options")]
+    pub(crate) config_hash: bool,
+
+    /// Only `standard`: the phases of the extended mode are not run
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "standard",
+        help_heading = "IO500 options"
+    )]
+    pub(crate) mode: String,
+
+    /// Leave the files in the target
+    #[arg(long, help_heading = "IO500 options")]
+    pub(crate) keep: bool,
+
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) agents: AgentsArgs,
+
+    /// Run directory; unless given `resultdir` of the configuration, below it the time of the start
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output options")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Log every single operation into the run directory (ops-*.parquet or ops-*.csv.zst)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "parquet",
+        help_heading = "Output options"
+    )]
+    pub(crate) op_log: Option<OpLogForm>,
+}

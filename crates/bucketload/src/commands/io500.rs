@@ -1,0 +1,183 @@
+//! `bucketload io500`: one run of all phases, scored; or the verification of a result.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bucketload_core::resolve::Resolved;
+use bucketload_core::spec::TargetSpec;
+use bucketload_results::io500::verify::verify;
+use bucketload_results::io500::{PHASES, text};
+use bucketload_run::StopHandle;
+
+use crate::cli::GlobalArgs;
+use crate::cli::io500::Io500Args;
+use crate::cli::run::OpLogForm;
+use crate::commands::docs::print;
+use crate::connection::{Connection, with_driver};
+use crate::exit::{Exit, Failure};
+use crate::io500::{Config, place, plan, write};
+use crate::job::{Ceiling, Job};
+use crate::live::Live;
+use crate::target::Target;
+use crate::{setup, signals};
+
+/// Runs, or verifies.
+pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
+    if args.list {
+        let names: String = PHASES
+            .iter()
+            .map(|phase| format!("{}\n", phase.name))
+            .collect();
+        print(names.as_bytes())?;
+        return Ok(Exit::Ok);
+    }
+    if let Some(file) = &args.verify {
+        return verified(file, args.config.as_deref());
+    }
+    if args.agents.is_distributed() {
+        return Err(Failure::usage(
+            "--agents, --launch: the ranks of IO500 wait for each other at the stonewall and go on to the \
+             highest count, which one process must see; use --ranks on this machine",
+        ));
+    }
+    if args.mode != "standard" {
+        return Err(Failure::usage(format!(
+            "--mode {}: the phases of the extended mode (mdworkbench-…, find-easy, find-hard) are not run; \
+             `bucketload md-workbench` measures the former by themselves",
+            args.mode
+        )));
+    }
+    let original = args.config.as_deref().map(read).transpose()?;
+    let name = args.config.as_ref().map(|path| path.display().to_string());
+    let mut config = Config::read(name.as_deref().zip(original.as_deref()), &args.set)
+        .map_err(Failure::usage)?;
+    for (name, value) in [("ranks", &args.ranks), ("mapping", &args.mapping)] {
+        if let Some(value) = value {
+            config.replace(name, value);
+        }
+    }
+    if args.config_hash {
+        let settings = config.settings(Vec::new()).map_err(Failure::usage)?;
+        print(format!("{}\n", settings.config_hash).as_bytes())?;
+        return Ok(Exit::Ok);
+    }
+    let started = time::OffsetDateTime::now_utc();
+    let mut notes = Vec::new();
+    let place = place(&config, &args.target, started, &mut notes).map_err(Failure::usage)?;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let planned = plan(
+        &config,
+        &place,
+        cores.min(4096) as u32,
+        args.keep,
+        &mut notes,
+    )
+    .map_err(Failure::usage)?;
+    notes.extend(
+        planned
+            .skipped
+            .iter()
+            .map(|(name, why)| format!("{name} is not run: {why}")),
+    );
+    if args.load.dry_run {
+        let phases = planned
+            .plan
+            .phases
+            .iter()
+            .map(|phase| format!("{}\n", phase.name));
+        print(phases.collect::<String>().as_bytes())?;
+        notes
+            .iter()
+            .for_each(|note| eprintln!("bucketload: {note}"));
+        return Ok(Exit::Ok);
+    }
+    if let (Target::Files(root), None) = (&place.target, &args.target.target) {
+        // `datadir` is made, as IO500 makes it.
+        std::fs::create_dir_all(root)
+            .map_err(|e| Failure::usage(format!("datadir {}: {e}", root.display())))?;
+    }
+    let out = directory(args, &config, &place.timestamp)?;
+    setup::refuse_used(&out, "--out")?;
+    let connection = Connection::open(place.target, &place.args, &args.load)?;
+    let run_id = setup::new_run_id(started)?;
+    let mut options = setup::options(&args.load, &run_id, &connection);
+    // As IOR's backend does; what the run makes it deletes.
+    options.create_bucket |= args.target.target.is_none();
+    let resolved = Resolved {
+        plan: planned.plan,
+        notes: Vec::new(),
+        target: TargetSpec::default(),
+        settings: Vec::new(),
+    };
+    let manifest = setup::manifest(&run_id, &resolved, &config.ini(), &connection, &options)?;
+    let job = Job {
+        options,
+        manifest,
+        out: out.clone(),
+        ceiling: Ceiling::Skip,
+        op_log: args.op_log.map(OpLogForm::format),
+        prometheus: None,
+        live: Live::new(&resolved.plan, global.quiet),
+        notes,
+        agents: None,
+        plan: resolved.plan,
+    };
+    let stop = StopHandle::new();
+    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let (done, exit) =
+        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    drop(connection);
+    let report = write(&out)?;
+    if let Some(original) = &original {
+        let path = out.join("config-orig.ini");
+        std::fs::write(&path, crate::io500::redact(original))
+            .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+    }
+    print(text::summary(&report).as_bytes())?;
+    if !global.quiet {
+        eprintln!("bucketload: verdict: {}", done.result.verdict.word.name());
+        eprintln!("bucketload: {}", out.join("result.txt").display());
+        eprintln!("bucketload: report: {}", out.join("report.html").display());
+    }
+    Ok(exit)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
+}
+
+/// The run directory.
+fn directory(args: &Io500Args, config: &Config, timestamp: &str) -> Result<PathBuf, Failure> {
+    if let Some(out) = &args.out {
+        return Ok(out.clone());
+    }
+    let mut out = PathBuf::from(config.text("global", "resultdir").0);
+    if config
+        .truth("global", "timestamp-resultdir")
+        .map_err(Failure::usage)?
+    {
+        out.push(timestamp);
+    }
+    Ok(setup::unused(out))
+}
+
+/// Verifies a result. Exit 0 says that it agrees and is valid, 1 that it does not or is not.
+fn verified(file: &Path, config: Option<&Path>) -> Result<Exit, Failure> {
+    let config = config.map(read).transpose()?;
+    let text = read(file)?;
+    let verified = verify(&text, config.as_deref())
+        .map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    for problem in &verified.problems {
+        eprintln!("bucketload: {}: {problem}", file.display());
+    }
+    let (line, exit) = match (verified.agrees(), verified.valid) {
+        (false, _) => (
+            "[ERROR] the result does not agree with itself\n",
+            Exit::GateFailed,
+        ),
+        (true, false) => ("[OK] But this is an invalid run!\n", Exit::GateFailed),
+        (true, true) => ("[OK]\n", Exit::Ok),
+    };
+    print(line.as_bytes())?;
+    Ok(exit)
+}

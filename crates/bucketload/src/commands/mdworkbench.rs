@@ -1,0 +1,240 @@
+//! `bucketload md-workbench`: precreation, benchmark and cleanup, all or one part of them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use bucketload_core::resolve::Resolved;
+use bucketload_core::spec::TargetSpec;
+use bucketload_results::mdworkbench::{Kind, Stage, StageKind, latency, stages, text};
+use bucketload_run::StopHandle;
+use time::macros::format_description;
+
+use crate::cli::GlobalArgs;
+use crate::cli::mdworkbench::{WorkbenchArgs, WorkbenchOptions};
+use crate::commands::docs::print;
+use crate::connection::{Connection, target_of, with_driver};
+use crate::exit::{Exit, Failure};
+use crate::job::{Ceiling, Job};
+use crate::live::Live;
+use crate::mdworkbench::{Info, PROFILE, Parts, plan};
+use crate::target::Target;
+use crate::{setup, signals};
+
+/// Runs and prints the lines.
+pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    if args.agents.is_distributed() {
+        return Err(Failure::usage(
+            "--agents, --launch: the ranks of MD-Workbench hand their objects on to each other, which one \
+             process must see; use --ranks on this machine",
+        ));
+    }
+    let options = &args.workbench;
+    let parts = Parts::of(options);
+    let target = target_of(&args.target, None)?;
+    if !parts.all() && target == Target::Memory {
+        return Err(Failure::usage(
+            "-1, -2, -3: the embedded server over memory ends with the command, and the objects with it; use \
+             another --target, or run all parts",
+        ));
+    }
+    let started = time::OffsetDateTime::now_utc();
+    let known = match parts.precreate {
+        true => None,
+        false => Some(Info::read(&options.run_info_file).map_err(Failure::usage)?),
+    };
+    let position = options
+        .start_item
+        .unwrap_or(known.as_ref().map_or(0, |info| info.position));
+    let run_id = match &known {
+        Some(info) => info.run_id.clone(),
+        None => setup::new_run_id(started)?,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let ranks = options.ranks.unwrap_or(cores.min(4096) as u32);
+    let seed = options.seed.unwrap_or_else(|| {
+        // The same data for all parts of a run.
+        run_id.bytes().fold(0i32, |hash, b| {
+            hash.wrapping_mul(31).wrapping_add(i32::from(b))
+        })
+    });
+    let plan = plan(options, parts, ranks, position, seed).map_err(Failure::usage)?;
+    let header = header(options, ranks, started);
+    if args.load.dry_run {
+        print(header.as_bytes())?;
+        return Ok(Exit::Ok);
+    }
+    let mut out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| setup::default_directory(PROFILE, started));
+    if args.out.is_none() {
+        out = setup::unused(out);
+    }
+    setup::refuse_used(&out, "--out")?;
+    let connection = Connection::open(target, &args.target, &args.load)?;
+    let run_options = setup::options(&args.load, &run_id, &connection);
+    let resolved = Resolved {
+        plan,
+        notes: Vec::new(),
+        target: TargetSpec::default(),
+        settings: Vec::new(),
+    };
+    let manifest = setup::manifest(&run_id, &resolved, "", &connection, &run_options)?;
+    let mut notes = Vec::new();
+    if options.obj_per_proc > options.precreate_per_set && parts.benchmark {
+        notes.push(
+            "-I is larger than -P: objects may not be there yet when they are consumed".to_owned(),
+        );
+    }
+    print(header.as_bytes())?;
+    let job = Job {
+        options: run_options,
+        manifest,
+        out: out.clone(),
+        ceiling: Ceiling::Skip,
+        op_log: Some(args.op_log.format()),
+        prometheus: None,
+        live: Live::new(&resolved.plan, global.quiet),
+        notes,
+        agents: None,
+        plan: resolved.plan,
+    };
+    let stop = StopHandle::new();
+    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let (done, exit) =
+        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    drop(connection);
+    let steps = report(&out, options)?;
+    if !parts.cleanup {
+        let info = Info {
+            position: position + if options.read_only { 0 } else { steps },
+            run_id,
+        };
+        info.write(&options.run_info_file)
+            .map_err(Failure::aborted)?;
+    }
+    let ended = time::OffsetDateTime::now_utc();
+    let seconds = (ended - started).whole_seconds();
+    print(format!("Total runtime: {seconds}s time: {}\n", instant(ended)).as_bytes())?;
+    if !global.quiet {
+        eprintln!(
+            "bucketload: report: {}",
+            done.out.join("report.html").display()
+        );
+    }
+    Ok(exit)
+}
+
+fn instant(at: time::OffsetDateTime) -> String {
+    let form = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    at.format(form).unwrap_or_default()
+}
+
+/// The lines before the run.
+fn header(options: &WorkbenchOptions, ranks: u32, started: time::OffsetDateTime) -> String {
+    let args: Vec<String> = std::env::args().collect();
+    let args = bucketload_results::rundir::redact::args(&args).join("\" \"");
+    let (sets, objects) = (u64::from(options.data_sets), options.precreate_per_set);
+    let set = sets * objects * u64::from(ranks);
+    let steps = options.obj_per_proc * u64::from(options.iterations);
+    let total = sets * (steps + objects) * u64::from(ranks);
+    let mib = (set * options.object_size) as f64 / 1_048_576.0;
+    format!(
+        "Args: \"{args}\"\nMD-Workbench total objects: {total} workingset size: {mib:.3} MiB (version: bucketload \
+         {}) time: {}\n",
+        env!("CARGO_PKG_VERSION"),
+        instant(started)
+    )
+}
+
+/// Prints the lines of all phases and writes the latency files; returns the steps of the benchmark.
+fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
+    let (mut out, mut steps, mut iteration, mut factor) = (String::new(), 0, 0u32, None);
+    let mut written: Result<(), Failure> = Ok(());
+    let missing = stages(dir, |stage| {
+        if stage.kind == StageKind::Benchmark {
+            steps += stage
+                .ranks
+                .ranks
+                .iter()
+                .map(|rank| rank.steps)
+                .max()
+                .unwrap_or(0);
+            // Iterations begin with the first factor again.
+            let first = *factor.get_or_insert(stage.plan.waiting);
+            if stage.plan.waiting == first && steps > 0 {
+                iteration += 1;
+            }
+            if let Some(wall) = wear_out(stage) {
+                let _ = writeln!(out, "{wall}");
+            }
+        }
+        if options.process_reports && stage.kind != StageKind::Audit {
+            out.push_str(&text::rank_lines(stage));
+        }
+        let _ = writeln!(out, "{}", text::line(stage));
+        if options.print_detailed_stats && stage.kind != StageKind::Audit {
+            out.push_str(&detailed(stage));
+        }
+        if let Some(prefix) = &options.latency {
+            let number = match stage.kind {
+                StageKind::Precreate => 0,
+                StageKind::Benchmark => iteration.saturating_sub(1),
+                _ => options.iterations,
+            };
+            for (name, text) in latency::files(stage, number, options.latency_all) {
+                let path = format!("{prefix}{name}");
+                if let Err(error) = std::fs::write(&path, text) {
+                    written = Err(Failure::aborted(format!("{path}: {error}")));
+                }
+            }
+        }
+    })
+    .map_err(|e| Failure::aborted(e.to_string()))?;
+    written?;
+    if missing > 0 {
+        eprintln!(
+            "bucketload: the operation log lacks {missing} operations, which the lines do not count: the disk of \
+             the run directory is too slow"
+        );
+    }
+    print(out.as_bytes())?;
+    let path = dir.join("md-workbench.txt");
+    std::fs::write(&path, &out)
+        .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+    Ok(steps)
+}
+
+/// The line about the stonewall, where an iteration came to it.
+fn wear_out(stage: &Stage) -> Option<String> {
+    let ranks = &stage.ranks.ranks;
+    let wall = ranks
+        .iter()
+        .filter(|rank| rank.wall_ns > 0)
+        .map(|rank| rank.wall_good)
+        .max()?;
+    let seconds = stage.plan.stonewall_ns as f64 / 1e9;
+    Some(format!("stonewall wear out {seconds:.1}s ({wall} iter)"))
+}
+
+/// Counters and rates of a phase, separated by tabs.
+fn detailed(stage: &Stage) -> String {
+    let mut out = String::from("phase\trank\ttime\tread\tstat\tcreate\tdelete\terrors\n");
+    for (at, rank) in stage.ranks.ranks.iter().enumerate() {
+        let _ = write!(
+            out,
+            "{}\t{}\t{:.6}",
+            stage.name, rank.rank, stage.times_s[at]
+        );
+        for kind in Kind::ALL {
+            let own = stage
+                .samples
+                .iter()
+                .filter(|s| s.rank == rank.rank && s.kind == kind);
+            let _ = write!(out, "\t{}", own.count());
+        }
+        let _ = writeln!(out, "\t{}", rank.failed);
+    }
+    out
+}

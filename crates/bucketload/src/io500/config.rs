@@ -1,0 +1,497 @@
+//! The configuration: IO500's own INI file, with `--set` on top of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use bucketload_core::plan::ranks::RankMapping;
+use bucketload_core::spec::units::parse_size;
+use bucketload_results::io500::ini::Ini;
+use bucketload_results::io500::measure::Settings;
+use bucketload_results::io500::verify::config_hash;
+
+use super::options::{EXTENDED, OPTIONS, Use};
+
+/// A second in nanoseconds.
+const SECOND_NS: u64 = 1_000_000_000;
+/// The stonewall that the rules ask for, and that of student cluster competitions (section A.3).
+const STONEWALL_S: u64 = 300;
+const STONEWALL_SCC_S: u64 = 30;
+
+/// What IOR's backend does to delete a file (libs3-abi.md section 12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletes {
+    /// DELETE, then a listing of what else belongs to it.
+    List,
+    /// HEAD, then DELETE, as with `S3LIB_DELETE_HEURISTICS`.
+    Heuristics,
+}
+
+/// What objects hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packet {
+    /// IOR's pattern "timestamp".
+    Timestamp,
+    /// Bytes that cannot be compressed, others in every transfer.
+    Random,
+}
+
+/// A configuration in effect.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    values: BTreeMap<(String, String), Value>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    text: String,
+    /// Where it was given; empty for a default.
+    from: String,
+}
+
+/// Names of options and sections are compared without regard to case.
+fn key(section: &str, name: &str) -> (String, String) {
+    (section.to_ascii_lowercase(), name.to_ascii_lowercase())
+}
+
+impl Config {
+    /// The configuration of the file `name` with the text `text`, where there is one, and the settings
+    /// `SECTION.OPTION=VALUE` on top of it.
+    ///
+    /// # Errors
+    /// What is not known, not followed or wrong, with its place and a remedy.
+    pub(crate) fn read(file: Option<(&str, &str)>, set: &[String]) -> Result<Self, String> {
+        let mut config = Self {
+            values: OPTIONS
+                .iter()
+                .map(|(section, name, default, _)| {
+                    let value = Value {
+                        text: (*default).to_owned(),
+                        from: String::new(),
+                    };
+                    (key(section, name), value)
+                })
+                .collect(),
+        };
+        if let Some((name, text)) = file {
+            let ini = Ini::parse(text).map_err(|e| format!("{name}: {e}"))?;
+            for (section, line) in &ini.sections {
+                let at = format!("{name}: line {line}: [{section}]");
+                config.section(&at, section)?;
+            }
+            for s in ini.settings {
+                let at = format!("{name}: line {}: [{}] {}", s.line, s.section, s.name);
+                config.put(&at, &s.section, &s.name, s.value.as_deref().unwrap_or(""))?;
+            }
+        }
+        for text in set {
+            let parts = text.split_once('=').and_then(|(path, value)| {
+                let (section, name) = path.trim().split_once('.')?;
+                Some((section, name, value.trim()))
+            });
+            let Some((section, name, value)) = parts else {
+                return Err(format!("--set {text}: write SECTION.OPTION=VALUE"));
+            };
+            config.put(&format!("--set {section}.{name}"), section, name, value)?;
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn section(&self, at: &str, section: &str) -> Result<(), String> {
+        if EXTENDED
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(section))
+        {
+            return Err(format!(
+                "{at}: phases of the extended mode are not run; remove the section"
+            ));
+        }
+        match OPTIONS
+            .iter()
+            .any(|(name, ..)| name.eq_ignore_ascii_case(section))
+        {
+            true => Ok(()),
+            false => Err(format!(
+                "{at}: there is no such section in IO500's configuration"
+            )),
+        }
+    }
+
+    fn put(&mut self, at: &str, section: &str, name: &str, value: &str) -> Result<(), String> {
+        self.section(at, section)?;
+        let known = OPTIONS
+            .iter()
+            .find(|(s, n, ..)| key(s, n) == key(section, name));
+        let Some((_, _, _, used)) = known else {
+            let names: Vec<&str> = OPTIONS
+                .iter()
+                .filter(|(s, ..)| s.eq_ignore_ascii_case(section))
+                .map(|(_, name, ..)| *name)
+                .collect();
+            return Err(format!(
+                "{at}: there is no such option; use one of {}",
+                names.join(", ")
+            ));
+        };
+        if let Use::Only(only, why) = used
+            && !value.is_empty()
+            && !value.eq_ignore_ascii_case(only)
+        {
+            return Err(format!("{at} = {value}: {why}; leave it out"));
+        }
+        let value = Value {
+            text: value.to_owned(),
+            from: at.to_owned(),
+        };
+        self.values.insert(key(section, name), value);
+        Ok(())
+    }
+
+    /// Replaces a setting of ours by what a flag says.
+    pub(crate) fn replace(&mut self, name: &str, value: &str) {
+        let value = Value {
+            text: value.to_owned(),
+            from: format!("--{name}"),
+        };
+        self.values.insert(key("bucketload", name), value);
+    }
+
+    fn value(&self, section: &str, name: &str) -> &Value {
+        const NONE: &Value = &Value {
+            text: String::new(),
+            from: String::new(),
+        };
+        self.values.get(&key(section, name)).unwrap_or(NONE)
+    }
+
+    /// The text of an option, and where it stands.
+    pub(crate) fn text(&self, section: &str, name: &str) -> (&str, &str) {
+        let value = self.value(section, name);
+        (&value.text, &value.from)
+    }
+
+    fn wrong(&self, section: &str, name: &str, remedy: &str) -> String {
+        match self.text(section, name) {
+            (text, "") => format!("[{section}] {name} = {text} (the default): {remedy}"),
+            (text, from) => format!("{from} = {text}: {remedy}"),
+        }
+    }
+
+    /// A truth value.
+    pub(crate) fn truth(&self, section: &str, name: &str) -> Result<bool, String> {
+        match self.text(section, name).0.to_ascii_lowercase().as_str() {
+            "true" | "1" => Ok(true),
+            "false" | "0" | "" => Ok(false),
+            _ => Err(self.wrong(section, name, "write TRUE or FALSE")),
+        }
+    }
+
+    fn number(&self, section: &str, name: &str) -> Result<u64, String> {
+        let number = self.text(section, name).0.parse::<u64>().ok();
+        let remedy = "write a whole number above 0";
+        number
+            .filter(|n| *n > 0)
+            .ok_or_else(|| self.wrong(section, name, remedy))
+    }
+
+    /// A size as IOR writes it: `k`, `m`, `g` and `t` are powers of 1024.
+    fn size(&self, section: &str, name: &str) -> Result<u64, String> {
+        let text = self.text(section, name).0.to_ascii_lowercase();
+        let digits = text.trim_end_matches(['k', 'm', 'g', 't']);
+        let unit = match &text[digits.len()..] {
+            "" => Some(0),
+            "k" => Some(10),
+            "m" => Some(20),
+            "g" => Some(30),
+            "t" => Some(40),
+            _ => None,
+        };
+        let bytes = unit.and_then(|unit| digits.trim().parse::<u64>().ok()?.checked_mul(1 << unit));
+        let remedy = "write a size above 0 as IOR does, such as 2m";
+        bytes
+            .or_else(|| parse_size(&text).ok())
+            .filter(|bytes| *bytes > 0)
+            .ok_or_else(|| self.wrong(section, name, remedy))
+    }
+
+    /// Reads every value once, so that nothing is found wrong when the run is under way.
+    fn check(&self) -> Result<(), String> {
+        for (section, name, _, used) in OPTIONS {
+            if *name == "run" && *used == Use::Read {
+                self.truth(section, name)?;
+            }
+        }
+        for name in [
+            "timestamp-datadir",
+            "timestamp-resultdir",
+            "drop-caches",
+            "scc",
+        ] {
+            self.truth("global", name)?;
+        }
+        self.stonewall_ns()?;
+        self.packet()?;
+        self.easy()?;
+        self.segments()?;
+        self.items("mdtest-easy")?;
+        self.items("mdtest-hard")?;
+        self.ranks()?;
+        self.mapping()?;
+        self.part_size()?;
+        self.deletes().map(drop)
+    }
+
+    /// Whether phase `phase` runs, and if not, why.
+    pub(crate) fn skipped(&self, phase: &str) -> Option<String> {
+        let family = ["ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"]
+            .into_iter()
+            .find(|family| {
+                phase
+                    .strip_prefix(family)
+                    .is_some_and(|rest| rest.starts_with('-'))
+            });
+        let off = |section: &str| self.truth(section, "run") == Ok(false);
+        let named = |section: &str| self.values.contains_key(&key(section, "run"));
+        let section = family
+            .into_iter()
+            .chain([phase])
+            .find(|section| named(section) && off(section))?;
+        Some(format!("[{section}] run = FALSE"))
+    }
+
+    /// The stonewall, nanoseconds.
+    pub(crate) fn stonewall_ns(&self) -> Result<u64, String> {
+        let given = self.text("debug", "stonewall-time").1;
+        if given.is_empty() && self.truth("global", "scc")? {
+            return Ok(STONEWALL_SCC_S * SECOND_NS);
+        }
+        let seconds = self.number("debug", "stonewall-time")?;
+        Ok(seconds.saturating_mul(SECOND_NS))
+    }
+
+    /// What objects hold.
+    pub(crate) fn packet(&self) -> Result<Packet, String> {
+        match self
+            .text("global", "dataPacketType")
+            .0
+            .to_ascii_lowercase()
+            .as_str()
+        {
+            "timestamp" | "t" => Ok(Packet::Timestamp),
+            "random" | "r" | "incompressible" | "i" => Ok(Packet::Random),
+            _ => {
+                let remedy = "write timestamp, random or incompressible";
+                Err(self.wrong("global", "dataPacketType", remedy))
+            }
+        }
+    }
+
+    /// Bytes of a transfer and transfers of a rank in ior-easy.
+    pub(crate) fn easy(&self) -> Result<(u64, u64), String> {
+        let transfer = self.size("ior-easy", "transferSize")?;
+        let block = self.size("ior-easy", "blockSize")?;
+        if block % transfer != 0 {
+            let remedy = format!("it is no multiple of transferSize = {transfer}");
+            return Err(self.wrong("ior-easy", "blockSize", &remedy));
+        }
+        Ok((transfer, block / transfer))
+    }
+
+    /// Transfers of a rank in ior-hard.
+    pub(crate) fn segments(&self) -> Result<u64, String> {
+        self.number("ior-hard", "segmentCount")
+    }
+
+    /// Files of a rank in `mdtest-easy` or `mdtest-hard`.
+    pub(crate) fn items(&self, section: &str) -> Result<u64, String> {
+        self.number(section, "n")
+    }
+
+    /// Number of ranks, where it is stated.
+    pub(crate) fn ranks(&self) -> Result<Option<u32>, String> {
+        let (text, _) = self.text("bucketload", "ranks");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let ranks = text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
+        ranks
+            .map(Some)
+            .ok_or_else(|| self.wrong("bucketload", "ranks", "write a number from 1 to 4096"))
+    }
+
+    /// How files become objects, where it is stated.
+    pub(crate) fn mapping(&self) -> Result<Option<RankMapping>, String> {
+        match self.text("bucketload", "mapping").0 {
+            "" => Ok(None),
+            "ior-libs3-single" => Ok(Some(RankMapping::Libs3Single)),
+            "native" => Ok(Some(RankMapping::Native)),
+            "multipart" => Ok(Some(RankMapping::Multipart)),
+            "files" => Ok(Some(RankMapping::Files)),
+            "ior-libs3-bucket-per-file" => {
+                let remedy = "the names of its buckets are paths with `_`, which S3 services refuse \
+                              (InvalidBucketName), and IO500 has no file without a directory; use \
+                              ior-libs3-single";
+                Err(self.wrong("bucketload", "mapping", remedy))
+            }
+            _ => {
+                let remedy = "write ior-libs3-single, native, multipart or files";
+                Err(self.wrong("bucketload", "mapping", remedy))
+            }
+        }
+    }
+
+    /// Bytes of a part of the mapping `multipart`.
+    pub(crate) fn part_size(&self) -> Result<u64, String> {
+        let bytes = self.size("bucketload", "part-size")?;
+        if bytes < 5 << 20 {
+            let remedy = "parts but the last have at least 5 MiB (Amazon S3)";
+            return Err(self.wrong("bucketload", "part-size", remedy));
+        }
+        Ok(bytes)
+    }
+
+    /// How files are deleted under `ior-libs3-single`.
+    pub(crate) fn deletes(&self) -> Result<Deletes, String> {
+        match self.text("bucketload", "delete").0 {
+            "list" => Ok(Deletes::List),
+            "heuristics" => Ok(Deletes::Heuristics),
+            _ => Err(self.wrong("bucketload", "delete", "write list or heuristics")),
+        }
+    }
+
+    /// What the rules ask of the run.
+    pub(crate) fn settings(&self, skipped: Vec<(String, String)>) -> Result<Settings, String> {
+        let required_s = match self.truth("global", "scc")? {
+            true => STONEWALL_SCC_S,
+            false => STONEWALL_S,
+        };
+        let required_ns = required_s * SECOND_NS;
+        Ok(Settings {
+            config_hash: config_hash(&self.ini())?,
+            required_ns,
+            stonewall_ok: self.stonewall_ns()? == required_ns,
+            skipped,
+        })
+    }
+
+    /// The configuration in effect, without secrets.
+    pub(crate) fn ini(&self) -> String {
+        let mut out = String::new();
+        let mut last = "";
+        for (section, name, ..) in OPTIONS {
+            if *section != last {
+                let gap = if last.is_empty() { "" } else { "\n" };
+                let _ = writeln!(out, "{gap}[{section}]");
+                last = section;
+            }
+            let _ = writeln!(out, "{name} = {}", redact(self.text(section, name).0));
+        }
+        out
+    }
+}
+
+/// Hides the keys of the backend S3-libs3 in `text`.
+pub(crate) fn redact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("-key=") {
+        let (before, after) = rest.split_at(at + "-key=".len());
+        out.push_str(before);
+        out.push_str("***");
+        rest = after.trim_start_matches(|c: char| !c.is_whitespace());
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::plan::ranks::RankMapping;
+
+    use super::{Config, redact};
+
+    fn read(text: &str) -> Result<Config, String> {
+        Config::read(Some(("io500.ini", text)), &[])
+    }
+
+    /// io500-mdworkbench.md section A.4.
+    #[test]
+    fn defaults_are_those_of_io500() {
+        let config = Config::read(None, &[]).unwrap();
+        assert_eq!(config.easy(), Ok((2 << 20, 4_960_000)));
+        assert_eq!(config.segments(), Ok(10_000_000));
+        assert_eq!(config.items("mdtest-hard"), Ok(1_000_000));
+        assert_eq!(config.stonewall_ns(), Ok(300_000_000_000));
+        assert_eq!(config.mapping(), Ok(None));
+        assert!(config.settings(Vec::new()).unwrap().stonewall_ok);
+        let scc = read("[global]\nscc = TRUE\n").unwrap();
+        assert_eq!(scc.stonewall_ns(), Ok(30_000_000_000));
+        assert!(scc.settings(Vec::new()).unwrap().stonewall_ok);
+        let short = read("[debug]\nstonewall-time = 1\n").unwrap();
+        assert!(!short.settings(Vec::new()).unwrap().stonewall_ok);
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_remedy() {
+        for (text, words) in [
+            ("[glob]\n", ["line 1", "no such section"]),
+            ("[global]\nx = 1\n", ["line 2", "datadir"]),
+            (
+                "[ior-easy]\n\ntransferSize = 2q\n",
+                ["line 3", "such as 2m"],
+            ),
+            ("[ior-easy]\nblockSize = 3m\n", ["line 2", "no multiple"]),
+            (
+                "[ior-easy]\nfilePerProc = FALSE\n",
+                ["line 2", "leave it out"],
+            ),
+            ("[ior-easy-write]\nAPI = MPIIO\n", ["line 2", "[global]"]),
+            ("[find]\nexternal-script = ./x\n", ["line 2", "not run"]),
+            ("[find]\nrun = maybe\n", ["line 2", "TRUE or FALSE"]),
+            ("[mdworkbench]\n", ["line 1", "extended"]),
+            (
+                "[bucketload]\nmapping = ior-libs3-bucket-per-file\n",
+                ["line 2", "InvalidBucketName"],
+            ),
+            ("[bucketload]\nranks = 0\n", ["line 2", "4096"]),
+        ] {
+            let error = read(text).err().unwrap_or_default();
+            for word in words.iter().chain(&["io500.ini"]) {
+                assert!(error.contains(word), "{text:?}: {error}");
+            }
+        }
+        let wrong = Config::read(None, &["x".to_owned()]).err().unwrap();
+        assert!(wrong.contains("SECTION.OPTION=VALUE"));
+    }
+
+    #[test]
+    fn a_family_or_a_phase_may_be_left_out() {
+        let config = read("[ior-easy]\nrun = FALSE\n[find]\nrun=false\n").unwrap();
+        assert!(
+            config
+                .skipped("ior-easy-read")
+                .unwrap()
+                .contains("[ior-easy]")
+        );
+        assert!(config.skipped("find").is_some());
+        assert!(config.skipped("ior-hard-read").is_none());
+        assert!(config.skipped("ior-rnd4K-easy-read").is_none());
+    }
+
+    #[test]
+    fn settings_come_on_top_and_secrets_stay_out() {
+        let api =
+            "S3-libs3 --S3-libs3.host=h:1 --S3-libs3.access-key=AK --S3-libs3.secret-key=SK -x";
+        let text = format!("[global]\napi = {api}\n[bucketload]\nmapping = native\n");
+        let set = ["bucketload.mapping=files".to_owned()];
+        let config = Config::read(Some(("f", &text)), &set).unwrap();
+        assert_eq!(config.mapping(), Ok(Some(RankMapping::Files)));
+        let ini = config.ini();
+        assert!(
+            !ini.contains("AK") && !ini.contains("SK") && ini.contains("host=h:1"),
+            "{ini}"
+        );
+        assert!(redact(api).ends_with("secret-key=*** -x"));
+        // What is written can be read, and is the same again.
+        assert_eq!(read(&ini).unwrap().ini(), ini);
+    }
+}

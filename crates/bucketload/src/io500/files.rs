@@ -1,0 +1,55 @@
+//! The result files of IO500 in the run directory, computed from what the directory holds.
+
+use std::path::Path;
+
+use bucketload_results::io500::csv::csv;
+use bucketload_results::io500::measure::{Report, measure};
+use bucketload_results::io500::{PHASES, text};
+use bucketload_results::rundir::RunDir;
+
+use super::{Config, PROFILE};
+use crate::exit::Failure;
+
+/// Whether `dir` is the run directory of an IO500 run.
+pub(crate) fn is_io500(dir: &Path) -> bool {
+    RunDir::open(dir).is_ok_and(|run| run.manifest().plan.profile == PROFILE)
+}
+
+fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let path = dir.join(name);
+    std::fs::write(&path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
+}
+
+/// Computes the scores of the run in `dir` and writes its result files.
+///
+/// # Errors
+/// When the directory cannot be read or written.
+pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
+    let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    let manifest = run.manifest();
+    let ini = &manifest.workload_source;
+    let config = Config::read(Some(("config.ini", ini)), &[]).map_err(Failure::usage)?;
+    let planned = |name: &str| manifest.plan.phases.iter().any(|phase| phase.name == name);
+    let skipped = PHASES
+        .iter()
+        .filter(|phase| !planned(phase.name))
+        .map(|phase| {
+            let why = config.skipped(phase.name).unwrap_or_else(|| {
+                "what it reads is not written, or not in this mapping".to_owned()
+            });
+            (phase.name.to_owned(), why)
+        });
+    let skipped = skipped.collect();
+    let settings = config.settings(skipped).map_err(Failure::usage)?;
+    let report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
+    put(dir, "config.ini", &config.ini())?;
+    put(dir, "timestampfile", "")?;
+    put(dir, "result.txt", &text::result(&report))?;
+    put(dir, "result_summary.txt", &text::summary(&report))?;
+    for (phase, ranks) in PHASES.iter().zip(&report.ranks_of) {
+        if let Some(ranks) = ranks {
+            put(dir, &format!("{}.csv", phase.name), &csv(phase, ranks))?;
+        }
+    }
+    Ok(report)
+}

@@ -1,0 +1,19 @@
+//! IO500 on the ordinary runner (docs/io500.md).
+//!
+//! ```text
+//!  io500.ini ─ config ─► Config ─┬─ place ─► target, names of files
+//!                                └─ plan ──► Plan: a phase of ranks per phase of IO500 ─► the runner
+//!  run directory ─ results::io500 ─► files ─► result.txt, result_summary.txt, …
+//! ```
+
+mod config;
+mod files;
+mod options;
+mod place;
+mod plan;
+
+pub(crate) use config::{Config, redact};
+pub(crate) use files::{is_io500, write};
+pub(crate) use place::place;
+use plan::PROFILE;
+pub(crate) use plan::plan;

@@ -1,0 +1,369 @@
+//! IO500 as a user meets it: scores that the operation log confirms, stonewall, marks of invalid runs.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use bucketload_results::oplog::{Column, read};
+use common::{Outcome, Serve, bucketload, call};
+
+const RANKS: u64 = 3;
+const EASY_FILES: u64 = 30;
+const HARD_FILES: u64 = 110;
+const TRANSFER: u64 = 64 << 10;
+const EASY_TRANSFERS: u64 = 8;
+const SEGMENTS: u64 = 12;
+
+/// A whole run with counts that are small enough to be done before the stonewall, but for the random
+/// reads, which last as long as that.
+fn small(dir: &Path, out: &str, args: &[&str]) -> Outcome {
+    let sets = [
+        "debug.stonewall-time=60",
+        "ior-rnd4K-easy-read.run=FALSE",
+        "ior-easy.transferSize=64k",
+        "ior-easy.blockSize=512k",
+        "ior-hard.segmentCount=12",
+        "mdtest-easy.n=30",
+        "mdtest-hard.n=110",
+    ];
+    let mut all = vec!["io500", "--ranks", "3", "--op-log=csv.zst", "--out", out];
+    for set in &sets {
+        all.extend(["--set", set]);
+    }
+    all.extend(args);
+    call(&mut bucketload(dir, &all))
+}
+
+/// The sections of a result file.
+fn sections(text: &str) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    let mut section = String::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            section = name.to_owned();
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            let values = all.entry(section.clone()).or_default();
+            values.insert(key.trim().to_owned(), value.to_owned());
+        }
+    }
+    all
+}
+
+/// What the operation log tells of a phase.
+#[derive(Default)]
+struct Logged {
+    first_ns: i64,
+    last_ns: i64,
+    bytes: u64,
+    requests: u64,
+    keys: BTreeSet<String>,
+    /// Class and worker of each request.
+    classes: BTreeMap<String, u64>,
+}
+
+impl Logged {
+    fn seconds(&self) -> f64 {
+        (self.last_ns - self.first_ns) as f64 / 1e9
+    }
+}
+
+fn log(dir: &Path) -> BTreeMap<String, Logged> {
+    let mut phases: BTreeMap<String, Logged> = BTreeMap::new();
+    let columns = [
+        "phase", "class", "key", "bytes", "due_ns", "done_ns", "outcome",
+    ];
+    let rows = read(dir, &columns, |rows| {
+        let text = |at: usize, row: usize| match &rows.columns[at] {
+            Column::Texts(texts) => texts[row].clone().unwrap_or_default(),
+            Column::Ints(_) => panic!("column {at} has no texts"),
+        };
+        let int = |at: usize, row: usize| match &rows.columns[at] {
+            Column::Ints(ints) => ints[row].unwrap_or(0),
+            Column::Texts(_) => panic!("column {at} has no numbers"),
+        };
+        for row in 0..rows.len {
+            let phase = phases.entry(text(0, row)).or_default();
+            assert_eq!(text(6, row), "ok", "{} {}", text(0, row), text(2, row));
+            let (due, done) = (int(4, row), int(5, row));
+            if phase.requests == 0 {
+                (phase.first_ns, phase.last_ns) = (due, done);
+            }
+            phase.first_ns = phase.first_ns.min(due);
+            phase.last_ns = phase.last_ns.max(done);
+            phase.bytes += int(3, row) as u64;
+            phase.requests += 1;
+            phase.keys.insert(text(2, row));
+            *phase.classes.entry(text(1, row)).or_default() += 1;
+        }
+    });
+    assert!(rows.unwrap() > 0);
+    phases
+}
+
+/// Runs everything on a target and compares each score with what the log gives.
+fn scores_follow_from_the_log(target: &[&str], mapping: &str, per_item: [u64; 4]) {
+    let dir = tempfile::tempdir().unwrap();
+    let outcome = small(
+        dir.path(),
+        "out",
+        &[target, &["--mapping", mapping]].concat(),
+    );
+    outcome.expect(0, &[]);
+    let out = dir.path().join("out");
+    let text = fs::read_to_string(out.join("result.txt")).unwrap();
+    let sections = sections(&text);
+    let logged = log(&out);
+    let figure = |section: &str, key: &str| -> f64 {
+        sections[section][key]
+            .trim_end_matches(" [INVALID]")
+            .parse()
+            .unwrap()
+    };
+    let (mut bandwidths, mut rates) = (Vec::new(), Vec::new());
+    for (name, phase) in &logged {
+        let gib = phase.bytes as f64 / f64::from(1u32 << 30) / phase.seconds();
+        let rate = |items: u64| items as f64 / 1000.0 / phase.seconds();
+        let [easy_write, hard_write, read, delete] = per_item;
+        let (items, per_item) = match name.as_str() {
+            "mdtest-easy-write" => (RANKS * EASY_FILES, easy_write),
+            "mdtest-easy-stat" => (RANKS * EASY_FILES, 1),
+            "mdtest-easy-delete" => (RANKS * EASY_FILES, delete),
+            "mdtest-hard-write" => (RANKS * HARD_FILES, hard_write),
+            "mdtest-hard-stat" => (RANKS * HARD_FILES, 1),
+            "mdtest-hard-read" => (RANKS * HARD_FILES, read),
+            "mdtest-hard-delete" => (RANKS * HARD_FILES, delete),
+            "find" => (figure("find", "total-files") as u64, 0),
+            _ => (0, 0),
+        };
+        let wanted = match name.as_str() {
+            _ if name.starts_with("ior") => {
+                bandwidths.push(gib);
+                gib
+            }
+            _ => {
+                rates.push(rate(items));
+                rate(items)
+            }
+        };
+        let (score, requests) = (figure(name, "score"), figure(name, "requests") as u64);
+        assert!(
+            (score - wanted).abs() <= 1e-6 + 1e-6 * wanted,
+            "{name}: {score} {wanted}"
+        );
+        if per_item > 0 {
+            assert_eq!(phase.requests, items * per_item, "{name}");
+        }
+        assert_eq!(requests, phase.requests, "{name}");
+    }
+    let mean = |all: &[f64]| (all.iter().map(|x| x.ln()).sum::<f64>() / all.len() as f64).exp();
+    assert_eq!((bandwidths.len(), rates.len()), (4, 8));
+    let (bw, md) = (mean(&bandwidths), mean(&rates));
+    for (key, wanted) in [("BW", bw), ("MD", md), ("SCORE", (bw * md).sqrt())] {
+        let got = figure("SCORE", key);
+        assert!(
+            (got - wanted).abs() <= 2e-6 + 1e-5 * wanted,
+            "{key}: {got} {wanted}"
+        );
+    }
+    // Everything was written, read by another rank and compared, and found.
+    let bytes = |name: &str| logged[name].bytes;
+    assert_eq!(bytes("ior-easy-write"), RANKS * EASY_TRANSFERS * TRANSFER);
+    assert_eq!(bytes("ior-easy-read"), bytes("ior-easy-write"));
+    assert_eq!(bytes("ior-hard-write"), RANKS * SEGMENTS * 47_008);
+    assert_eq!(bytes("ior-hard-read"), bytes("ior-hard-write"));
+    assert_eq!(bytes("mdtest-hard-read"), RANKS * HARD_FILES * 3901);
+    let ior = match mapping {
+        "files" => RANKS + 1,
+        _ => RANKS * (EASY_TRANSFERS + SEGMENTS),
+    };
+    assert_eq!(
+        figure("find", "total-files") as u64,
+        ior + RANKS * (EASY_FILES + HARD_FILES)
+    );
+    // Of 0 to 109 only 101 contains 01.
+    assert_eq!(figure("find", "found") as u64, RANKS);
+    // Runs that are too short are marked, not hidden.
+    assert!(text.contains("; ERROR INVALID Runtime is smaller than expected minimum runtime"));
+    assert!(text.contains("; ERROR INVALID stonewall-time is 60 s instead of 300 s"));
+    assert!(sections["SCORE"]["SCORE"].ends_with("[INVALID]"));
+    let summary = fs::read_to_string(out.join("result_summary.txt")).unwrap();
+    assert_eq!(outcome.stdout, summary);
+    assert!(
+        summary.contains("[RESULT]                 find"),
+        "{summary}"
+    );
+    // The file is what its own verification expects.
+    let verify = |args: &[&str]| call(&mut bucketload(&out, args));
+    let args = ["io500", "--verify", "result.txt", "--config", "config.ini"];
+    let verified = verify(&args);
+    assert_eq!(
+        (verified.code, verified.stdout.as_str()),
+        (1, "[OK] But this is an invalid run!\n")
+    );
+    fs::write(
+        out.join("forged.txt"),
+        text.replace("\nMD              = ", "\nMD              = 1"),
+    )
+    .unwrap();
+    verify(&["io500", "--verify", "forged.txt"]).expect(1, &["MD", "hash"]);
+    // Reported again, it is the same.
+    fs::remove_file(out.join("result.txt")).unwrap();
+    call(&mut bucketload(dir.path(), &["report", "out"])).expect(0, &[]);
+    assert_eq!(fs::read_to_string(out.join("result.txt")).unwrap(), text);
+}
+
+#[test]
+fn a_directory_is_scored() {
+    let data = tempfile::tempdir().unwrap();
+    let target = format!("file://{}", data.path().display());
+    scores_follow_from_the_log(&["--target", &target], "files", [1, 1, 1, 1]);
+    let left: Vec<_> = fs::read_dir(data.path().join("bucketload"))
+        .into_iter()
+        .flatten()
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_server_is_scored_natively_and_as_ior_does() {
+    scores_follow_from_the_log(&["--target", "mem:"], "native", [1, 1, 1, 1]);
+    scores_follow_from_the_log(&["--target", "mem:"], "ior-libs3-single", [1, 2, 2, 2]);
+}
+
+/// Reads of 4 KiB at random places of what was written, compared, until the stonewall.
+#[test]
+fn random_reads_are_reported_without_a_score() {
+    let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = format!("file://{}", data.path().display());
+    let mut args = vec!["io500", "--ranks", "3", "--target", &target, "--out", "out"];
+    for set in [
+        "debug.stonewall-time=1",
+        "ior-easy.transferSize=64k",
+        "ior-easy.blockSize=512k",
+        "ior-easy-read.run=FALSE",
+        "ior-hard.run=FALSE",
+        "mdtest-easy.run=FALSE",
+        "mdtest-hard.run=FALSE",
+        "find.run=FALSE",
+    ] {
+        args.extend(["--set", set]);
+    }
+    call(&mut bucketload(dir.path(), &args)).expect(0, &[]);
+    let text = fs::read_to_string(dir.path().join("out/result.txt")).unwrap();
+    let random = &sections(&text)["ior-rnd4K-easy-read"];
+    assert!(random["score"].parse::<f64>().unwrap() > 0.0, "{text}");
+    assert!(random.contains_key("throughput-stonewall"), "{text}");
+    let own = text.split("[ior-rnd4K-easy-read]").nth(1).unwrap();
+    let own = own.split("[SCORE]").next().unwrap();
+    assert!(!own.contains("INVALID"), "{own}");
+}
+
+#[test]
+fn ranks_go_on_to_the_highest_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut args = vec!["io500", "--ranks", "3", "--target", "null:", "--out", "out"];
+    for set in [
+        "debug.stonewall-time=1",
+        "ior-easy.run=FALSE",
+        "ior-hard.run=FALSE",
+        "mdtest-hard.run=FALSE",
+        "find.run=FALSE",
+        "mdtest-easy.n=1000000000",
+    ] {
+        args.extend(["--set", set]);
+    }
+    call(&mut bucketload(dir.path(), &args)).expect(0, &["run = FALSE"]);
+    let out = dir.path().join("out");
+    let counts = |name: &str| -> Vec<u64> {
+        let text = fs::read_to_string(out.join(name)).unwrap();
+        let items = |line: &str| line.split(',').nth(1).unwrap().parse().unwrap();
+        text.lines().skip(1).map(items).collect()
+    };
+    let written = counts("mdtest-easy-write.csv");
+    assert!(written.len() == 3 && written[0] > 0);
+    assert!(written.iter().all(|n| *n == written[0]), "{written:?}");
+    // Later phases have the amount of work of the write phase.
+    assert_eq!(counts("mdtest-easy-stat.csv"), written);
+    assert_eq!(counts("mdtest-easy-delete.csv"), written);
+    let text = fs::read_to_string(out.join("result.txt")).unwrap();
+    let sections = sections(&text);
+    assert!(sections["mdtest-easy-write"].contains_key("rate-stonewall"));
+    let seconds: f64 = sections["mdtest-easy-write"]["t_delta"].parse().unwrap();
+    assert!(seconds >= 1.0, "{seconds}");
+    assert!(
+        text.contains("; ERROR INVALID Not run: [find] run = FALSE"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_failed_request_makes_its_phase_invalid() {
+    let server = Serve::start(&[
+        "--store",
+        "memory",
+        "--fault",
+        "status=500,op=head,every=50",
+    ]);
+    let dir = tempfile::tempdir().unwrap();
+    let url = server.url();
+    let target = [
+        "--target",
+        "s3://bench",
+        "--endpoint-url",
+        &url,
+        "--create-bucket",
+    ];
+    let outcome = small(dir.path(), "out", &target);
+    assert!(outcome.code == 0 || outcome.code == 1, "{}", outcome.stderr);
+    let text = fs::read_to_string(dir.path().join("out/result.txt")).unwrap();
+    let stat = text
+        .split("[mdtest-hard-stat]")
+        .nth(1)
+        .unwrap()
+        .split("\n\n")
+        .next()
+        .unwrap();
+    assert!(stat.contains("requests failed"), "{stat}");
+    let read = text
+        .split("[mdtest-hard-read]")
+        .nth(1)
+        .unwrap()
+        .split("\n\n")
+        .next()
+        .unwrap();
+    assert!(!read.contains("INVALID"), "{read}");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |args: &[&str], words: &[&str]| {
+        let all = [&["io500"], args].concat();
+        call(&mut bucketload(dir.path(), &all)).expect(2, words);
+    };
+    refused(
+        &["--agents", "h:1", "--target", "null:"],
+        &["--agents", "stonewall"],
+    );
+    refused(
+        &["--target", "mem:", "--mapping", "ior-libs3-bucket-per-file"],
+        &["InvalidBucketName"],
+    );
+    refused(&["--target", "mem:", "--mapping", "files"], &["ranges"]);
+    refused(
+        &["--target", "mem:", "--mode", "extended"],
+        &["--mode extended"],
+    );
+    refused(&["--set", "mdworkbench.run=TRUE"], &["extended"]);
+    fs::write(dir.path().join("x.ini"), "[global]\napi = MPIIO\n").unwrap();
+    refused(
+        &["--config", "x.ini"],
+        &["x.ini: line 2", "POSIX or S3-libs3"],
+    );
+    refused(&["--verify", "x.ini"], &["MD"]);
+    let workload = common::workload(dir.path(), "[phases.a]\nmix = { x = { op = \"sync\" } }\n");
+    let path = workload.display().to_string();
+    call(&mut bucketload(dir.path(), &["run", &path])).expect(2, &["sync"]);
+}

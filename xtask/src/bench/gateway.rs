@@ -1,0 +1,274 @@
+//! Ways to the objects of a directory on tmpfs, in one run: `bucketload s3-hpc` with versitygw as a further row.
+//!
+//! The goals: the library over the gateway writes and reads at least ten times as many small objects as HTTP to
+//! versitygw on the same file system, and moves large ones at 0.7 times the bandwidth of plain files at least;
+//! in the process it moves them at 0.95 times that bandwidth.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{option, write_table};
+use crate::own::{bucketload, call};
+use crate::server::{free_port, home};
+use crate::sh::{Result, cargo, cmd, root, run};
+
+/// Size of small objects, and of large ones.
+const SMALL: u64 = 4096;
+const LARGE: u64 = 16 << 20;
+
+/// Names a library to load in place of the release build.
+const INSTEAD: &str = "BUCKETLOAD_LIBS3";
+
+/// libs3-bucketload, built on first use.
+pub(crate) fn library() -> Result<PathBuf> {
+    if let Some(instead) = std::env::var_os(INSTEAD) {
+        return std::path::absolute(&instead).map_err(|e| format!("{INSTEAD}: {e}"));
+    }
+    run(&mut cargo([
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "libs3-bucketload",
+    ]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("release/libs3.so"))
+}
+
+/// versitygw on a directory of the caller's; ended when dropped.
+pub(crate) struct Versity {
+    child: Child,
+    pub(crate) endpoint: String,
+}
+
+pub(crate) const ACCESS_KEY: &str = "testaccesskey0001";
+pub(crate) const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
+
+impl Versity {
+    pub(crate) fn start(objects: &Path) -> Result<Self> {
+        run(&mut cmd(
+            &root().join("servers/versitygw.sh").to_string_lossy(),
+            ["install"],
+        ))?;
+        let at = |e: std::io::Error| format!("versitygw: {e}");
+        std::fs::create_dir_all(objects).map_err(at)?;
+        let port = free_port()?;
+        let address = format!("127.0.0.1:{port}");
+        let child = Command::new(home().join("versitygw/bin/versitygw"))
+            .args([
+                "--port",
+                &address,
+                "--region",
+                "us-east-1",
+                "--quiet",
+                "--keep-alive",
+                "posix",
+            ])
+            .arg(objects)
+            .env("ROOT_ACCESS_KEY", ACCESS_KEY)
+            .env("ROOT_SECRET_KEY", SECRET_KEY)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(at)?;
+        let server = Self {
+            child,
+            endpoint: format!("http://{address}"),
+        };
+        let end = Instant::now() + Duration::from_secs(30);
+        while std::net::TcpStream::connect(&address).is_err() {
+            if Instant::now() > end {
+                return Err("versitygw does not listen".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Versity {
+    fn drop(&mut self) {
+        // Our own child; it may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A directory on tmpfs that is removed when dropped.
+pub(crate) struct Memory(pub(crate) PathBuf);
+
+impl Memory {
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let path = PathBuf::from(format!("/dev/shm/bucketload-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("xtask: {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// `bucketload s3-hpc` with versitygw below `place`; its result.
+pub(crate) fn compare(place: &Path, flags: &[&str]) -> Result<Value> {
+    let versity = Versity::start(&place.join("versitygw"))?;
+    let library = library()?;
+    let (objects, out) = (place.join("objects"), place.join("study"));
+    let row = format!(
+        "versitygw=--target s3://bench --endpoint-url {} --region us-east-1",
+        versity.endpoint
+    );
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let (root, library, out) = (text(&objects), text(&library), text(&out));
+    let mut args = vec![
+        "s3-hpc",
+        "--root",
+        &root,
+        "--library",
+        &library,
+        "--out",
+        &out,
+    ];
+    args.extend(["--row", &row, "--output", "json"]);
+    args.extend(flags);
+    let mut command = bucketload(&args)?;
+    command
+        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let outcome = call(&mut command)?;
+    outcome.expect_code(0)?;
+    outcome.json()
+}
+
+/// A figure of a cell.
+pub(crate) fn figure<'v>(result: &'v Value, row: &str, size: u64, step: &str) -> Option<&'v Value> {
+    let cells = result["cells"].as_array()?;
+    let cell = cells
+        .iter()
+        .find(|cell| cell["row"] == row && cell["size_bytes"] == size)?;
+    cell["figures"]
+        .as_array()?
+        .iter()
+        .find(|figure| figure["step"] == step)
+}
+
+struct Goal {
+    what: &'static str,
+    row: &'static str,
+    against: &'static str,
+    size: u64,
+    step: &'static str,
+    unit: &'static str,
+    /// Least ratio; 0 for no goal.
+    least: f64,
+}
+
+const fn small(what: &'static str, row: &'static str, step: &'static str, least: f64) -> Goal {
+    Goal {
+        what,
+        row,
+        against: "versitygw",
+        size: SMALL,
+        step,
+        unit: "ops_per_s",
+        least,
+    }
+}
+
+const fn large(what: &'static str, row: &'static str, step: &'static str, least: f64) -> Goal {
+    Goal {
+        what,
+        row,
+        against: "posix",
+        size: LARGE,
+        step,
+        unit: "bytes_per_s",
+        least,
+    }
+}
+
+/// Over TCP on loopback large objects have no goal: the kernel takes more per byte there than for reading a file.
+const GOALS: [Goal; 14] = [
+    small("write 4 KiB", "remote", "write", 10.0),
+    small("read 4 KiB", "remote", "read", 10.0),
+    small("stat", "remote", "stat", 0.0),
+    small("delete", "remote", "delete", 0.0),
+    small("write 4 KiB", "remote-unix", "write", 10.0),
+    small("read 4 KiB", "remote-unix", "read", 10.0),
+    small("stat", "remote-unix", "stat", 0.0),
+    small("delete", "remote-unix", "delete", 0.0),
+    large("write 16 MiB", "remote-unix", "write", 0.7),
+    large("read 16 MiB", "remote-unix", "read", 0.7),
+    large("write 16 MiB", "remote", "write", 0.0),
+    large("read 16 MiB", "remote", "read", 0.0),
+    large("write 16 MiB", "embedded", "write", 0.95),
+    large("read 16 MiB", "embedded", "read", 0.95),
+];
+
+/// Measures and compares with the goals. `--repetitions N` (default 7), `--write`; other flags go to s3-hpc.
+pub(super) fn main(args: &[String]) -> Result {
+    let repetitions = option(args, "--repetitions", 7)?.to_string();
+    let place = Memory::new("bench-gateway")?;
+    let flags = [
+        "--sizes",
+        "4KiB,16MiB",
+        "--objects",
+        "5000",
+        "--max-bytes",
+        "1GiB",
+        "--repetitions",
+        &repetitions,
+    ];
+    let result = compare(&place.0, &flags)?;
+    let mut table = String::from(
+        "| step | way | against | goal | measured | the way | the other |\n|---|---|---|--:|--:|--:|--:|\n",
+    );
+    let mut missed = Vec::new();
+    for goal in GOALS {
+        let of =
+            |row| figure(&result, row, goal.size, goal.step).and_then(|f| f[goal.unit].as_f64());
+        let (Some(ours), Some(theirs)) = (of(goal.row), of(goal.against)) else {
+            return Err(format!("no figure for {} of {}", goal.what, goal.row));
+        };
+        let ratio = ours / theirs;
+        let shown = |value: f64| match goal.unit {
+            "bytes_per_s" => format!("{:.0} MiB/s", value / f64::from(1 << 20)),
+            _ => format!("{:.1} k/s", value / 1e3),
+        };
+        let wanted = match goal.least > 0.0 {
+            true => format!("≥ {}", goal.least),
+            false => "none".to_owned(),
+        };
+        let line = format!(
+            "| {} | {} | {} | {wanted} | {ratio:.2} | {} | {} |\n",
+            goal.what,
+            goal.row,
+            goal.against,
+            shown(ours),
+            shown(theirs)
+        );
+        table += &line;
+        if ratio < goal.least {
+            missed.push(format!(
+                "{} {}: {ratio:.2} is below {wanted}",
+                goal.row, goal.what
+            ));
+        }
+    }
+    println!("{table}");
+    if args.iter().any(|arg| arg == "--write") {
+        write_table("gateway", &table)?;
+    }
+    match missed.is_empty() {
+        true => Ok(()),
+        false => Err(missed.join("\n")),
+    }
+}

@@ -1,0 +1,184 @@
+//! The console over simulated runs (the example `simulated_console`): a run of a day in the browser and in the
+//! server, and a comparison of VALID runs on a machine that may be busy.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::super::devtools::Browser;
+use super::submit;
+use crate::own::TempDir;
+use crate::sh::{Result, cargo};
+
+/// Environment variable with the example's executable, instead of a release build.
+const INSTEAD: &str = "BUCKETLOAD_SIMULATED_CONSOLE";
+/// Largest heap of a page, and most resident memory of the server, bytes.
+const MOST: f64 = 50e6;
+/// Longest time in which a day may go by.
+const A_DAY: Duration = Duration::from_secs(900);
+
+/// The simulated controller; ended when dropped.
+struct Simulated {
+    child: Child,
+    url: String,
+}
+
+impl Simulated {
+    fn start(data: &str) -> Result<Self> {
+        let mut command = match std::env::var_os(INSTEAD) {
+            Some(program) => Command::new(program),
+            None => cargo([
+                "run",
+                "--release",
+                "--quiet",
+                "--package",
+                "bucketload-console",
+                "--example",
+                "simulated_console",
+                "--",
+            ]),
+        };
+        // Its standard input ends with us. The program sets this threshold itself (bucketload's `memory`), so
+        // that zeroed histograms take no memory before they are touched.
+        let mut child = command
+            .arg(data)
+            .env("MALLOC_MMAP_THRESHOLD_", "131072")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("simulated console: {e}"))?;
+        let stdout = child.stdout.take().ok_or("simulated console: no output")?;
+        let mut line = String::new();
+        let read = BufReader::new(stdout).read_line(&mut line);
+        let url = line.trim().strip_prefix("console: ").map(str::to_owned);
+        let mut simulated = Self {
+            child,
+            url: String::new(),
+        };
+        match (read, url) {
+            (Ok(_), Some(url)) => {
+                url.trim_end_matches('/').clone_into(&mut simulated.url);
+                Ok(simulated)
+            }
+            _ => Err(format!("simulated console: unexpected output {line:?}")),
+        }
+    }
+
+    /// A field of the process's status such as `VmRSS`, bytes (proc(5)).
+    fn memory(&self, field: &str) -> Result<f64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+        text.lines()
+            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+            .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<f64>().ok())
+            .map(|kb| kb * 1024.0)
+            .ok_or_else(|| format!("{path}: no {field}"))
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Both flows.
+pub(super) fn flows(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
+    let console = Simulated::start(&dir.file("simulated"))?;
+    comparison(browser, &console.url, pictures)?;
+    a_day(browser, &console, &pictures.join("day"))
+}
+
+fn named(name: &str) -> String {
+    format!("{{text: 'name = \"{name}\"\\n'}}")
+}
+
+/// Two equal sides and two different ones, three runs each; every run is VALID by the ordinary rules.
+fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
+    let names = [
+        "base-1", "base-2", "base-3", "same-1", "same-2", "same-3", "slower-1", "slower-2",
+        "slower-3",
+    ];
+    for name in names {
+        submit(browser, url, &named(name))?;
+        browser.wait("location.pathname.startsWith('/jobs/')")?;
+    }
+    // The list of the overview follows by itself.
+    browser.open(&format!("{url}/"))?;
+    browser.wait(
+        "[...document.querySelectorAll('#history tbody tr')].length === 8 && document.querySelector('#queue .empty') !== null",
+    )?;
+    browser.pictures(&pictures.join("overview-idle"))?;
+    for (side, words, picture) in [
+        ("slower", "slower", "compare"),
+        (
+            "same",
+            "equivalent|inconclusive|no difference|same",
+            "compare-same",
+        ),
+    ] {
+        browser.open(&format!("{url}/compare"))?;
+        let valid = browser.eval(
+            "[...document.querySelectorAll('tbody tr')].filter(row => row.cells[4].innerText === 'VALID').length",
+        )?;
+        if valid != names.len() {
+            return Err(format!("{valid} of {} runs are VALID", names.len()));
+        }
+        browser.eval(&format!(
+            "for (const row of document.querySelectorAll('tbody tr')) {{ const name = row.cells[0].innerText; \
+             row.querySelector('[name=a]').checked = name.includes('base-'); \
+             row.querySelector('[name=b]').checked = name.includes('{side}-'); }} \
+             document.querySelector('#compare').click()"
+        ))?;
+        browser.wait("document.querySelector('#comparison') !== null")?;
+        let shown = browser.eval("document.querySelector('#comparison').innerText")?;
+        let shown = shown.as_str().unwrap_or_default().to_owned();
+        let first = shown
+            .lines()
+            .take(6)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .to_lowercase();
+        if !words.split('|').any(|word| first.contains(word)) {
+            return Err(format!("{side}: the verdict is not shown:\n{shown}"));
+        }
+        // The frame draws in its own time; it cannot be looked into from here, which is its purpose.
+        std::thread::sleep(Duration::from_secs(3));
+        browser.pictures(&pictures.join(picture))?;
+    }
+    Ok(())
+}
+
+/// A run of a day: every second goes through run directory, controller and event stream to the page.
+fn a_day(browser: &mut Browser, console: &Simulated, picture: &Path) -> Result {
+    let before = console.memory("VmRSS")?;
+    submit(browser, &console.url, &named("day"))?;
+    browser.wait("location.pathname.startsWith('/jobs/')")?;
+    browser.wait_for(
+        "document.querySelector('#live-phase') !== null && document.querySelector('#live-phase').textContent.includes(' 24:00:00 of ')",
+        A_DAY,
+    )?;
+    let heap = browser.heap()?;
+    let (now, most) = (console.memory("VmRSS")?, console.memory("VmHWM")?);
+    let points = browser
+        .eval("Number(document.body.dataset.points)")?
+        .as_f64()
+        .unwrap_or(0.0);
+    eprintln!(
+        "page of a day: {points} points, heap {:.1} MB; server {:.1} MB before, {:.1} MB after, {:.1} MB at most",
+        heap / 1e6,
+        before / 1e6,
+        now / 1e6,
+        most / 1e6
+    );
+    browser.pictures(picture)?;
+    browser.eval("document.querySelector('#cancel').click()")?;
+    browser.see("cancelled")?;
+    if heap < MOST && most < MOST && points <= 360.0 && points > 180.0 {
+        Ok(())
+    } else {
+        Err("the page of a day needs more than 50 MB, or has lost its points".to_owned())
+    }
+}
