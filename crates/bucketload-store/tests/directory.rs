@@ -218,3 +218,38 @@ fn durable_writes_give_the_same_objects() {
         store.delete_bucket("bucket").unwrap();
     }
 }
+
+#[test]
+fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
+    let directory = common::directory();
+    let ours = store(&directory);
+    let theirs = common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let none = Condition::None;
+    // Both have just used the bucket and a directory in it.
+    for key in ["top", "dir/below"] {
+        common::put(&ours, key, b"first");
+        assert!(theirs.delete("bucket", key, &none).unwrap());
+    }
+    theirs.delete_bucket("bucket").unwrap();
+    let gone = ours.delete("bucket", "top", &none).unwrap_err();
+    assert!(matches!(gone, StoreError::NoSuchBucket), "{gone}");
+    theirs.create_bucket("bucket").unwrap();
+    common::put(&theirs, "top", b"second");
+    common::put(&theirs, "dir/below", b"second");
+    assert!(ours.delete("bucket", "top", &none).unwrap());
+    assert!(ours.delete("bucket", "dir/below", &none).unwrap());
+    assert!(!ours.delete("bucket", "dir/below", &none).unwrap());
+    theirs.delete_bucket("bucket").unwrap();
+    theirs.create_bucket("bucket").unwrap();
+    common::put(&ours, "dir/below", b"third");
+    assert_eq!(common::keys(&theirs), ["dir/below"]);
+    theirs.delete("bucket", "dir/below", &none).unwrap();
+    theirs.delete_bucket("bucket").unwrap();
+    // A write that began before is not lost without a word.
+    let begun = ours.put("bucket", "top", &bucketload_store::PutOptions::sized(0));
+    let refused = begun.and_then(|upload| upload.commit(Commit::default()));
+    assert!(
+        matches!(refused, Err(StoreError::NoSuchBucket)),
+        "{refused:?}"
+    );
+}
