@@ -284,10 +284,9 @@ fn nothing_is_allocated_per_operation_or_interval() {
         assert_eq!(rows, if logged { 70_000 } else { 0 }, "{name}");
         let counted = watching.allocations.load(Ordering::Relaxed);
         // Sessions that a busy machine makes the open loop hire cost a few allocations each, a slow
-        // collector some thirty per tally, an interval one for its slowest requests; 40 000
-        // operations would show as 40 000.
-        let bound = if name.contains("Open") { 500 } else { 200 };
-        assert!(counted <= bound, "{name}: {counted}");
+        // collector some thirty per tally, an interval one for its slowest requests, and a busy
+        // machine makes the intervals many; one in forty operations would show as 1 000.
+        assert!(counted <= 1_000, "{name}: {counted}");
     }
 }
 
