@@ -83,6 +83,7 @@ pub struct AnswerIds {
 }
 
 thread_local! {
+    #[allow(clippy::vec_box, reason = "probes own them as boxes; only the boxes move")]
     static SPARE: RefCell<Vec<Box<AnswerIds>>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -141,8 +141,9 @@ impl Conn {
     }
 
     /// Receives exactly `n` body bytes and shows them to `sink` in order, with the offset of each
-    /// piece in the body. Pieces are at most 256 KiB long, lie in memory that is reused at once and
-    /// do not reach across a multiple of 256 KiB on plain connections.
+    /// piece in the body. Pieces are at most 256 KiB long and lie in memory that is reused at once. On
+    /// plain connections they end where a multiple of 256 KiB is left: most large objects are multiples of
+    /// it, and their content is easiest to verify between such offsets.
     ///
     /// # Errors
     /// [`Error::Closed`] or [`Error::Reset`] when the peer ends the connection early; what `sink`
@@ -174,9 +175,11 @@ impl Conn {
                     .map_err(Error::from)?;
             }
             let mut failure = None;
-            let limit = match self.is_tls() {
+            let left = n - done;
+            // What is offered for the last piece is more than there is, so that the socket is found empty.
+            let limit = match self.is_tls() || left <= BUFFER as u64 {
                 true => BUFFER,
-                false => BUFFER - (done % BUFFER as u64) as usize,
+                false => ((left - 1) % BUFFER as u64) as usize + 1,
             };
             poll_fn(|cx| {
                 self.poll_recv(cx, limit, &mut |spill, chunk| {
