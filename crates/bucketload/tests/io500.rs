@@ -232,6 +232,17 @@ fn a_server_is_scored_natively_and_as_ior_does() {
     scores_follow_from_the_log(&["--target", "mem:"], "ior-libs3-single", [1, 2, 2, 2]);
 }
 
+/// Ranks on several agents: the figures are those of the merged operation log.
+#[test]
+fn agents_are_scored_from_the_log_of_all() {
+    let data = tempfile::tempdir().unwrap();
+    let target = format!("file://{}", data.path().display());
+    let agents = ["--target", &target, "--launch", "local:2"];
+    scores_follow_from_the_log(&agents, "files", [1, 1, 1, 1]);
+    let agents = ["--target", "mem:", "--launch", "local:3"];
+    scores_follow_from_the_log(&agents, "ior-libs3-single", [1, 2, 2, 2]);
+}
+
 /// Reads of 4 KiB at random places of what was written, compared, until the stonewall.
 #[test]
 fn random_reads_are_reported_without_a_score() {
@@ -344,8 +355,8 @@ fn what_cannot_be_done_is_refused() {
         call(&mut bucketload(dir.path(), &all)).expect(2, words);
     };
     refused(
-        &["--agents", "h:1", "--target", "null:"],
-        &["--agents", "stonewall"],
+        &["--launch", "local:3", "--ranks", "2", "--target", "null:"],
+        &["2 ranks for 3 agents", "--ranks 3"],
     );
     refused(
         &["--target", "mem:", "--mapping", "ior-libs3-bucket-per-file"],

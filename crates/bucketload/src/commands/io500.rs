@@ -1,5 +1,6 @@
 //! `bucketload io500`: one run of all phases, scored; or the verification of a result.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +13,10 @@ use bucketload_run::StopHandle;
 use crate::cli::GlobalArgs;
 use crate::cli::io500::Io500Args;
 use crate::cli::run::OpLogForm;
+use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::{Connection, with_driver};
+use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::io500::{Config, place, plan, write};
 use crate::job::{Ceiling, Job};
@@ -33,12 +36,6 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     }
     if let Some(file) = &args.verify {
         return verified(file, args.config.as_deref());
-    }
-    if args.agents.is_distributed() {
-        return Err(Failure::usage(
-            "--agents, --launch: the ranks of IO500 wait for each other at the stonewall and go on to the \
-             highest count, which one process must see; use --ranks on this machine",
-        ));
     }
     if args.mode != "standard" {
         return Err(Failure::usage(format!(
@@ -61,18 +58,20 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         print(format!("{}\n", settings.config_hash).as_bytes())?;
         return Ok(Exit::Ok);
     }
+    let launched = match args.load.dry_run {
+        true => None,
+        false => match agent::coordinates(&args.agents, global.quiet)? {
+            ControlFlow::Continue(launched) => launched,
+            ControlFlow::Break(exit) => return Ok(exit),
+        },
+    };
+    let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
     let mut notes = Vec::new();
     let place = place(&config, &args.target, started, &mut notes).map_err(Failure::usage)?;
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let planned = plan(
-        &config,
-        &place,
-        cores.min(4096) as u32,
-        args.keep,
-        &mut notes,
-    )
-    .map_err(Failure::usage)?;
+    let ranks = setup::default_ranks(agents);
+    let planned = plan(&config, &place, ranks, args.keep, &mut notes).map_err(Failure::usage)?;
+    setup::check_ranks(&planned.plan, agents).map_err(Failure::usage)?;
     notes.extend(
         planned
             .skipped
@@ -110,7 +109,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         settings: Vec::new(),
     };
     let manifest = setup::manifest(&run_id, &resolved, &config.ini(), &connection, &options)?;
-    let job = Job {
+    let mut job = Job {
         options,
         manifest,
         out: out.clone(),
@@ -122,6 +121,10 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         agents: None,
         plan: resolved.plan,
     };
+    if args.agents.is_distributed() {
+        let flags = (&connection, &place.args);
+        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
+    }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =

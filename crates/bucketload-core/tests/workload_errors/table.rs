@@ -1,0 +1,366 @@
+//! Mistakes in a file that is good otherwise: what is replaced, and what is said about it.
+
+use super::{line_and_column, problem};
+
+/// Text replaced, replacement, line and column, field, part of the message, part of the remedy.
+type Case = (
+    &'static str,
+    &'static str,
+    (usize, usize),
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+#[test]
+fn mistakes_in_values() {
+    let cases: [Case; 19] = [
+        ("100\n", "-1\n", (3, 9), "keysets.data.count", "-1", ""),
+        (
+            "100\n",
+            "\"many\"\n",
+            (3, 9),
+            "keysets.data.count",
+            "whole number",
+            "",
+        ),
+        (
+            "\"4KiB\"",
+            "\"4KiX\"",
+            (4, 8),
+            "keysets.data.size",
+            "not a size",
+            "4KiB",
+        ),
+        (
+            "\"4KiB\"",
+            "\"4k/70:1m/20\"",
+            (4, 8),
+            "keysets.data.size",
+            "add up to 90",
+            "4k/70",
+        ),
+        (
+            "\"4KiB\"",
+            "\"emg(1, 2)\"",
+            (4, 9),
+            "keysets.data.size",
+            "`tau`",
+            "emg(mu, sigma, tau)",
+        ),
+        (
+            "\"4KiB\"",
+            "\"emgg(1, 2)\"",
+            (4, 9),
+            "keysets.data.size",
+            "`emgg`",
+            "`emg`?",
+        ),
+        (
+            "\"4KiB\"",
+            "\"emg(1, 0, 2)\"",
+            (4, 16),
+            "keysets.data.size.sigma",
+            "greater than 0",
+            "",
+        ),
+        (
+            "\"4KiB\"",
+            "\"uniform(9, 8)\"",
+            (4, 17),
+            "keysets.data.size",
+            "exceeds",
+            "",
+        ),
+        (
+            "\"4KiB\"",
+            "\"const(4, min=9, max=8)\"",
+            (4, 8),
+            "keysets.data.size",
+            "exceeds",
+            "exchange",
+        ),
+        (
+            "\"4KiB\"",
+            "\"mixture(0: 1, 0: 2)\"",
+            (4, 9),
+            "keysets.data.size",
+            "weights are zero",
+            "mixture",
+        ),
+        (
+            "\"4KiB\"",
+            "{ mu = 4 }",
+            (4, 8),
+            "keysets.data.size",
+            "lacks `law`",
+            "law =",
+        ),
+        (
+            "\"4KiB\"",
+            "true",
+            (4, 8),
+            "keysets.data.size",
+            "found a boolean",
+            "",
+        ),
+        (
+            "\"10s\"",
+            "10",
+            (7, 12),
+            "phases.run.duration",
+            "lacks a unit",
+            "30s",
+        ),
+        (
+            "\"10s\"",
+            "\"0s\"",
+            (7, 12),
+            "phases.run.duration",
+            "end at once",
+            "above 0",
+        ),
+        (
+            "\"100/s\"",
+            "0",
+            (8, 8),
+            "phases.run.rate",
+            "rate is 0",
+            "above 0",
+        ),
+        (
+            "\"100/s\"",
+            "\"-5/s\"",
+            (8, 8),
+            "phases.run.rate",
+            "negative",
+            "200/s",
+        ),
+        (
+            "\"100/s\"",
+            "\"1GiB/s\"",
+            (8, 8),
+            "phases.run.rate",
+            "rate of bytes",
+            "200/s",
+        ),
+        (
+            "= 70",
+            "= \"x\"",
+            (9, 15),
+            "phases.run.mix.get",
+            "not a weight",
+            "70",
+        ),
+        (
+            "[phases.run]",
+            "[\"phases\".\"ru n\"]",
+            (6, 11),
+            "phases.ru n",
+            "not a name",
+            "letters",
+        ),
+    ];
+    check(&cases);
+}
+
+#[test]
+fn mistakes_that_only_show_together() {
+    let cases: [Case; 23] = [
+        (
+            "get = 70",
+            "gett = 70",
+            (9, 9),
+            "phases.run.mix.gett",
+            "unknown operation",
+            "`get`?",
+        ),
+        (
+            "get = 70, put = 30",
+            "get = 0",
+            (9, 1),
+            "phases.run.mix",
+            "all weights are zero",
+            "70",
+        ),
+        (
+            "= 70",
+            "= \"70%\"",
+            (9, 1),
+            "phases.run.mix",
+            "mixed",
+            "add up to 100",
+        ),
+        (
+            "70, put = 30",
+            "\"70%\", put = \"20%\"",
+            (9, 1),
+            "phases.run.mix",
+            "up to 90",
+            "100",
+        ),
+        (
+            "get = 70",
+            "range-get = 7",
+            (9, 9),
+            "phases.run.mix.range-get",
+            "how long",
+            "`range`",
+        ),
+        (
+            "get = 70",
+            "delete-many = 7",
+            (9, 9),
+            "phases.run.mix.delete-many",
+            "how many keys",
+            "batch",
+        ),
+        (
+            "get = 70",
+            "delete-many = { batch = 5000 }",
+            (9, 33),
+            "phases.run.mix.delete-many.batch",
+            "5000 keys",
+            "1000",
+        ),
+        (
+            "get = 70",
+            "multipart-put = { part-size = \"4MiB\" }",
+            (9, 39),
+            "phases.run.mix.multipart-put.part-size",
+            "4MiB",
+            "5MiB",
+        ),
+        (
+            "get = 70",
+            "delete-bucket = 1",
+            (9, 9),
+            "phases.run.mix.delete-bucket",
+            "bucket of the run itself",
+            "buckets of its own",
+        ),
+        (
+            "get = 70",
+            "get = { range = \"4k\" }",
+            (9, 25),
+            "phases.run.mix.get.range",
+            "has no `range`",
+            "remove",
+        ),
+        (
+            "get = 70",
+            "get = { keys = \"fresh\" }",
+            (9, 24),
+            "phases.run.mix.get.keys",
+            "needs existing ones",
+            "uniform",
+        ),
+        (
+            "get = 70",
+            "get = { keyset = \"dat\" }",
+            (9, 26),
+            "phases.run.mix.get.keyset",
+            "no key set `dat`",
+            "`data`?",
+        ),
+        (
+            "count = 100\n",
+            "",
+            (8, 9),
+            "phases.run.mix.get.keys",
+            "has none",
+            "keysets.data.count",
+        ),
+        (
+            "size = \"4KiB\"\n",
+            "",
+            (2, 10),
+            "keysets.data.size",
+            "missing",
+            "size =",
+        ),
+        (
+            "duration = \"10s\"\n",
+            "",
+            (6, 9),
+            "phases.run",
+            "never ends",
+            "duration",
+        ),
+        (
+            "rate = \"100/s\"\n",
+            "",
+            (6, 9),
+            "phases.run",
+            "when operations are due",
+            "workers",
+        ),
+        (
+            "rate",
+            "workers = 4\nrate",
+            (8, 11),
+            "phases.run.workers",
+            "closed loop",
+            "one of them",
+        ),
+        (
+            "rate",
+            "think = \"1s\"\nrate",
+            (8, 9),
+            "phases.run.think",
+            "no think time",
+            "remove",
+        ),
+        (
+            "rate",
+            "max-in-flight = 0\nrate",
+            (8, 17),
+            "phases.run.max-in-flight",
+            "cap of 0",
+            "1",
+        ),
+        (
+            "rate = \"100/s\"",
+            "workers = 0",
+            (8, 11),
+            "phases.run.workers",
+            "do nothing",
+            "1",
+        ),
+        (
+            "rate",
+            "arrival = \"ramp(1/s, 2/s, 5s)\"\nrate",
+            (9, 8),
+            "phases.run.rate",
+            "no single rate",
+            "arrival",
+        ),
+        (
+            "rate = \"100/s\"",
+            "arrival = \"poisson\"",
+            (8, 11),
+            "phases.run.arrival",
+            "rate is missing",
+            "200/s",
+        ),
+        (
+            "[keysets.data]",
+            "timeout = \"0s\"\n[keysets.data]",
+            (2, 11),
+            "timeout",
+            "fails every",
+            "30s",
+        ),
+    ];
+    check(&cases);
+}
+
+fn check(cases: &[Case]) {
+    for (old, new, place, field, message, remedy) in cases {
+        let found = problem(old, new);
+        assert_eq!(&found.field, field, "{found}");
+        assert_eq!(&line_and_column(&found), place, "{found}");
+        assert!(found.message.contains(message), "{found}");
+        assert!(found.remedy.contains(remedy), "{found}");
+    }
+}
