@@ -201,25 +201,20 @@ impl RankTurns {
     /// The beginning of rank `rank` in phase number `phase`, which began at `start_ns`.
     pub(crate) fn new(work: &RankWork, rank: u32, history: &History, start_ns: u64) -> Self {
         let plan = work.ops.plan();
-        let written = plan.follows.map(|phase| history.steps(phase));
-        let most = plan.most_steps(rank);
-        let random = matches!(plan.task, RankTask::RandomRead { .. });
-        let limit = match written {
-            Some(0) if random => 0,
-            Some(written) if !random => most.min(written),
-            _ => most,
-        };
+        let written = plan.follows.map(|phase| plan.taken(history.steps(phase)));
+        let limit = plan.limit(rank, written);
         let before: u64 = plan.after.iter().map(|phase| history.steps(*phase)).sum();
         let base = plan.start + before;
         let since_s = plan.newer_than.map_or(0, |phase| history.began_s(phase));
         let sought = match plan.task {
-            RankTask::Find { bytes } => Some(Some(bytes)),
-            RankTask::Count => Some(None),
+            RankTask::Find { bytes, .. } => Some((true, bytes)),
+            RankTask::Count => Some((false, None)),
             _ => None,
         };
-        let finder = sought.map(|bytes| {
+        let finder = sought.map(|(by_name, bytes)| {
             Rc::new(Finder {
                 mapping: plan.mapping,
+                by_name,
                 bytes,
                 since_s,
                 named: Cell::new(false),
@@ -410,7 +405,9 @@ impl RankTurns {
 /// Looks at the names of a listing: part of them, size and age decide which are found.
 struct Finder {
     mapping: RankMapping,
-    /// Size that is sought; `None` where names are only counted.
+    /// Whether names are sought, or only counted.
+    by_name: bool,
+    /// Size that is sought; `None` where the name suffices.
     bytes: Option<u64>,
     since_s: i64,
     /// Whether the last key has a name that is sought.
@@ -427,8 +424,11 @@ impl Watch for Finder {
 
     fn listed(&self, key: &str) {
         self.seen.set(self.seen.get() + 1);
-        let sought = self.bytes.is_some() && self.mapping.file_name(key).contains(SOUGHT);
-        self.named.set(sought);
+        let sought = self.by_name && self.mapping.file_name(key).contains(SOUGHT);
+        self.named.set(sought && self.bytes.is_some());
+        if sought && self.bytes.is_none() {
+            self.found.set(self.found.get() + 1);
+        }
     }
 
     fn wants_details(&self) -> bool {

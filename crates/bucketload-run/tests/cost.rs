@@ -208,6 +208,7 @@ fn ranks(ranks: u32) -> ModelPlan {
         shift: 1,
         steps: 35_000 / u64::from(ranks),
         follows: None,
+        part: None,
         after: Vec::new(),
         start: 0,
         stonewall_ns: 0,

@@ -22,6 +22,7 @@ use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_ver
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
 use crate::exit::{Exit, Failure};
+use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oplog::Logging;
@@ -226,6 +227,10 @@ pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
 pub(crate) fn report_with(dir: &Path, nodes: Option<NodeBalance>) -> Result<RunResult, Failure> {
     let mut result = analyze(dir).map_err(|e| Failure::usage(e.to_string()))?;
     result.nodes = nodes;
+    if result.run.profile == io500::PROFILE {
+        // A configuration that cannot be read any more is told where its files are written.
+        result.io500 = io500::scored(dir).ok().map(|(report, _)| (&report).into());
+    }
     write_verdict(dir, &result.verdict).map_err(|e| Failure::aborted(e.to_string()))?;
     let page = dir.join("report.html");
     std::fs::write(&page, bucketload_results::report::html(&result))

@@ -64,14 +64,9 @@ pub(crate) struct Io500Args {
     #[arg(long, conflicts_with = "verify", help_heading = "IO500 options")]
     pub(crate) config_hash: bool,
 
-    /// Only `standard`: the phases of the extended mode are not run
-    #[arg(
-        long,
-        value_name = "MODE",
-        default_value = "standard",
-        help_heading = "IO500 options"
-    )]
-    pub(crate) mode: String,
+    /// Phases: standard, or extended (with mdworkbench, find-easy and find-hard); unless given standard
+    #[arg(long, value_name = "MODE", help_heading = "IO500 options")]
+    pub(crate) mode: Option<String>,
 
     /// Leave the files in the target
     #[arg(long, help_heading = "IO500 options")]

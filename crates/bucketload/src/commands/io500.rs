@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bucketload_core::resolve::Resolved;
 use bucketload_core::spec::TargetSpec;
 use bucketload_results::io500::verify::verify;
-use bucketload_results::io500::{PHASES, text};
+use bucketload_results::io500::{phases, text};
 use bucketload_run::StopHandle;
 
 use crate::cli::GlobalArgs;
@@ -27,7 +27,7 @@ use crate::{setup, signals};
 /// Runs, or verifies.
 pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
     if args.list {
-        let names: String = PHASES
+        let names: String = phases(args.mode.as_deref() == Some("extended"))
             .iter()
             .map(|phase| format!("{}\n", phase.name))
             .collect();
@@ -37,22 +37,21 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     if let Some(file) = &args.verify {
         return verified(file, args.config.as_deref());
     }
-    if args.mode != "standard" {
-        return Err(Failure::usage(format!(
-            "--mode {}: the phases of the extended mode (mdworkbench-…, find-easy, find-hard) are not run; \
-             `bucketload md-workbench` measures the former by themselves",
-            args.mode
-        )));
-    }
     let original = args.config.as_deref().map(read).transpose()?;
     let name = args.config.as_ref().map(|path| path.display().to_string());
     let mut config = Config::read(name.as_deref().zip(original.as_deref()), &args.set)
         .map_err(Failure::usage)?;
-    for (name, value) in [("ranks", &args.ranks), ("mapping", &args.mapping)] {
+    let flags = [
+        ("ranks", &args.ranks),
+        ("mapping", &args.mapping),
+        ("mode", &args.mode),
+    ];
+    for (name, value) in flags {
         if let Some(value) = value {
             config.replace(name, value);
         }
     }
+    config.check_mode().map_err(Failure::usage)?;
     if args.config_hash {
         let settings = config.settings(Vec::new()).map_err(Failure::usage)?;
         print(format!("{}\n", settings.config_hash).as_bytes())?;

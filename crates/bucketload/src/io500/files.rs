@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bucketload_results::io500::csv::csv;
-use bucketload_results::io500::measure::{Report, measure};
-use bucketload_results::io500::{PHASES, text};
+use bucketload_results::io500::measure::{Report, SECOND, measure};
+use bucketload_results::io500::{phases, text};
 use bucketload_results::rundir::RunDir;
 
 use super::{Config, PROFILE};
@@ -20,17 +20,21 @@ fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
     std::fs::write(&path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
 }
 
-/// Computes the scores of the run in `dir` and writes its result files.
+/// Computes the scores of the run in `dir` and its configuration.
 ///
 /// # Errors
-/// When the directory cannot be read or written.
-pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
+/// When the directory cannot be read.
+pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
     let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
     let manifest = run.manifest();
     let ini = &manifest.workload_source;
     let config = Config::read(Some(("config.ini", ini)), &[]).map_err(Failure::usage)?;
-    let planned = |name: &str| manifest.plan.phases.iter().any(|phase| phase.name == name);
-    let skipped = PHASES
+    let planned = |name: &str| {
+        let mut all = manifest.plan.phases.iter();
+        all.any(|phase| phase.name == name || phase.name == format!("{name}{SECOND}"))
+    };
+    let extended = config.extended().map_err(Failure::usage)?;
+    let skipped = phases(extended)
         .iter()
         .filter(|phase| !planned(phase.name))
         .map(|phase| {
@@ -42,13 +46,31 @@ pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
     let skipped = skipped.collect();
     let settings = config.settings(skipped).map_err(Failure::usage)?;
     let report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
+    Ok((report, config))
+}
+
+/// Computes the scores of the run in `dir` and writes its result files.
+///
+/// # Errors
+/// When the directory cannot be read or written.
+pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
+    let (report, config) = scored(dir)?;
     put(dir, "config.ini", &config.ini())?;
     put(dir, "timestampfile", "")?;
     put(dir, "result.txt", &text::result(&report))?;
     put(dir, "result_summary.txt", &text::summary(&report))?;
-    for (phase, ranks) in PHASES.iter().zip(&report.ranks_of) {
+    for ((phase, ranks), score) in phases(report.extended)
+        .iter()
+        .zip(&report.ranks_of)
+        .zip(&report.phases)
+    {
         if let Some(ranks) = ranks {
             put(dir, &format!("{}.csv", phase.name), &csv(phase, ranks))?;
+            put(
+                dir,
+                &format!("{}.txt", phase.name),
+                &text::phase(score, ranks),
+            )?;
         }
     }
     Ok(report)
