@@ -140,6 +140,7 @@ mod tests {
                 set(-5, 47_008, interleaved),
                 PatternSet::default(),
                 set(7, 3901, false),
+                PatternSet::default(),
             ],
         }
     }
