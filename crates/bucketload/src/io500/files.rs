@@ -25,6 +25,22 @@ fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
 /// # Errors
 /// When the directory cannot be read or written.
 pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
+    let (report, files) = files(dir, None)?;
+    for (name, text) in files {
+        put(dir, &name, &text)?;
+    }
+    Ok(report)
+}
+
+/// Computes the scores of the run in `dir` and its result files, by name. `place` is what they call the directory,
+/// its path unless given.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(crate) fn files(
+    dir: &Path,
+    place: Option<String>,
+) -> Result<(Report, Vec<(String, String)>), Failure> {
     let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
     let manifest = run.manifest();
     let ini = &manifest.workload_source;
@@ -41,15 +57,20 @@ pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
         });
     let skipped = skipped.collect();
     let settings = config.settings(skipped).map_err(Failure::usage)?;
-    let report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
-    put(dir, "config.ini", &config.ini())?;
-    put(dir, "timestampfile", "")?;
-    put(dir, "result.txt", &text::result(&report))?;
-    put(dir, "result_summary.txt", &text::summary(&report))?;
+    let mut report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
+    if let Some(place) = place {
+        report.result_dir = place;
+    }
+    let mut files = vec![
+        ("config.ini".to_owned(), config.ini()),
+        ("timestampfile".to_owned(), String::new()),
+        ("result.txt".to_owned(), text::result(&report)),
+        ("result_summary.txt".to_owned(), text::summary(&report)),
+    ];
     for (phase, ranks) in PHASES.iter().zip(&report.ranks_of) {
         if let Some(ranks) = ranks {
-            put(dir, &format!("{}.csv", phase.name), &csv(phase, ranks))?;
+            files.push((format!("{}.csv", phase.name), csv(phase, ranks)));
         }
     }
-    Ok(report)
+    Ok((report, files))
 }

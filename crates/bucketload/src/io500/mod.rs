@@ -13,7 +13,7 @@ mod place;
 mod plan;
 
 pub(crate) use config::{Config, redact};
-pub(crate) use files::{is_io500, write};
+pub(crate) use files::{files, is_io500, write};
 pub(crate) use place::place;
 use plan::PROFILE;
 pub(crate) use plan::plan;
