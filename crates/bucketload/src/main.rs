@@ -4,8 +4,9 @@
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
 //! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
 //! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
-//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `distributed` is a run on many hosts.
+//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that prove their figures; `distributed` is a run on many hosts.
 
+mod bundle;
 mod caches;
 mod campaign;
 mod cli;
@@ -79,6 +80,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),
+        Command::Bundle(args) => bundle::execute(args, &cli.global),
+        Command::VerifyBundle(args) => bundle::verify(args, &cli.global),
         Command::Placement(args) => placement::execute(args),
         Command::Serve(args) => commands::serve::execute(args),
         Command::Gateway(args) => commands::gateway::execute(args),

@@ -166,7 +166,7 @@ fn mistakes_in_values() {
 
 #[test]
 fn mistakes_that_only_show_together() {
-    let cases: [Case; 23] = [
+    let cases: [Case; 25] = [
         (
             "get = 70",
             "gett = 70",
@@ -222,6 +222,22 @@ fn mistakes_that_only_show_together() {
             "phases.run.mix.delete-many.batch",
             "5000 keys",
             "1000",
+        ),
+        (
+            "get = 70",
+            "restore = { days = 0 }",
+            (9, 28),
+            "phases.run.mix.restore.days",
+            "0 days",
+            "at least 1",
+        ),
+        (
+            "get = 70",
+            "get = { weight = 70, days = 3 }",
+            (9, 37),
+            "phases.run.mix.get.days",
+            "that is for restore",
+            "remove it",
         ),
         (
             "get = 70",

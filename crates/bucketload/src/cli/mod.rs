@@ -14,6 +14,7 @@
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
+//!                  ├─ bundle, verify-bundle  a directory as one file, and its proof
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
@@ -25,6 +26,7 @@
 //! explained the same way in a file and on the command line.
 
 pub(crate) mod agents;
+pub(crate) mod bundle;
 pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod controller;
@@ -52,6 +54,7 @@ pub(crate) mod workload;
 use clap::{Args, Parser, Subcommand};
 
 use agents::{AgentArgs, K8sArgs, SlurmArgs};
+use bundle::{BundleArgs, VerifyBundleArgs};
 use capacity::CapacityArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
@@ -186,6 +189,8 @@ pub(crate) enum Command {
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
+    Bundle(BundleArgs),
+    VerifyBundle(VerifyBundleArgs),
     Placement(PlacementArgs),
     Serve(ServeArgs),
     Gateway(GatewayArgs),

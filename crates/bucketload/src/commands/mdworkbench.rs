@@ -24,6 +24,9 @@ use crate::mdworkbench::{Info, PROFILE, Parts, plan};
 use crate::target::Target;
 use crate::{setup, signals};
 
+/// Name of the file of the lines in the run directory.
+pub(crate) const LINES: &str = "md-workbench.txt";
+
 /// Runs and prints the lines.
 pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let launched = match args.load.dry_run {
@@ -161,9 +164,10 @@ fn header(options: &WorkbenchOptions, ranks: u32, started: time::OffsetDateTime)
 
 /// Prints the lines of all phases and writes the latency files; returns the steps of the benchmark.
 fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
-    let (mut out, mut steps, mut iteration, mut factor) = (String::new(), 0, 0u32, None);
+    let (mut steps, mut iteration, mut factor) = (0, 0u32, None);
     let mut written: Result<(), Failure> = Ok(());
-    let missing = stages(dir, |stage| {
+    let flags = (options.process_reports, options.print_detailed_stats);
+    let (out, missing) = lines(dir, flags, |stage| {
         if stage.kind == StageKind::Benchmark {
             steps += stage
                 .ranks
@@ -177,16 +181,6 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
             if stage.plan.waiting == first && steps > 0 {
                 iteration += 1;
             }
-            if let Some(wall) = wear_out(stage) {
-                let _ = writeln!(out, "{wall}");
-            }
-        }
-        if options.process_reports && stage.kind != StageKind::Audit {
-            out.push_str(&text::rank_lines(stage));
-        }
-        let _ = writeln!(out, "{}", text::line(stage));
-        if options.print_detailed_stats && stage.kind != StageKind::Audit {
-            out.push_str(&detailed(stage));
         }
         if let Some(prefix) = &options.latency {
             let number = match stage.kind {
@@ -201,8 +195,7 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
                 }
             }
         }
-    })
-    .map_err(|e| Failure::aborted(e.to_string()))?;
+    })?;
     written?;
     if missing > 0 {
         eprintln!(
@@ -211,10 +204,37 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
         );
     }
     print(out.as_bytes())?;
-    let path = dir.join("md-workbench.txt");
+    let path = dir.join(LINES);
     std::fs::write(&path, &out)
         .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
     Ok(steps)
+}
+
+/// The lines of all phases, with those of the ranks and detailed ones where they are asked for, and the number
+/// of operations that the log lacks. `each` sees every phase.
+pub(crate) fn lines(
+    dir: &Path,
+    (ranks, details): (bool, bool),
+    mut each: impl FnMut(&Stage),
+) -> Result<(String, u64), Failure> {
+    let mut out = String::new();
+    let missing = stages(dir, |stage| {
+        each(stage);
+        if stage.kind == StageKind::Benchmark
+            && let Some(wall) = wear_out(stage)
+        {
+            let _ = writeln!(out, "{wall}");
+        }
+        if ranks && stage.kind != StageKind::Audit {
+            out.push_str(&text::rank_lines(stage));
+        }
+        let _ = writeln!(out, "{}", text::line(stage));
+        if details && stage.kind != StageKind::Audit {
+            out.push_str(&detailed(stage));
+        }
+    })
+    .map_err(|e| Failure::aborted(e.to_string()))?;
+    Ok((out, missing))
 }
 
 /// The line about the stonewall, where an iteration came to it.

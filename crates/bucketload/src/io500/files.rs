@@ -54,24 +54,38 @@ pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
 /// # Errors
 /// When the directory cannot be read or written.
 pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
-    let (report, config) = scored(dir)?;
-    put(dir, "config.ini", &config.ini())?;
-    put(dir, "timestampfile", "")?;
-    put(dir, "result.txt", &text::result(&report))?;
-    put(dir, "result_summary.txt", &text::summary(&report))?;
-    for ((phase, ranks), score) in phases(report.extended)
-        .iter()
-        .zip(&report.ranks_of)
-        .zip(&report.phases)
-    {
-        if let Some(ranks) = ranks {
-            put(dir, &format!("{}.csv", phase.name), &csv(phase, ranks))?;
-            put(
-                dir,
-                &format!("{}.txt", phase.name),
-                &text::phase(score, ranks),
-            )?;
-        }
+    let (report, files) = files(dir, None)?;
+    for (name, text) in files {
+        put(dir, &name, &text)?;
     }
     Ok(report)
+}
+
+/// Computes the scores of the run in `dir` and its result files, by name. `place` is what they call the directory,
+/// its path unless given.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(crate) fn files(
+    dir: &Path,
+    place: Option<String>,
+) -> Result<(Report, Vec<(String, String)>), Failure> {
+    let (mut report, config) = scored(dir)?;
+    if let Some(place) = place {
+        report.result_dir = place;
+    }
+    let mut files = vec![
+        ("config.ini".to_owned(), config.ini()),
+        ("timestampfile".to_owned(), String::new()),
+        ("result.txt".to_owned(), text::result(&report)),
+        ("result_summary.txt".to_owned(), text::summary(&report)),
+    ];
+    let phases = phases(report.extended);
+    for ((phase, ranks), score) in phases.iter().zip(&report.ranks_of).zip(&report.phases) {
+        if let Some(ranks) = ranks {
+            files.push((format!("{}.csv", phase.name), csv(phase, ranks)));
+            files.push((format!("{}.txt", phase.name), text::phase(score, ranks)));
+        }
+    }
+    Ok((report, files))
 }

@@ -14,7 +14,7 @@ mod plan;
 mod workbench;
 
 pub(crate) use config::{Config, redact};
-pub(crate) use files::{is_io500, scored, write};
+pub(crate) use files::{files, is_io500, scored, write};
 pub(crate) use place::place;
 
 pub(crate) use plan::{PROFILE, plan};
