@@ -99,7 +99,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             } => commands::config::show(workload.as_deref(), target, workload_args),
         },
         Command::Schema(_) => commands::workloads::schema(),
-        Command::Man(args) => commands::docs::man(args.out.as_deref()),
+        Command::Man(args) => commands::docs::man(args.out.as_deref(), args.markdown),
         Command::Completions(args) => commands::docs::completions(args.shell),
     }
 }

@@ -38,6 +38,7 @@ pub(crate) mod grid;
 pub(crate) mod hpc;
 pub(crate) mod io500;
 pub(crate) mod manage;
+pub(crate) mod markdown;
 pub(crate) mod mdworkbench;
 pub(crate) mod model;
 pub(crate) mod placement;
