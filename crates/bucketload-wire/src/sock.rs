@@ -269,6 +269,12 @@ impl Sock {
         Ok(())
     }
 
+    /// The low-water mark that is set.
+    #[must_use]
+    pub const fn low_water(&self) -> u32 {
+        self.low_water
+    }
+
     /// Ends the sending direction (FIN); receiving stays possible.
     ///
     /// # Errors
