@@ -11,15 +11,21 @@ use crate::Failure;
 use crate::load::{Load, gets};
 
 /// What is measured: 64 connections, each with one request in flight.
-const LOAD: Load = Load {
+pub(crate) const LOAD: Load = Load {
     workers: 64,
     requests: 1500,
     objects: u32::MAX,
     all_threads: false,
 };
 
+/// The same with so few requests that the ports of finished connections do not run out.
+pub(crate) const FEW: Load = Load {
+    requests: 60,
+    ..LOAD
+};
+
 /// CPU time per GET of the driver of `api`, in nanoseconds.
-pub(crate) async fn measure(api: &str, address: &str) -> Result<f64, Failure> {
+pub(crate) async fn measure(load: Load, api: &str, address: &str) -> Result<f64, Failure> {
     let url = format!("http://{address}");
     let storage = format!("{url}/v1/AUTH_bench");
     let env = |name: &str| {
@@ -37,11 +43,11 @@ pub(crate) async fn measure(api: &str, address: &str) -> Result<f64, Failure> {
     match api {
         "s3" => {
             let config = S3Config::discover(&S3Overrides::default(), &env, None)?;
-            gets(LOAD, &S3Driver::new(config)?).await
+            gets(load, &S3Driver::new(config)?).await
         }
         "swift" => {
             let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, None)?;
-            gets(LOAD, &SwiftDriver::sign_in(config)?).await
+            gets(load, &SwiftDriver::sign_in(config)?).await
         }
         "azblob" => {
             let overrides = AzureOverrides {
@@ -61,15 +67,15 @@ pub(crate) async fn measure(api: &str, address: &str) -> Result<f64, Failure> {
                 ..SeaweedOverrides::default()
             };
             let config = SeaweedConfig::new(&overrides, &env)?;
-            gets(LOAD, &SeaweedDriver::new(config)?).await
+            gets(load, &SeaweedDriver::new(config)?).await
         }
         "webhdfs" => {
             let driver = WebHdfsDriver::new(WebHdfsConfig::new(&url)?)?;
-            gets(LOAD, &driver).await
+            gets(load, &driver).await
         }
         _ => {
             let config = GcsConfig::discover(&GcsOverrides::default(), &env, None)?;
-            gets(LOAD, &GcsDriver::new(config)?).await
+            gets(load, &GcsDriver::new(config)?).await
         }
     }
 }

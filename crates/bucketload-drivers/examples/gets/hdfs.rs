@@ -43,7 +43,7 @@ impl Hadoop {
             web: get("ENDPOINT")?,
             user: get("HADOOP_USER_NAME")?,
             fast: serve(&[])?,
-            slow: serve(&[format!("delay,op=GetObject,time={delay}")])?,
+            slow: serve(&[format!("delay,op=get,time={delay}")])?,
         };
         fill(&prepared.native(None)?).await?;
         fill(&s3(&prepared.fast)?).await?;

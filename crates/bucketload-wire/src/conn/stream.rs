@@ -106,3 +106,112 @@ impl Conn {
         self.sock.low_water()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::{Receiver, Step};
+    use crate::conn::Conn;
+    use crate::error::Error;
+    use crate::sock::Sock;
+
+    /// Takes a number of bytes, and sums them up.
+    struct Count {
+        left: u64,
+        sum: u64,
+    }
+
+    impl Receiver for Count {
+        type Value = u64;
+        type Error = Error;
+
+        fn least(&self) -> u64 {
+            self.left
+        }
+
+        fn take(&mut self, bytes: &[u8]) -> Result<Step<u64>, Error> {
+            let take = bytes.len().min(self.left as usize);
+            self.sum += bytes[..take].iter().map(|b| u64::from(*b)).sum::<u64>();
+            self.left -= take as u64;
+            Ok(match self.left {
+                0 => Step::Done(take, self.sum),
+                _ => Step::More(take),
+            })
+        }
+    }
+
+    fn pair() -> (Conn, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        (Conn::plain(Sock::from_std(stream).unwrap()), peer)
+    }
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    #[test]
+    fn an_answer_in_pieces_is_received_at_once_and_what_follows_wakes_nobody() {
+        run(async {
+            let (mut conn, mut peer) = pair();
+            for turn in 0..3u8 {
+                let before = conn.calls();
+                let mut count = Count { left: 1000, sum: 0 };
+                let (sum, ()) = tokio::join!(conn.recv_stream(&mut count), async {
+                    for _ in 0..10 {
+                        peer.write_all(&[turn; 100]).unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                });
+                assert_eq!(sum.unwrap(), 1000 * u64::from(turn));
+                // It was woken once, and the mark was set once.
+                let calls = conn.calls();
+                assert!(calls.recv - before.recv <= 2, "{calls:?}");
+                assert_eq!(calls.setsockopt, 1);
+            }
+            assert_eq!(conn.low_water(), 1000);
+            peer.write_all(&[1; 31]).unwrap();
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            assert!(conn.is_silent());
+            let mut count = Count { left: 131, sum: 0 };
+            peer.write_all(&[1; 100]).unwrap();
+            assert_eq!(conn.recv_stream(&mut count).await.unwrap(), 131);
+            drop(peer);
+            conn.readable().await.unwrap();
+            assert!(!conn.is_silent());
+        });
+    }
+
+    #[test]
+    fn large_streams_arrive_and_early_ends_are_told() {
+        run(async {
+            let (mut conn, mut peer) = pair();
+            let writer = std::thread::spawn(move || {
+                peer.write_all(&vec![1; 5_000_000]).unwrap();
+                peer.write_all(&[1; 10]).unwrap();
+            });
+            let mut count = Count {
+                left: 5_000_000,
+                sum: 0,
+            };
+            assert_eq!(conn.recv_stream(&mut count).await.unwrap(), 5_000_000);
+            writer.join().unwrap();
+            let mut count = Count { left: 11, sum: 0 };
+            let ended = conn.recv_stream(&mut count).await;
+            assert!(
+                matches!(ended, Err(Error::Closed { clean: true })),
+                "{ended:?}"
+            );
+            assert!(conn.is_broken());
+        });
+    }
+}
