@@ -214,7 +214,8 @@ mod tests {
                     // A command: its name, or one character that it makes harmless.
                     '\\' => {
                         let next = chars.next();
-                        prop_assert!(next.is_some_and(|c| c.is_ascii_alphabetic() || "{}$&#%_\"'`".contains(c)));
+                        let harmless = |c: char| c.is_ascii_alphabetic() || "{}$&#%_\"'`".contains(c);
+                        prop_assert!(next.is_some_and(harmless), "command");
                         if matches!(next, Some('"' | '\'' | '`')) {
                             prop_assert!(chars.next().is_some_and(|c| c.is_ascii_alphabetic()));
                         }

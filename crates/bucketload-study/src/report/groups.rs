@@ -278,13 +278,7 @@ fn read_group(
             cell: cell.id.clone(),
             repetition: cell.repetition,
             word: seen.result.verdict.word,
-            rules: seen
-                .result
-                .verdict
-                .reasons
-                .iter()
-                .map(|r| r.rule.clone())
-                .collect(),
+            rules: rules(&seen.result),
             slots: seen.slots,
         });
     }
@@ -294,6 +288,17 @@ fn read_group(
         .map(|(key, histogram)| (key, Curve::of(&histogram)))
         .collect();
     group
+}
+
+/// The rules that found something, each once.
+fn rules(result: &RunResult) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for reason in &result.verdict.reasons {
+        if !out.contains(&reason.rule) {
+            out.push(reason.rule.clone());
+        }
+    }
+    out
 }
 
 fn capacity(dir: &Path, cell: &Cell) -> Result<(CapacityResult, Run), String> {

@@ -163,6 +163,9 @@ pub const fn mark(word: bucketload_core::verdict::Word) -> &'static str {
 pub const NOTE: &str = "In brackets: 95 % interval over the repetitions. Marks of cells that are not VALID: D degraded, \
      U unsteady, O overloaded, C client-bound, I incomplete runs among them.";
 
+/// What the letters behind names in charts mean.
+pub const LETTERS: &str = "Letters mark cells with runs that are not VALID: D degraded, U unsteady, O overloaded, C client-bound, I incomplete.";
+
 /// The phases that a figure is drawn for: the one that is asked for, or all that runs have.
 #[must_use]
 pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {

@@ -37,7 +37,7 @@ pub(crate) struct Synthetic {
 /// Writes a run directory.
 pub(crate) fn run(dir: &Path, like: &Synthetic) {
     let shape = Shape {
-        seconds: 14,
+        seconds: 10,
         rate: like.rate,
         slowness: like.slowness,
         closed: like.workers > 0,

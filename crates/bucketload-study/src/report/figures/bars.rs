@@ -40,15 +40,26 @@ pub(super) fn bars(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
 
 /// Even and skewed popularity side by side: a group per target, a bar per phase (or value of a sweep).
 pub(super) fn hotspot(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let metric = figure.metric.unwrap_or(Metric::P99);
     let groups = context.groups();
+    let phases = show::phases(groups, &figure.phase);
+    let has_tail = phases.iter().any(|phase| {
+        let look = Look {
+            phase,
+            class: &figure.class,
+        };
+        groups
+            .iter()
+            .any(|g| !show::values(g, Metric::P99, look).is_empty())
+    });
+    // Short runs have too few operations for a tail.
+    let usual = if has_tail { Metric::P99 } else { Metric::P50 };
+    let metric = figure.metric.unwrap_or(usual);
     let mut values: Vec<&str> = Vec::new();
     for group in groups {
         if !values.contains(&&*group.value) {
             values.push(&group.value);
         }
     }
-    let phases = show::phases(groups, &figure.phase);
     let sides: Vec<(&str, &str)> = values
         .iter()
         .flat_map(|value| phases.iter().map(move |phase| (*value, *phase)))

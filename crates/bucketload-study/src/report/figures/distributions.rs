@@ -7,7 +7,7 @@ use super::super::curves::Curve;
 use super::super::groups::Group;
 use super::super::show;
 use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
-use super::{Context, hollow, line_name, processes};
+use super::{Context, line_name, processes};
 use crate::model::Figure;
 
 /// Bins of the histogram of throughput.
@@ -106,7 +106,11 @@ fn seconds(
             points.push(plain(i as f64 * width, share(*count)));
         }
         points.push(plain(used as f64 * width, 0.0));
-        let name = line_name(&group.label, group.processes, several);
+        let mut name = line_name(&group.label, group.processes, several);
+        let mark = group.word().map_or("", show::mark);
+        if !mark.is_empty() {
+            name += &format!(" ({mark})");
+        }
         series.push(Series {
             name: name.clone(),
             points,
@@ -147,9 +151,13 @@ fn seconds(
         Body::Lines(series),
     );
     chart.note = format!(
-        "All seconds inside the measured windows of all repetitions. Dashed: fitted Gaussians. {}.{}",
+        "All seconds inside the measured windows of all repetitions. Dashed: fitted Gaussians. {}. {}",
         notes.join("; "),
-        hollow(context.groups())
+        if context.groups().iter().any(Group::flawed) {
+            show::LETTERS
+        } else {
+            ""
+        }
     );
     Some(chart)
 }
@@ -258,7 +266,8 @@ fn times(
             );
             chart.note = "Operations of all repetitions together (merged histograms).".to_owned();
             if groups.iter().any(Group::flawed) {
-                chart.note += " Letters: see the note of the table of verdicts.";
+                chart.note += " ";
+                chart.note += show::LETTERS;
             }
             charts.push(chart);
         }

@@ -39,11 +39,15 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
     for figure in &measured.experiment.figures {
         let mut made = one(&context, figure);
         made.retain(|chart| !chart.is_empty());
+        // Several charts of one figure have to be told apart; a single one has the title that was given.
+        if let ([chart], false) = (&mut made[..], figure.title.is_empty()) {
+            chart.title.clone_from(&figure.title);
+        }
         if made.is_empty() {
             notes.push(format!(
                 "Figure \"{}\" has no data: {}.",
                 figure.kind.name(),
-                why(&measured.groups)
+                why(&measured.groups, figure)
             ));
         }
         if made.len() > MOST {
@@ -55,6 +59,7 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
             made.truncate(MOST);
         }
         charts.extend(made);
+        notes.dedup();
     }
     (charts, notes)
 }
@@ -75,10 +80,14 @@ fn one(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     }
 }
 
-fn why(groups: &[Group]) -> &'static str {
-    match groups.iter().any(|group| !group.runs.is_empty()) {
-        true => "the runs do not have what it shows",
-        false => "no cell was measured",
+fn why(groups: &[Group], figure: &Figure) -> &'static str {
+    let measured = groups.iter().filter(|group| !group.runs.is_empty()).count();
+    match figure.kind {
+        _ if measured == 0 => "no cell was measured",
+        FigureKind::Multiples if measured == 1 => "multiples need a second target",
+        FigureKind::Efficiency => "it takes two numbers of processes or workers",
+        FigureKind::Capacity => "there is no search that ended",
+        _ => "the runs do not have what it shows, or too few operations for it",
     }
 }
 
@@ -101,16 +110,7 @@ impl<'a> Context<'a> {
         name.extend(parts.iter().copied().filter(|part| !part.is_empty()));
         let title = match figure.title.as_str() {
             "" => format!("{}: {title}", experiment.label()),
-            // Several charts of one figure still have to be told apart.
-            given if parts.iter().all(|part| part.is_empty()) => given.to_owned(),
-            given => {
-                let parts: Vec<&str> = parts
-                    .iter()
-                    .copied()
-                    .filter(|part| !part.is_empty())
-                    .collect();
-                format!("{given} ({})", parts.join(", "))
-            }
+            given => format!("{given}: {title}"),
         };
         Chart {
             name: slug(&name.join("-")),

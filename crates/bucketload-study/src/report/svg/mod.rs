@@ -320,7 +320,7 @@ mod tests {
             inline.contains("3×") && inline.contains("pub") && inline.contains("class=\"over\"")
         );
         assert!(
-            super::Chart {
+            Chart {
                 body: Body::Lines(vec![Series::default()]),
                 ..chart
             }

@@ -379,7 +379,13 @@ pub(super) fn multiples(files: &Files, measured: &Measured, asked: &model::Table
                             .map(|system| quoted(scenario, *metric, class, system)),
                     );
                 }
-                table.rows.push(row);
+                if row
+                    .iter()
+                    .skip(1)
+                    .any(|cell| matches!(cell, Cell::Figure { .. }))
+                {
+                    table.rows.push(row);
+                }
             }
         }
         table.note = format!(
