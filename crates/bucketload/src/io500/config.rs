@@ -508,7 +508,7 @@ mod tests {
             ("[ior-easy-write]\nAPI = MPIIO\n", ["line 2", "[global]"]),
             ("[find]\nexternal-script = ./x\n", ["line 2", "not run"]),
             ("[find]\nrun = maybe\n", ["line 2", "TRUE or FALSE"]),
-            ("[mdworkbench]\n", ["line 1", "extended"]),
+            ("[mdworkbench]\nwaitingTime = -1\n", ["line 2", "0 or more"]),
             (
                 "[bucketload]\nmapping = ior-libs3-bucket-per-file\n",
                 ["line 2", "InvalidBucketName"],
