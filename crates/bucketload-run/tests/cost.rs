@@ -26,6 +26,7 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,
 };
 use bucketload_run::{Pacing, RunOptions, StopHandle, calibrate, run};
+use common::undisturbed::undisturbed;
 use common::*;
 use null::{Null, NullSession};
 
