@@ -51,14 +51,14 @@ thread_local! {
 }
 
 /// Chooses the mark before each wait.
-struct LowWater {
+pub(super) struct LowWater {
     /// Not above this: what the kernel's buffers allow, or less since the link turned out to be slow.
     limit: u64,
     step_began: Instant,
 }
 
 impl LowWater {
-    fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self::with_buffers(tcp_rmem_max(), now)
     }
 
@@ -72,7 +72,7 @@ impl LowWater {
     }
 
     /// Call before waiting for more of the `left` bytes that the socket will still deliver.
-    fn before(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
+    pub(super) fn before(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
         sock.set_low_water(self.value(left, BODIES.get()))
     }
 
@@ -85,7 +85,7 @@ impl LowWater {
     }
 
     /// Call after a wait has delivered bytes.
-    fn after(&mut self, now: Instant) {
+    pub(super) fn after(&mut self, now: Instant) {
         if now - self.step_began > SLOW_STEP {
             self.limit = SLOW_MARK;
         }
