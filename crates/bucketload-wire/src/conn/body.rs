@@ -5,7 +5,7 @@
 //! The mark obeys these rules, each of which prevents a hang or a bug:
 //!
 //! 1. Heads are read with a mark of 1; it is raised for bodies larger than the mark only.
-//! 2. It never exceeds half of what is still to come (or [`END_MARK`]): it is lowered before the
+//! 2. It never exceeds half of what is still to come (or [`LEAST_MARK`]): it is lowered before the
 //!    reader sleeps, so that little is left to be copied once the last byte has arrived, and back
 //!    to 1 when the body is complete.
 //! 3. When a step takes longer than [`SLOW_STEP`], the link is slow and the mark falls to
@@ -35,8 +35,6 @@ const LEAST_MARK: u64 = 1 << 20;
 /// Largest mark in bytes, and the sum of the marks of a thread's bodies as long as each has
 /// [`LEAST_MARK`].
 const MOST_MARK: u64 = 8 << 20;
-/// Towards the end of a body the mark does not fall below this, in bytes.
-const END_MARK: u64 = 256 * 1024;
 /// A step that takes longer than this lowers the mark.
 const SLOW_STEP: Duration = Duration::from_millis(250);
 /// The mark on slow links, in bytes.
@@ -80,7 +78,7 @@ impl LowWater {
     /// power of two, so that it changes a few times only.
     fn value(&self, left: u64, bodies: u64) -> u32 {
         let share = (MOST_MARK / bodies.max(1)).max(LEAST_MARK);
-        let half = (1 << (left / 2).max(1).ilog2()).max(END_MARK);
+        let half = (1 << (left / 2).max(1).ilog2()).max(LEAST_MARK);
         share.min(half).min(self.limit).min(left).max(1) as u32
     }
 
@@ -278,7 +276,7 @@ impl Conn {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{END_MARK, LEAST_MARK, LowWater, MOST_MARK, SLOW_MARK, SLOW_STEP};
+    use super::{LEAST_MARK, LowWater, MOST_MARK, SLOW_MARK, SLOW_STEP};
 
     const RMEM: u64 = 32 << 20;
 
@@ -292,13 +290,13 @@ mod tests {
         let mut values = Vec::new();
         for left in (1..=4 * MOST_MARK).rev().step_by(1000) {
             let value = low_water.value(left, 1);
-            assert!(u64::from(value) <= (left / 2).max(END_MARK).min(left));
+            assert!(u64::from(value) <= (left / 2).max(LEAST_MARK).min(left));
             values.push(value);
         }
-        values.retain(|&value| u64::from(value) >= END_MARK);
+        values.retain(|&value| u64::from(value) >= LEAST_MARK);
         values.dedup();
-        assert_eq!(values.len(), 6, "8 MiB, 4, 2, 1, 512 KiB, 256");
-        assert_eq!(low_water.value(END_MARK - 1, 1), END_MARK as u32 - 1);
+        assert_eq!(values.len(), 4, "8 MiB, 4, 2, 1");
+        assert_eq!(low_water.value(LEAST_MARK - 1, 1), LEAST_MARK as u32 - 1);
         assert_eq!((low_water.value(1, 1), low_water.value(0, 1)), (1, 1));
     }
 
