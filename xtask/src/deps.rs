@@ -122,6 +122,18 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        // Starts nothing and measures nothing: the program does.
+        "bucketload-study",
+        "",
+        &[
+            "tokio",
+            "bucketload-run",
+            "bucketload-drivers",
+            "bucketload-store",
+            "bucketload-wire",
+        ],
+    ),
+    (
         "bucketload-results",
         "",
         &[

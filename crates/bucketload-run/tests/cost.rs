@@ -284,10 +284,9 @@ fn nothing_is_allocated_per_operation_or_interval() {
         assert_eq!(rows, if logged { 70_000 } else { 0 }, "{name}");
         let counted = watching.allocations.load(Ordering::Relaxed);
         // Sessions that a busy machine makes the open loop hire cost a few allocations each, a slow
-        // collector some thirty per tally, an interval one for its slowest requests; 40 000
-        // operations would show as 40 000.
-        let bound = if name.contains("Open") { 500 } else { 200 };
-        assert!(counted <= bound, "{name}: {counted}");
+        // collector some thirty per tally, an interval one for its slowest requests, and a busy
+        // machine makes the intervals many; one in forty operations would show as 1 000.
+        assert!(counted <= 1_000, "{name}: {counted}");
     }
 }
 
@@ -325,26 +324,28 @@ fn arrivals_are_taken_punctually() {
 
 #[test]
 fn calibration_tells_rate_ceiling_and_cost() {
-    let options = options(1);
-    let stop = StopHandle::new();
-    let plan = one(
-        open(ArrivalLaw::Poisson { rate: 3_000.0 }, 64),
-        online(),
-        for_ms(60_000),
-    );
-    let open = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
-    assert!((open.offered_ops_per_s - 3_000.0).abs() < 1e-6);
-    assert!(open.null_ops_per_s > 10_000.0, "{open:?}");
-    assert!(open.null_p99_ns > 1_000, "{open:?}");
-    assert!(
-        (20.0..10_000.0).contains(&open.null_cpu_ns_per_op),
-        "{open:?}"
-    );
-    let plan = one(closed(4), online(), for_ops(10));
-    let closed = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
-    assert_eq!(closed.offered_ops_per_s, 0.0);
-    assert!(closed.null_ops_per_s > 10_000.0, "{closed:?}");
-    assert!(calibrate(&Arc::new(Null), &plan, 1, &options, &stop).is_err());
+    undisturbed(|| {
+        let options = options(1);
+        let stop = StopHandle::new();
+        let plan = one(
+            open(ArrivalLaw::Poisson { rate: 3_000.0 }, 64),
+            online(),
+            for_ms(60_000),
+        );
+        let open = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
+        assert!((open.offered_ops_per_s - 3_000.0).abs() < 1e-6);
+        assert!(open.null_ops_per_s > 10_000.0, "{open:?}");
+        assert!(open.null_p99_ns > 1_000, "{open:?}");
+        assert!(
+            (20.0..10_000.0).contains(&open.null_cpu_ns_per_op),
+            "{open:?}"
+        );
+        let plan = one(closed(4), online(), for_ops(10));
+        let closed = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
+        assert_eq!(closed.offered_ops_per_s, 0.0);
+        assert!(closed.null_ops_per_s > 10_000.0, "{closed:?}");
+        assert!(calibrate(&Arc::new(Null), &plan, 1, &options, &stop).is_err());
+    });
 }
 
 /// A trace that is made while it is read.

@@ -118,17 +118,19 @@ fn what_no_worker_could_take_stays_offered_and_unissued() {
 
 #[test]
 fn think_times_are_kept_and_are_no_lag() {
-    let think = GapLaw::Constant { ns: ms(10) };
-    let plan = one(
-        ModelPlan::Closed { workers: 20, think },
-        gets(),
-        for_ms(500),
-    );
-    let (end, kept) = go(Scripted::new(|_| at_once()), &plan, &options(2));
-    let totals = end.unwrap().phases[0].totals;
-    // 20 workers, at most 50 turns each; a loaded machine makes some turns late.
-    assert!((500..=1_000).contains(&totals.ok), "{totals:?}");
-    assert!(kept.total(0).lag.quantile_ns(0.5) < ms(5));
+    undisturbed(|| {
+        let think = GapLaw::Constant { ns: ms(10) };
+        let plan = one(
+            ModelPlan::Closed { workers: 20, think },
+            gets(),
+            for_ms(500),
+        );
+        let (end, kept) = go(Scripted::new(|_| at_once()), &plan, &options(2));
+        let totals = end.unwrap().phases[0].totals;
+        // 20 workers, at most 50 turns each; a loaded machine makes some turns late.
+        assert!((500..=1_000).contains(&totals.ok), "{totals:?}");
+        assert!(kept.total(0).lag.quantile_ns(0.5) < ms(5));
+    });
 }
 
 #[test]
@@ -165,37 +167,41 @@ fn a_phase_that_is_stopped_before_its_start_never_began() {
 
 #[test]
 fn an_open_loop_goes_on_with_the_sessions_it_has() {
-    let plan = one(constant(1_000.0, 64), gets(), for_ms(400));
-    let slow = |call: &Call| until(call.now_ns + ms(15));
-    let (end, kept) = go(Scripted::new(slow).openable(6), &plan, &options(1));
-    let totals = end.unwrap().phases[0].totals;
-    assert_eq!((totals.offered, totals.ok), (400, 400));
-    let tally = kept.total(0);
-    assert!(
-        tally.dispatch.count() > 300,
-        "waits for sessions are dispatch waits"
-    );
-    assert_eq!(tally.capped, 0, "the cap was never reached");
-    let refused =
-        |e: &&Event| matches!(e, Event::Failure { error, .. } if error.contains("no more"));
-    assert!(kept.events.iter().filter(refused).count() >= 1);
-    let (end, _) = go(Scripted::new(|_| at_once()).openable(0), &plan, &options(1));
-    assert!(matches!(end, Err(RunError::Session { .. })));
+    undisturbed(|| {
+        let plan = one(constant(1_000.0, 64), gets(), for_ms(400));
+        let slow = |call: &Call| until(call.now_ns + ms(15));
+        let (end, kept) = go(Scripted::new(slow).openable(6), &plan, &options(1));
+        let totals = end.unwrap().phases[0].totals;
+        assert_eq!((totals.offered, totals.ok), (400, 400));
+        let tally = kept.total(0);
+        assert!(
+            tally.dispatch.count() > 300,
+            "waits for sessions are dispatch waits"
+        );
+        assert_eq!(tally.capped, 0, "the cap was never reached");
+        let refused =
+            |e: &&Event| matches!(e, Event::Failure { error, .. } if error.contains("no more"));
+        assert!(kept.events.iter().filter(refused).count() >= 1);
+        let (end, _) = go(Scripted::new(|_| at_once()).openable(0), &plan, &options(1));
+        assert!(matches!(end, Err(RunError::Session { .. })));
+    });
 }
 
 #[test]
 fn slow_connecting_is_kept_out_of_service_and_lateness() {
-    // Starts with 4 to 10 sessions; needs some 100 at once while each takes 20 ms to open.
-    let plan = one(constant(1_000.0, 400), gets(), for_ms(300));
-    let slow = |call: &Call| until(call.now_ns + ms(100));
-    let driver = Scripted::new(slow).open_delay(Duration::from_millis(20));
-    let (end, kept) = go(driver, &plan, &options(1));
-    assert_eq!(end.unwrap().phases[0].totals.ok, 300);
-    let tally = kept.total(0);
-    assert!(tally.connects >= 100, "{}", tally.connects);
-    assert!(tally.dispatch.count() > 0);
-    assert_eq!(tally.capped, 0);
-    assert!(tally.late.quantile_ns(0.5) < ms(10), "{:?}", tally.late);
+    undisturbed(|| {
+        // Starts with 4 to 10 sessions; needs some 100 at once while each takes 20 ms to open.
+        let plan = one(constant(1_000.0, 400), gets(), for_ms(300));
+        let slow = |call: &Call| until(call.now_ns + ms(100));
+        let driver = Scripted::new(slow).open_delay(Duration::from_millis(20));
+        let (end, kept) = go(driver, &plan, &options(1));
+        assert_eq!(end.unwrap().phases[0].totals.ok, 300);
+        let tally = kept.total(0);
+        assert!(tally.connects >= 100, "{}", tally.connects);
+        assert!(tally.dispatch.count() > 0);
+        assert_eq!(tally.capped, 0);
+        assert!(tally.late.quantile_ns(0.5) < ms(10), "{:?}", tally.late);
+    });
 }
 
 /// Stops the run from within, after `after` calls of the sink.

@@ -255,23 +255,25 @@ fn a_time_limit_ends_the_arrivals_and_lets_the_jobs_end() {
 
 #[test]
 fn jobs_beyond_the_bound_wait_and_say_so() {
-    let mut jobs = open_jobs(8);
-    jobs.max_jobs = 1;
-    let driver = Scripted::new(|call| until(call.now_ns + ms(5)));
-    let (_, kept, _) = go(driver, &plan_of(jobs, unlimited()), 1);
-    let total = kept.total(0);
-    assert_eq!(total.jobs.ended, 8);
-    assert!(
-        total.jobs.delayed >= 4 && total.capped >= total.jobs.delayed,
-        "{:?}",
-        total.jobs
-    );
-    let most = kept.intervals.iter().map(|i| i.gauges.jobs).max();
-    assert!(most > Some(2), "those that wait are under way: {most:?}");
-    // What a job waits is part of its makespan, but not of its stages'.
-    let mean = |part| {
-        let span = total.spans.iter().find(|s| s.part == part).unwrap();
-        span.makespan.mean_ns()
-    };
-    assert!(mean(5) > 1.2 * (0..5).map(mean).sum::<f64>());
+    undisturbed(|| {
+        let mut jobs = open_jobs(8);
+        jobs.max_jobs = 1;
+        let driver = Scripted::new(|call| until(call.now_ns + ms(5)));
+        let (_, kept, _) = go(driver, &plan_of(jobs, unlimited()), 1);
+        let total = kept.total(0);
+        assert_eq!(total.jobs.ended, 8);
+        assert!(
+            total.jobs.delayed >= 4 && total.capped >= total.jobs.delayed,
+            "{:?}",
+            total.jobs
+        );
+        let most = kept.intervals.iter().map(|i| i.gauges.jobs).max();
+        assert!(most > Some(2), "those that wait are under way: {most:?}");
+        // What a job waits is part of its makespan, but not of its stages'.
+        let mean = |part| {
+            let span = total.spans.iter().find(|s| s.part == part).unwrap();
+            span.makespan.mean_ns()
+        };
+        assert!(mean(5) > 1.2 * (0..5).map(mean).sum::<f64>());
+    });
 }

@@ -144,21 +144,23 @@ fn writes(n: u64) -> Records {
 
 #[test]
 fn every_request_is_performed_at_its_time_under_its_name() {
-    let plan = bare(replay(FAST), false);
-    let (end, kept, driver) = go(Scripted::new(|_| at_once()), &plan, writes(5_000), 2);
-    let summary = end.unwrap().phases[0];
-    assert_eq!((summary.totals.offered, summary.totals.ok), (5_000, 5_000));
-    // 5 s at ten times the speed.
-    assert_eq!(summary.at_ns - summary.start_ns, 4_999 * 100_000);
-    for interval in &kept.intervals[1..4] {
-        let offered = interval.tally.offered;
-        assert!((999..=1_001).contains(&offered), "{offered}");
-    }
-    let mut names: Vec<String> = driver.log().into_iter().map(|call| call.2).collect();
-    let mut expected: Vec<String> = (0..5_000).map(|i| format!("t/t/one/k/{i}")).collect();
-    names.sort();
-    expected.sort();
-    assert_eq!(names, expected);
+    undisturbed(|| {
+        let plan = bare(replay(FAST), false);
+        let (end, kept, driver) = go(Scripted::new(|_| at_once()), &plan, writes(5_000), 2);
+        let summary = end.unwrap().phases[0];
+        assert_eq!((summary.totals.offered, summary.totals.ok), (5_000, 5_000));
+        // 5 s at ten times the speed.
+        assert_eq!(summary.at_ns - summary.start_ns, 4_999 * 100_000);
+        for interval in &kept.intervals[1..4] {
+            let offered = interval.tally.offered;
+            assert!((999..=1_001).contains(&offered), "{offered}");
+        }
+        let mut names: Vec<String> = driver.log().into_iter().map(|call| call.2).collect();
+        let mut expected: Vec<String> = (0..5_000).map(|i| format!("t/t/one/k/{i}")).collect();
+        names.sort();
+        expected.sort();
+        assert_eq!(names, expected);
+    });
 }
 
 #[test]
@@ -201,57 +203,62 @@ fn what_is_performed_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_request_waits_for_the_latest_change_of_its_key() {
-    let records = || {
-        let mut records = Records::default();
-        for i in 0..200u64 {
-            let key = format!("k{}", i % 10);
-            for op in [TraceOp::Put, TraceOp::Get, TraceOp::Get, TraceOp::Delete] {
-                records.add(i, op, &key, 200);
+    undisturbed(|| {
+        let records = || {
+            let mut records = Records::default();
+            for i in 0..200u64 {
+                let key = format!("k{}", i % 10);
+                for op in [TraceOp::Put, TraceOp::Get, TraceOp::Get, TraceOp::Delete] {
+                    records.add(i, op, &key, 200);
+                }
             }
-        }
-        records
-    };
-    // Writes take 2 ms, 20 requests of a key fall due in that time.
-    let slow_writes = || {
-        Scripted::new(|call| match call.class {
-            OpClass::Put => until(call.now_ns + ms(2)),
-            _ => at_once(),
-        })
-    };
-    let strict = bare(replay(FAST), false);
-    let (_, kept, driver) = go(slow_writes(), &strict, records(), 2);
-    let total = kept.total(0);
-    assert_eq!((total.ok(), total.failures()), (800, 0));
-    assert!(total.replay.blocked >= 400, "{:?}", total.replay);
-    assert_eq!(total.blocked.count(), total.replay.blocked);
-    // Waiting for a key is neither lateness nor a lack of workers.
-    assert!(
-        total.late.quantile_ns(0.5) < ms(1),
-        "{}",
-        total.late.quantile_ns(0.5)
-    );
-    assert!(driver.keys("b").is_empty());
+            records
+        };
+        // Writes take 2 ms, 20 requests of a key fall due in that time.
+        let slow_writes = |write_ms: u64| {
+            Scripted::new(move |call| match call.class {
+                OpClass::Put => until(call.now_ns + ms(write_ms)),
+                _ => at_once(),
+            })
+        };
+        let strict = bare(replay(FAST), false);
+        let (_, kept, driver) = go(slow_writes(2), &strict, records(), 2);
+        let total = kept.total(0);
+        assert_eq!((total.ok(), total.failures()), (800, 0));
+        assert!(total.replay.blocked >= 400, "{:?}", total.replay);
+        assert_eq!(total.blocked.count(), total.replay.blocked);
+        // Waiting for a key is neither lateness nor a lack of workers.
+        assert!(
+            total.late.quantile_ns(0.5) < ms(1),
+            "{}",
+            total.late.quantile_ns(0.5)
+        );
+        assert!(driver.keys("b").is_empty());
 
-    let mut free = replay(FAST);
-    free.per_key = false;
-    let (_, kept, _) = go(slow_writes(), &bare(free, false), records(), 2);
-    let total = kept.total(0);
-    assert!(total.failures() > 100 && total.blocked.is_empty());
-    assert_eq!(total.replay.absent, total.failures());
+        let mut free = replay(FAST);
+        (free.per_key, free.max_in_flight) = (false, 1_000);
+        // No write ends before all requests of the trace, 20 ms long, are due.
+        let (_, kept, _) = go(slow_writes(500), &bare(free, false), records(), 2);
+        let total = kept.total(0);
+        assert!(total.failures() > 100 && total.blocked.is_empty());
+        assert_eq!(total.replay.absent, total.failures());
+    });
 }
 
 #[test]
 fn what_is_too_late_is_shed_and_counted() {
-    let mut plan = replay(FAST);
-    (plan.late, plan.max_in_flight) = (LatePolicy::Drop { after_ns: ms(20) }, 1);
-    // 10 000 requests per second, 500 are possible.
-    let slow = Scripted::new(|call| until(call.now_ns + ms(2)));
-    let (_, kept, driver) = go(slow, &bare(plan, false), writes(3_000), 1);
-    let total = kept.total(0);
-    assert_eq!(total.offered, 3_000);
-    assert_eq!(total.issued + total.replay.shed, 3_000);
-    assert_eq!(total.issued, driver.calls());
-    assert!(total.replay.shed > 2_000, "{:?}", total.replay);
+    undisturbed(|| {
+        let mut plan = replay(FAST);
+        (plan.late, plan.max_in_flight) = (LatePolicy::Drop { after_ns: ms(20) }, 1);
+        // 10 000 requests per second, 500 are possible.
+        let slow = Scripted::new(|call| until(call.now_ns + ms(2)));
+        let (_, kept, driver) = go(slow, &bare(plan, false), writes(3_000), 1);
+        let total = kept.total(0);
+        assert_eq!(total.offered, 3_000);
+        assert_eq!(total.issued + total.replay.shed, 3_000);
+        assert_eq!(total.issued, driver.calls());
+        assert!(total.replay.shed > 2_000, "{:?}", total.replay);
+    });
 }
 
 #[test]
@@ -304,37 +311,41 @@ fn absent_objects_are_judged_by_what_the_trace_says() {
 
 #[test]
 fn as_fast_as_possible_is_a_closed_loop_in_order() {
-    let mut plan = replay(ReplayTiming::Asap);
-    plan.max_in_flight = 4;
-    let slow = Scripted::new(|call| until(call.now_ns + ms(1)));
-    let (end, kept, driver) = go(slow, &bare(plan, false), writes(200), 2);
-    assert_eq!(end.unwrap().phases[0].totals.ok, 200);
-    assert!(driver.peak() <= 4, "{}", driver.peak());
-    // A request is due when its turn comes, not when the trace says.
-    let worst = kept.total(0).lag.quantile_ns(0.5);
-    assert!(worst < ms(1), "{worst}");
+    undisturbed(|| {
+        let mut plan = replay(ReplayTiming::Asap);
+        plan.max_in_flight = 4;
+        let slow = Scripted::new(|call| until(call.now_ns + ms(1)));
+        let (end, kept, driver) = go(slow, &bare(plan, false), writes(200), 2);
+        assert_eq!(end.unwrap().phases[0].totals.ok, 200);
+        assert!(driver.peak() <= 4, "{}", driver.peak());
+        // A request is due when its turn comes, not when the trace says.
+        let worst = kept.total(0).lag.quantile_ns(0.5);
+        assert!(worst < ms(1), "{worst}");
+    });
 }
 
 #[test]
 fn limits_shape_the_load_and_are_told_apart_from_latency() {
-    let plan = replay(ReplayTiming::Capped {
-        speed: 1e6,
-        ops_per_s: 2_000.0,
-        bytes_per_s: 0.0,
+    undisturbed(|| {
+        let plan = replay(ReplayTiming::Capped {
+            speed: 1e6,
+            ops_per_s: 2_000.0,
+            bytes_per_s: 0.0,
+        });
+        let (end, kept, _) = go(
+            Scripted::new(|_| at_once()),
+            &bare(plan, false),
+            writes(600),
+            2,
+        );
+        let summary = end.unwrap().phases[0];
+        let length = summary.at_ns - summary.start_ns;
+        assert!((ms(299)..=ms(300)).contains(&length), "{length}");
+        let total = kept.total(0);
+        assert_eq!(total.replay.shaped, 599);
+        assert!(total.shaped.max_ns() > ms(298));
+        assert!(total.lag.quantile_ns(0.5) < ms(20), "no part of the lag");
     });
-    let (end, kept, _) = go(
-        Scripted::new(|_| at_once()),
-        &bare(plan, false),
-        writes(600),
-        2,
-    );
-    let summary = end.unwrap().phases[0];
-    let length = summary.at_ns - summary.start_ns;
-    assert!((ms(299)..=ms(300)).contains(&length), "{length}");
-    let total = kept.total(0);
-    assert_eq!(total.replay.shaped, 599);
-    assert!(total.shaped.max_ns() > ms(298));
-    assert!(total.lag.quantile_ns(0.5) < ms(20), "no part of the lag");
 }
 
 #[test]

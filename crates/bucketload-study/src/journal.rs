@@ -1,0 +1,358 @@
+//! What happened in a study: a line per event, on disk before anything else goes on. From it follows which
+//! cells are done, so that a study that was killed goes on where it was.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::layout::{CELLS, JOURNAL};
+use crate::model::{Cell, JournalLine};
+
+/// A journal being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct JournalError {
+    /// The file.
+    pub path: PathBuf,
+    /// The cause.
+    pub source: io::Error,
+}
+
+impl Journal {
+    /// Opens the journal of the study in `dir` to append; a line that a killed process left unfinished is
+    /// cut off.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn open(dir: &Path) -> Result<Self, JournalError> {
+        let path = dir.join(JOURNAL);
+        let open = || {
+            let known = match std::fs::read(&path) {
+                Ok(bytes) => bytes,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+                Err(e) => return Err(e),
+            };
+            let whole = known.iter().rposition(|byte| *byte == b'\n');
+            let file = File::options().create(true).append(true).open(&path)?;
+            file.set_len(whole.map_or(0, |at| at as u64 + 1))?;
+            // The name of the file must be on disk as well.
+            File::open(dir)?.sync_all()?;
+            Ok(file)
+        };
+        match open() {
+            Ok(file) => Ok(Self { path, file }),
+            Err(source) => Err(JournalError { path, source }),
+        }
+    }
+
+    /// Appends a line and waits until it is on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
+        let mut text = serde_json::to_string(line).unwrap_or_default();
+        text.push('\n');
+        let written = self.file.write_all(text.as_bytes());
+        written
+            .and_then(|()| self.file.sync_data())
+            .map_err(|source| JournalError {
+                path: self.path.clone(),
+                source,
+            })
+    }
+}
+
+/// The lines of the study in `dir`; lines that cannot be read are left out. A study that was never begun
+/// has none.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read(dir: &Path) -> Result<Vec<JournalLine>, JournalError> {
+    let path = dir.join(JOURNAL);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(JournalError { path, source }),
+    }
+}
+
+/// How far a cell is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CellState {
+    /// How often it was begun.
+    pub attempts: u32,
+    /// How it ended; `None` while it is pending, or was begun and never ended.
+    pub end: Option<End>,
+}
+
+/// How a cell ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// It was measured.
+    Finished {
+        /// Its directory below the study's.
+        dir: String,
+        /// Exit code.
+        exit: i32,
+        /// Verdict; empty for none.
+        verdict: String,
+        /// Its duration, nanoseconds.
+        took_ns: u64,
+    },
+    /// It could not be measured.
+    Failed {
+        /// Its directory below the study's.
+        dir: String,
+        /// Exit code.
+        exit: Option<i32>,
+        /// Why.
+        reason: String,
+    },
+    /// It was left out.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How far a study is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// By cell; cells without a line are absent.
+    pub cells: BTreeMap<String, CellState>,
+    /// Time that its sessions have taken, nanoseconds.
+    pub active_ns: u64,
+}
+
+impl State {
+    /// What the lines say.
+    #[must_use]
+    pub fn of(lines: &[JournalLine]) -> Self {
+        let mut state = Self::default();
+        let mut session: Option<(u64, u64)> = None;
+        for line in lines {
+            let at = instant(line);
+            match line {
+                JournalLine::Session { .. } => {
+                    state.active_ns += session.map_or(0, |(from, to)| to.saturating_sub(from));
+                    session = Some((at, at));
+                }
+                JournalLine::Started { cell, .. } => {
+                    let known = state.cells.entry(cell.clone()).or_default();
+                    known.attempts += 1;
+                    known.end = None;
+                }
+                JournalLine::Finished {
+                    cell,
+                    dir,
+                    exit,
+                    verdict,
+                    took_ns,
+                    ..
+                } => state.end(
+                    cell,
+                    End::Finished {
+                        dir: dir.clone(),
+                        exit: *exit,
+                        verdict: verdict.clone(),
+                        took_ns: *took_ns,
+                    },
+                ),
+                JournalLine::Failed {
+                    cell,
+                    dir,
+                    exit,
+                    reason,
+                    ..
+                } => state.end(
+                    cell,
+                    End::Failed {
+                        dir: dir.clone(),
+                        exit: *exit,
+                        reason: reason.clone(),
+                    },
+                ),
+                JournalLine::Skipped { cell, reason, .. } => state.end(
+                    cell,
+                    End::Skipped {
+                        reason: reason.clone(),
+                    },
+                ),
+                JournalLine::Ready { .. } | JournalLine::Ended { .. } => {}
+            }
+            if let Some((_, to)) = &mut session {
+                *to = at;
+            }
+        }
+        state.active_ns += session.map_or(0, |(from, to)| to.saturating_sub(from));
+        state
+    }
+
+    fn end(&mut self, cell: &str, end: End) {
+        self.cells.entry(cell.to_owned()).or_default().end = Some(end);
+    }
+
+    /// How the cell ended, if it did.
+    #[must_use]
+    pub fn end_of(&self, cell: &str) -> Option<&End> {
+        self.cells.get(cell)?.end.as_ref()
+    }
+
+    /// Whether the cell is still to be measured. With `retry`, those that failed or were left out are.
+    #[must_use]
+    pub fn is_open(&self, cell: &str, retry: bool) -> bool {
+        match self.end_of(cell) {
+            None => true,
+            Some(End::Finished { .. }) => false,
+            Some(End::Failed { .. } | End::Skipped { .. }) => retry,
+        }
+    }
+
+    /// The directory of the next attempt at a cell, below the study's: no earlier attempt had it.
+    #[must_use]
+    pub fn next_dir(&self, cell: &Cell) -> String {
+        match self.cells.get(&cell.id).map_or(0, |known| known.attempts) {
+            0 => format!("{CELLS}/{}", cell.id),
+            before => format!("{CELLS}/{}.{}", cell.id, before + 1),
+        }
+    }
+}
+
+/// When a line was written, nanoseconds since 1970.
+#[must_use]
+pub const fn instant(line: &JournalLine) -> u64 {
+    match line {
+        JournalLine::Session { at_unix_ns, .. }
+        | JournalLine::Ready { at_unix_ns, .. }
+        | JournalLine::Started { at_unix_ns, .. }
+        | JournalLine::Finished { at_unix_ns, .. }
+        | JournalLine::Failed { at_unix_ns, .. }
+        | JournalLine::Skipped { at_unix_ns, .. }
+        | JournalLine::Ended { at_unix_ns, .. } => *at_unix_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{End, Journal, State, read};
+    use crate::layout::JOURNAL;
+    use crate::model::{Cell, Command, JournalLine};
+
+    fn started(cell: &str, at: u64) -> JournalLine {
+        JournalLine::Started {
+            at_unix_ns: at,
+            cell: cell.to_owned(),
+            dir: format!("cells/{cell}"),
+            pause_ns: 0,
+            busy: None,
+        }
+    }
+
+    fn finished(cell: &str, at: u64) -> JournalLine {
+        JournalLine::Finished {
+            at_unix_ns: at,
+            cell: cell.to_owned(),
+            dir: format!("cells/{cell}"),
+            exit: 0,
+            verdict: "VALID".to_owned(),
+            took_ns: 5,
+        }
+    }
+
+    fn session(at: u64) -> JournalLine {
+        JournalLine::Session {
+            at_unix_ns: at,
+            version: String::new(),
+            command_line: Vec::new(),
+        }
+    }
+
+    fn cell(id: &str) -> Cell {
+        Cell {
+            id: id.to_owned(),
+            experiment: String::new(),
+            target: String::new(),
+            command: Command::Run,
+            workload: String::new(),
+            field: String::new(),
+            value: String::new(),
+            repetition: 1,
+            block: 1,
+            args: Vec::new(),
+            estimate_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_torn_line_is_cut_and_what_runs_is_run_again_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path()).unwrap();
+        for line in [
+            session(10),
+            started("a", 11),
+            finished("a", 20),
+            started("b", 21),
+        ] {
+            journal.append(&line).unwrap();
+        }
+        drop(journal);
+        let path = dir.path().join(JOURNAL);
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str("{\"event\":\"finished\",\"at_unix_");
+        std::fs::write(&path, text).unwrap();
+
+        let mut journal = Journal::open(dir.path()).unwrap();
+        let state = State::of(&read(dir.path()).unwrap());
+        assert!(!state.is_open("a", true));
+        assert!(state.is_open("b", false) && state.is_open("c", false));
+        assert_eq!(state.next_dir(&cell("b")), "cells/b.2");
+        assert_eq!(state.next_dir(&cell("c")), "cells/c");
+        assert_eq!(state.active_ns, 11);
+        for line in [session(100), started("b", 101), finished("b", 104)] {
+            journal.append(&line).unwrap();
+        }
+        let state = State::of(&read(dir.path()).unwrap());
+        assert!(matches!(
+            state.end_of("b"),
+            Some(End::Finished { took_ns: 5, .. })
+        ));
+        // The pause between two sessions is no time of the study.
+        assert_eq!(state.active_ns, 11 + 4);
+    }
+
+    #[test]
+    fn what_failed_or_was_left_out_is_done_unless_a_retry_is_asked_for() {
+        let lines = [
+            started("a", 1),
+            JournalLine::Failed {
+                at_unix_ns: 2,
+                cell: "a".to_owned(),
+                dir: "cells/a".to_owned(),
+                exit: Some(3),
+                reason: "no answer".to_owned(),
+            },
+            JournalLine::Skipped {
+                at_unix_ns: 3,
+                cell: "b".to_owned(),
+                reason: "no weed".to_owned(),
+            },
+        ];
+        let state = State::of(&lines);
+        for id in ["a", "b"] {
+            assert!(!state.is_open(id, false) && state.is_open(id, true), "{id}");
+        }
+        // What was left out has no directory yet.
+        assert_eq!(state.next_dir(&cell("b")), "cells/b");
+    }
+}

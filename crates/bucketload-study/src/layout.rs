@@ -1,0 +1,43 @@
+//! The directory of a study.
+//!
+//! ```text
+//! DIR/study.toml          what was asked for, resolved
+//! DIR/plan.json           the cells in order
+//! DIR/journal.jsonl       what happened, a line per event, synced to disk
+//! DIR/targets/NAME.json   what each target is
+//! DIR/cells/ID/           a cell: an ordinary run directory, and output.log; a further attempt is ID.2
+//! DIR/report.html, tables/NAME.{csv,md,tex}, figures/NAME.svg   computed from the above
+//! ```
+
+use std::path::{Path, PathBuf};
+
+/// The resolved study.
+pub const STUDY: &str = "study.toml";
+/// The cells in order.
+pub const PLAN: &str = "plan.json";
+/// What happened.
+pub const JOURNAL: &str = "journal.jsonl";
+/// Directory of the targets' facts.
+pub const TARGETS: &str = "targets";
+/// Directory of the cells.
+pub const CELLS: &str = "cells";
+/// The page.
+pub const REPORT: &str = "report.html";
+/// Directory of the tables.
+pub const TABLES: &str = "tables";
+/// Directory of the figures.
+pub const FIGURES: &str = "figures";
+/// What a cell printed, in its directory.
+pub const OUTPUT: &str = "output.log";
+
+/// Whether `dir` holds a study.
+#[must_use]
+pub fn is_study(dir: &Path) -> bool {
+    dir.join(STUDY).is_file() && dir.join(PLAN).is_file()
+}
+
+/// The file of a target's facts.
+#[must_use]
+pub fn target(dir: &Path, name: &str) -> PathBuf {
+    dir.join(TARGETS).join(format!("{name}.json"))
+}

@@ -1,0 +1,638 @@
+//! The types of a study that its parts share: what is asked for ([`Study`]), what is to be done ([`Plan`] of
+//! [`Cell`]s), what was done ([`JournalLine`]) and on what ([`TargetFacts`]). All of them are files of the
+//! study's directory (see [`crate::layout`]); whoever reads the directory needs nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the files.
+pub const SCHEMA: u32 = 1;
+
+/// Repetitions below which no confidence interval is computed.
+pub const MIN_FOR_INTERVAL: u32 = 3;
+
+/// A study as resolved: `[quick]` is applied, targets are chosen. `study.toml`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Study {
+    /// Its name, of letters, digits and dashes.
+    pub name: String,
+    /// A headline.
+    pub title: String,
+    /// What it shows, in a sentence or two.
+    #[serde(default)]
+    pub description: String,
+    /// The work that it repeats: authors, title, where; empty for none.
+    #[serde(default)]
+    pub source: String,
+    /// Name of the set of published values that the report shows beside ours; empty for none.
+    #[serde(default)]
+    pub published: String,
+    /// Whether the values of `[quick]` were applied.
+    #[serde(default)]
+    pub quick: bool,
+    /// Seed of the order and of the runs' random choices.
+    pub seed: u64,
+    /// How cells are ordered inside a block.
+    pub order: Order,
+    /// Repetitions of each cell, unless the experiment says otherwise.
+    pub repetitions: u32,
+    /// Pause before each cell, nanoseconds.
+    pub recovery_ns: u64,
+    /// Longest further wait for the machine to become idle before a cell, nanoseconds; 0 for none.
+    pub settle_ns: u64,
+    /// Name of the target that multiples are of; empty for the first.
+    #[serde(default)]
+    pub baseline: String,
+    /// Where the load goes.
+    #[serde(rename = "target")]
+    pub targets: Vec<Target>,
+    /// What is measured.
+    #[serde(rename = "experiment")]
+    pub experiments: Vec<Experiment>,
+}
+
+/// How cells are ordered inside a block. A block is one repetition of everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Randomised complete blocks: targets in random order, each with its cells in random order.
+    #[default]
+    Random,
+    /// One random order, forwards and backwards in turn (A B B A).
+    Abba,
+}
+
+/// A store, and how it is reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Target {
+    /// Its name in tables, figures and files.
+    pub name: String,
+    /// A name for people; empty for `name`.
+    #[serde(default)]
+    pub title: String,
+    /// What `--target` gets; `{dir}` is a directory of the study's own. Empty with `server`.
+    #[serde(default)]
+    pub url: String,
+    /// What `--endpoint-url` gets; empty for none.
+    #[serde(default)]
+    pub endpoint: String,
+    /// Script of `servers/` that starts the store, or one of our own servers; empty for none.
+    #[serde(default)]
+    pub server: String,
+    /// API by which a server is used (`s3`, `swift`); empty for S3.
+    #[serde(default)]
+    pub api: String,
+    /// A proxy in front of the server: `nginx`; empty for none.
+    #[serde(default)]
+    pub proxy: String,
+    /// Whether the proxy keeps answers.
+    #[serde(default)]
+    pub proxy_cache: bool,
+    /// A program without which the server is not started but skipped with a reason.
+    #[serde(default)]
+    pub requires: String,
+    /// Settings of the server: environment variables of its script.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// Further options of each command on this target, without dashes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: Options,
+}
+
+impl Target {
+    /// The name for people.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        if self.title.is_empty() {
+            &self.name
+        } else {
+            &self.title
+        }
+    }
+}
+
+/// Options of a command: name without dashes, and value.
+pub type Options = BTreeMap<String, OptionValue>;
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OptionValue {
+    /// A switch: given (`true`) or not.
+    Switch(bool),
+    /// A whole number.
+    Number(i64),
+    /// A number.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// The option is given several times.
+    Several(Vec<String>),
+}
+
+/// A command of the program that a cell is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// `run WORKLOAD`: the cell is a run directory.
+    #[default]
+    Run,
+    /// `capacity WORKLOAD --slo …`: a capacity search.
+    Capacity,
+    /// `io500`: a run directory with IO500's files.
+    Io500,
+    /// `md-workbench`: a run directory with an operation log.
+    MdWorkbench,
+    /// `study-grid`: a grid of files, sizes and processes.
+    StudyGrid,
+    /// `s3-hpc`: the ways to the objects of a directory.
+    S3Hpc,
+}
+
+impl Command {
+    /// Every command.
+    pub const ALL: [Self; 6] = [
+        Self::Run,
+        Self::Capacity,
+        Self::Io500,
+        Self::MdWorkbench,
+        Self::StudyGrid,
+        Self::S3Hpc,
+    ];
+
+    /// As typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Capacity => "capacity",
+            Self::Io500 => "io500",
+            Self::MdWorkbench => "md-workbench",
+            Self::StudyGrid => "study-grid",
+            Self::S3Hpc => "s3-hpc",
+        }
+    }
+
+    /// Whether it takes a workload.
+    #[must_use]
+    pub const fn takes_workload(self) -> bool {
+        matches!(self, Self::Run | Self::Capacity)
+    }
+
+    /// Whether it takes the options of a target.
+    #[must_use]
+    pub const fn takes_target(self) -> bool {
+        !matches!(self, Self::S3Hpc)
+    }
+}
+
+/// A matrix: targets x values of one field x repetitions, and what the report shows of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name, of letters, digits and dashes.
+    pub name: String,
+    /// A headline; empty for `name`.
+    #[serde(default)]
+    pub title: String,
+    /// What it asks, and how.
+    #[serde(default)]
+    pub description: String,
+    /// What each cell is.
+    #[serde(default)]
+    pub command: Command,
+    /// Built-in workload or file; empty where the command takes none.
+    #[serde(default)]
+    pub workload: String,
+    /// Names of the targets; empty for all.
+    #[serde(default)]
+    pub targets: Vec<String>,
+    /// The field that is swept: an option of the command without dashes, or a path of the workload;
+    /// empty for none.
+    #[serde(default)]
+    pub field: String,
+    /// Its values.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// Repetitions of each cell; 0 for the study's.
+    #[serde(default)]
+    pub repetitions: u32,
+    /// Expected duration of one cell, nanoseconds; 0 for what its workload says.
+    #[serde(default)]
+    pub estimate_ns: u64,
+    /// Further options of the command.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: Options,
+    /// Figures of the report.
+    #[serde(default, rename = "figure", skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+    /// Tables of the report.
+    #[serde(default, rename = "table", skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
+}
+
+impl Experiment {
+    /// The headline.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        if self.title.is_empty() {
+            &self.name
+        } else {
+            &self.title
+        }
+    }
+}
+
+/// A figure of the report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Figure {
+    /// What it looks like.
+    pub kind: FigureKind,
+    /// What it shows; each kind has its usual metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// Operation class, such as `get`; empty for all together.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class: String,
+    /// Phase of the workload; empty for the measuring ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+    /// Headline; empty for one made of the above.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+}
+
+/// Kinds of figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// A metric over the swept values, a line per target, with intervals.
+    #[default]
+    Curve,
+    /// As `curve`, with the fit of the Universal Scalability Law.
+    Scaling,
+    /// A metric per target (and value) as bars with intervals.
+    Bars,
+    /// Multiples of the baseline as bars with intervals of the ratio.
+    Multiples,
+    /// Histogram of throughput per second with the fitted Gaussian.
+    ThroughputPdf,
+    /// Cumulative distribution of latency, logarithmic axis.
+    LatencyCdf,
+    /// Density of latency, logarithmic axis.
+    LatencyDensity,
+    /// Requests and bytes per data node of the store, where placement is known, else by key.
+    LoadBalance,
+    /// Latency under even and skewed popularity side by side.
+    Hotspot,
+    /// Confirmed capacity per target with its bracket.
+    Capacity,
+    /// Efficiency per process (node) against one.
+    Efficiency,
+}
+
+impl FigureKind {
+    /// Every kind.
+    pub const ALL: [Self; 11] = [
+        Self::Curve,
+        Self::Scaling,
+        Self::Bars,
+        Self::Multiples,
+        Self::ThroughputPdf,
+        Self::LatencyCdf,
+        Self::LatencyDensity,
+        Self::LoadBalance,
+        Self::Hotspot,
+        Self::Capacity,
+        Self::Efficiency,
+    ];
+
+    /// As written in a study.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Curve => "curve",
+            Self::Scaling => "scaling",
+            Self::Bars => "bars",
+            Self::Multiples => "multiples",
+            Self::ThroughputPdf => "throughput-pdf",
+            Self::LatencyCdf => "latency-cdf",
+            Self::LatencyDensity => "latency-density",
+            Self::LoadBalance => "load-balance",
+            Self::Hotspot => "hotspot",
+            Self::Capacity => "capacity",
+            Self::Efficiency => "efficiency",
+        }
+    }
+}
+
+/// A table of the report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Table {
+    /// What its rows and columns are.
+    pub kind: TableKind,
+    /// What a cell holds; each kind has its usual metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// Operation class, such as `get`; empty for all together.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class: String,
+    /// Phase of the workload; empty for the measuring ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+    /// Caption; empty for one made of the above.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+}
+
+/// Kinds of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableKind {
+    /// A row per target: throughput, bandwidth, latencies, errors, verdict.
+    #[default]
+    Summary,
+    /// A row per swept value, a column per target.
+    Ladder,
+    /// A row per class and target: minimum, mean, percentiles, maximum.
+    Latency,
+    /// A row per class and metric: the baseline's value, and multiples of it per target.
+    Multiples,
+    /// OSSperf's Tables 4 and 5: a row per size, columns for upload and download.
+    Ossperf,
+    /// Parameters of the Universal Scalability Law per target.
+    Scaling,
+    /// Capacity, bracket and what limited it per target.
+    Capacity,
+    /// IO500's phases and scores.
+    Io500,
+    /// MD-Workbench's rates and quantiles.
+    MdWorkbench,
+    /// The grid: a row per files x bytes, columns per system and number of processes.
+    Grid,
+    /// Indices of load balance.
+    LoadBalance,
+    /// What the client costs: throughput, latency and CPU time per operation.
+    Clients,
+    /// Every cell with its verdict.
+    Verdicts,
+}
+
+impl TableKind {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::Summary,
+        Self::Ladder,
+        Self::Latency,
+        Self::Multiples,
+        Self::Ossperf,
+        Self::Scaling,
+        Self::Capacity,
+        Self::Io500,
+        Self::MdWorkbench,
+        Self::Grid,
+        Self::LoadBalance,
+        Self::Clients,
+        Self::Verdicts,
+    ];
+
+    /// As written in a study.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Ladder => "ladder",
+            Self::Latency => "latency",
+            Self::Multiples => "multiples",
+            Self::Ossperf => "ossperf",
+            Self::Scaling => "scaling",
+            Self::Capacity => "capacity",
+            Self::Io500 => "io500",
+            Self::MdWorkbench => "md-workbench",
+            Self::Grid => "grid",
+            Self::LoadBalance => "load-balance",
+            Self::Clients => "clients",
+            Self::Verdicts => "verdicts",
+        }
+    }
+}
+
+/// A figure of a run, of a class of operations in a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Successful operations per second.
+    Throughput,
+    /// Bytes of objects per second.
+    Bandwidth,
+    /// Mean response time.
+    Mean,
+    /// Median response time.
+    P50,
+    /// 95th percentile of the response time.
+    P95,
+    /// 99th percentile of the response time.
+    P99,
+    /// 99.9th percentile of the response time.
+    P999,
+    /// Mean time to the first byte.
+    FirstByte,
+    /// Share of failed operations.
+    Errors,
+    /// CPU time of the client per operation.
+    ClientCpu,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 10] = [
+        Self::Throughput,
+        Self::Bandwidth,
+        Self::Mean,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::P999,
+        Self::FirstByte,
+        Self::Errors,
+        Self::ClientCpu,
+    ];
+
+    /// As written in a study.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Bandwidth => "bandwidth",
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P999 => "p999",
+            Self::FirstByte => "first-byte",
+            Self::Errors => "errors",
+            Self::ClientCpu => "client-cpu",
+        }
+    }
+}
+
+/// What is to be done, in order. `plan.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Version of the form, [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the study.
+    pub study: String,
+    /// Version of the program that planned it.
+    pub version: String,
+    /// Seed of the order.
+    pub seed: u64,
+    /// How cells are ordered.
+    pub order: Order,
+    /// Time budget, nanoseconds; `None` without one.
+    pub budget_ns: Option<u64>,
+    /// Expected duration of everything, pauses included, nanoseconds.
+    pub estimate_ns: u64,
+    /// What planning decided and why, in sentences for the methods.
+    pub notes: Vec<String>,
+    /// The cells in the order of execution.
+    pub cells: Vec<Cell>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Identifier and name of its directory: position, experiment, target, value, repetition.
+    pub id: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Name of the target.
+    pub target: String,
+    /// What it is.
+    pub command: Command,
+    /// Workload; empty where the command takes none.
+    pub workload: String,
+    /// The swept field; empty for none.
+    pub field: String,
+    /// Its value; empty for none.
+    pub value: String,
+    /// Repetition, from 1.
+    pub repetition: u32,
+    /// Block, from 1: the repetition of everything that it belongs to.
+    pub block: u32,
+    /// Arguments behind the command's name, without those of the target and without `--out`.
+    pub args: Vec<String>,
+    /// Expected duration without pauses, nanoseconds.
+    pub estimate_ns: u64,
+}
+
+/// A line of `journal.jsonl`. Instants are nanoseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum JournalLine {
+    /// The program began or went on with the study.
+    Session {
+        /// When.
+        at_unix_ns: u64,
+        /// Version of the program.
+        version: String,
+        /// Its command line, without secrets.
+        command_line: Vec<String>,
+    },
+    /// A target can be used.
+    Ready {
+        /// When.
+        at_unix_ns: u64,
+        /// Its name.
+        target: String,
+        /// How long its start took, nanoseconds; 0 where nothing was started.
+        took_ns: u64,
+    },
+    /// A cell begins.
+    Started {
+        /// When.
+        at_unix_ns: u64,
+        /// The cell.
+        cell: String,
+        /// Its directory below the study's.
+        dir: String,
+        /// Pause before it, nanoseconds.
+        pause_ns: u64,
+        /// Share of the machine's processors that was busy at the end of the pause.
+        busy: Option<f64>,
+    },
+    /// A cell was measured.
+    Finished {
+        /// When.
+        at_unix_ns: u64,
+        /// The cell.
+        cell: String,
+        /// Its directory below the study's.
+        dir: String,
+        /// Exit code: 0, or 1 where a gate failed.
+        exit: i32,
+        /// Verdict of the run (`VALID`, …); empty for what has none.
+        verdict: String,
+        /// From its start to its end, nanoseconds.
+        took_ns: u64,
+    },
+    /// A cell could not be measured. Its directory holds what there is.
+    Failed {
+        /// When.
+        at_unix_ns: u64,
+        /// The cell.
+        cell: String,
+        /// Its directory below the study's.
+        dir: String,
+        /// Exit code; `None` where a signal ended it.
+        exit: Option<i32>,
+        /// Why.
+        reason: String,
+    },
+    /// A cell was not begun.
+    Skipped {
+        /// When.
+        at_unix_ns: u64,
+        /// The cell.
+        cell: String,
+        /// Why.
+        reason: String,
+    },
+    /// The study ended, was interrupted or gave up.
+    Ended {
+        /// When.
+        at_unix_ns: u64,
+        /// Why, such as `complete` or `interrupted`.
+        reason: String,
+    },
+}
+
+/// What a target is. `targets/NAME.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetFacts {
+    /// Version of the form, [`SCHEMA`].
+    pub schema: u32,
+    /// Its name.
+    pub name: String,
+    /// The name for people.
+    pub title: String,
+    /// What `--target` got.
+    pub url: String,
+    /// Where it was reached, without secrets; empty where it has no address of its own.
+    pub endpoint: String,
+    /// Script or program that started it; empty where it ran before.
+    pub server: String,
+    /// Versions by program, such as `minio` and `bucketload`.
+    pub versions: BTreeMap<String, String>,
+    /// Settings it was started with, without secrets.
+    pub settings: BTreeMap<String, String>,
+    /// The machine: `kernel`, `cpu`, `cores`, `memory_bytes`, `os`.
+    pub machine: BTreeMap<String, String>,
+    /// Why it was left out; empty where it was used.
+    pub skipped: String,
+}

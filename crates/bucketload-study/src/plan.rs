@@ -1,0 +1,325 @@
+//! From a study to its cells in order.
+//!
+//! A block is one repetition of everything. With [`Order::Random`], the blocks are randomised complete blocks:
+//! what drifts with time meets every cell alike. Where the study starts servers, which cannot run side by
+//! side without taking each other's processors, a block goes target by target: targets in random order, the
+//! cells of each in random order. [`Order::Abba`] takes one random order forwards and backwards in turn,
+//! which cancels a linear drift (Box, Hunter and Hunter, Statistics for Experimenters, ch. 4).
+
+use bucketload_core::generate::rng::mix64;
+use bucketload_core::spec::units::format_duration;
+
+use crate::model::{
+    Cell, Command, Experiment, MIN_FOR_INTERVAL, OptionValue, Options, Order, Plan, SCHEMA, Study,
+    Target,
+};
+
+/// Most repetitions that a budget is filled with.
+const MOST_FILLED: u32 = 20;
+/// What a cell takes beside its run: start of a process, calibration, analysis.
+const PER_CELL_NS: u64 = 1_500_000_000;
+/// What starting and stopping a server takes, per block.
+const PER_SERVER_NS: u64 = 8_000_000_000;
+
+/// What the user wants of the plan beside the study.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wishes {
+    /// Time for everything, nanoseconds.
+    pub budget_ns: Option<u64>,
+    /// Repetitions of every cell, whatever the study says.
+    pub repetitions: Option<u32>,
+}
+
+/// Plans `study`. `estimate` says how long a cell will take, nanoseconds, or why it cannot be.
+///
+/// # Errors
+/// The first error of `estimate`.
+pub fn plan<E>(
+    study: &Study,
+    wishes: Wishes,
+    version: &str,
+    mut estimate: impl FnMut(&Cell) -> Result<u64, E>,
+) -> Result<Plan, E> {
+    let mut once = one_of_each(study);
+    for (experiment, cell) in &mut once {
+        cell.estimate_ns = match study.experiments[*experiment].estimate_ns {
+            0 => estimate(cell)?,
+            given => {
+                // What cannot be is refused all the same.
+                estimate(cell)?;
+                given
+            }
+        };
+    }
+    let mut notes = Vec::new();
+    let repetitions = fit(study, &once, wishes, &mut notes);
+    let most = repetitions.iter().copied().max().unwrap_or(0);
+    let by_target = study.targets.iter().any(|target| !target.server.is_empty());
+    let mut cells = Vec::new();
+    for block in 1..=most {
+        for index in order(study, &once, block, by_target) {
+            let (experiment, cell) = &once[index];
+            if block <= repetitions[*experiment] {
+                cells.push(numbered(study.seed, cell, block, cells.len()));
+            }
+        }
+    }
+    notes.insert(0, words(study.order, by_target, most));
+    Ok(Plan {
+        schema: SCHEMA,
+        study: study.name.clone(),
+        version: version.to_owned(),
+        seed: study.seed,
+        order: study.order,
+        budget_ns: wishes.budget_ns,
+        estimate_ns: total(study, &once, &repetitions),
+        notes,
+        cells,
+    })
+}
+
+fn words(order: Order, by_target: bool, blocks: u32) -> String {
+    let inside = match (order, by_target) {
+        (Order::Random, false) => "the cells of each in random order",
+        (Order::Random, true) => {
+            "in each the targets one after the other in random order, the cells of a target in random order"
+        }
+        (Order::Abba, false) => "one random order forwards and backwards in turn",
+        (Order::Abba, true) => {
+            "one random order of targets and their cells forwards and backwards in turn"
+        }
+    };
+    let plural = if blocks == 1 { "block" } else { "blocks" };
+    format!("{blocks} complete {plural}, {inside}")
+}
+
+/// Every cell of a block, with the index of its experiment.
+fn one_of_each(study: &Study) -> Vec<(usize, Cell)> {
+    let mut cells = Vec::new();
+    for (index, experiment) in study.experiments.iter().enumerate() {
+        let values = match experiment.field.is_empty() {
+            true => vec![String::new()],
+            false => experiment.values.clone(),
+        };
+        for target in &study.targets {
+            if !experiment.targets.is_empty() && !experiment.targets.contains(&target.name) {
+                continue;
+            }
+            for value in &values {
+                cells.push((index, cell(experiment, target, value)));
+            }
+        }
+    }
+    cells
+}
+
+fn cell(experiment: &Experiment, target: &Target, value: &str) -> Cell {
+    let mut args = Vec::new();
+    if experiment.command.takes_workload() {
+        args.push(experiment.workload.clone());
+    }
+    let mut options = experiment.options.clone();
+    if experiment.command.takes_target() {
+        options.extend(target.options.clone());
+    }
+    // The swept field comes last, as what is most specific.
+    options.remove(&experiment.field);
+    render(&options, &mut args);
+    if experiment.field.contains('.') {
+        args.push("--set".to_owned());
+        args.push(format!("{}={value}", experiment.field));
+    } else if !experiment.field.is_empty() {
+        args.push(format!("--{}={value}", experiment.field));
+    }
+    Cell {
+        id: String::new(),
+        experiment: experiment.name.clone(),
+        target: target.name.clone(),
+        command: experiment.command,
+        workload: experiment.workload.clone(),
+        field: experiment.field.clone(),
+        value: value.to_owned(),
+        repetition: 0,
+        block: 0,
+        args,
+        estimate_ns: 0,
+    }
+}
+
+/// Options as they are typed.
+pub fn render(options: &Options, args: &mut Vec<String>) {
+    for (name, value) in options {
+        match value {
+            OptionValue::Switch(false) => {}
+            OptionValue::Switch(true) => args.push(format!("--{name}")),
+            OptionValue::Number(n) => args.push(format!("--{name}={n}")),
+            OptionValue::Float(n) => args.push(format!("--{name}={n}")),
+            OptionValue::Text(text) => args.push(format!("--{name}={text}")),
+            OptionValue::Several(texts) => {
+                args.extend(texts.iter().map(|text| format!("--{name}={text}")));
+            }
+        }
+    }
+}
+
+/// The cell as the repetition of a block.
+fn numbered(seed: u64, cell: &Cell, block: u32, position: usize) -> Cell {
+    let mut cell = cell.clone();
+    cell.block = block;
+    cell.repetition = block;
+    let mut parts = vec![
+        format!("{:03}", position + 1),
+        cell.experiment.clone(),
+        cell.target.clone(),
+    ];
+    if !cell.value.is_empty() {
+        let safe = cell.value.chars().take(24).map(|c| match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '.' => c,
+            _ => '-',
+        });
+        parts.push(safe.collect());
+    }
+    parts.push(format!("r{block}"));
+    cell.id = parts.join("-");
+    if matches!(
+        cell.command,
+        Command::Run | Command::Capacity | Command::StudyGrid
+    ) {
+        // The same schedule on every target, another one in each repetition: repetitions with a common
+        // schedule would share its luck.
+        let drawn = mix64(seed ^ (u64::from(block) << 32)) >> 33;
+        cell.args.push(format!("--seed={drawn}"));
+    }
+    cell
+}
+
+/// Repetitions of each experiment.
+fn fit(study: &Study, once: &[(usize, Cell)], wishes: Wishes, notes: &mut Vec<String>) -> Vec<u32> {
+    let own = |repetitions: u32, filled: bool| -> Vec<u32> {
+        let experiments = study.experiments.iter();
+        experiments
+            .map(
+                |experiment| match (wishes.repetitions, experiment.repetitions) {
+                    (Some(asked), _) => asked.min(repetitions),
+                    (None, 0) => repetitions,
+                    (None, own) if filled => own.min(repetitions),
+                    (None, own) => own,
+                },
+            )
+            .collect()
+    };
+    let Some(budget) = wishes.budget_ns else {
+        let repetitions = own(wishes.repetitions.unwrap_or(study.repetitions), false);
+        few(&repetitions, notes);
+        return repetitions;
+    };
+    let most = wishes
+        .repetitions
+        .unwrap_or(MOST_FILLED.max(study.repetitions));
+    let fits = |n: &u32| total(study, once, &own(*n, true)) <= budget;
+    let chosen = (1..=most).rev().find(fits);
+    let repetitions = own(chosen.unwrap_or(1), true);
+    let took = format_minutes(total(study, once, &repetitions));
+    notes.push(match chosen {
+        Some(n) => format!(
+            "the budget of {} holds {n} repetition{} (estimated {took})",
+            format_minutes(budget),
+            if n == 1 { "" } else { "s" },
+        ),
+        None => format!(
+            "one repetition is estimated at {took}, more than the budget of {}: what cannot begin in time is \
+             left out and named",
+            format_minutes(budget)
+        ),
+    });
+    few(&repetitions, notes);
+    repetitions
+}
+
+/// Says where there will be no interval.
+fn few(repetitions: &[u32], notes: &mut Vec<String>) {
+    if repetitions.iter().any(|n| *n < MIN_FOR_INTERVAL) {
+        notes.push(format!(
+            "cells with fewer than {MIN_FOR_INTERVAL} repetitions have no confidence interval"
+        ));
+    }
+}
+
+/// Expected duration of everything, nanoseconds.
+fn total(study: &Study, once: &[(usize, Cell)], repetitions: &[u32]) -> u64 {
+    let cells: u64 = once
+        .iter()
+        .map(|(experiment, cell)| {
+            let each = cell.estimate_ns + study.recovery_ns + PER_CELL_NS;
+            each.saturating_mul(u64::from(repetitions[*experiment]))
+        })
+        .fold(0, u64::saturating_add);
+    let servers = study
+        .targets
+        .iter()
+        .filter(|target| !target.server.is_empty())
+        .count() as u64;
+    let blocks = u64::from(repetitions.iter().copied().max().unwrap_or(0));
+    cells.saturating_add(servers * blocks * PER_SERVER_NS)
+}
+
+/// The indices of `once` in the order of `block`.
+fn order(study: &Study, once: &[(usize, Cell)], block: u32, by_target: bool) -> Vec<usize> {
+    let draw = match study.order {
+        Order::Random => block,
+        Order::Abba => 1,
+    };
+    let mut random = Random::new(study.seed, draw);
+    let mut order: Vec<usize> = (0..once.len()).collect();
+    random.shuffle(&mut order);
+    if by_target {
+        let mut targets: Vec<&str> = study
+            .targets
+            .iter()
+            .map(|target| target.name.as_str())
+            .collect();
+        random.shuffle(&mut targets);
+        // A stable sort keeps the random order inside each target.
+        order.sort_by_key(|index| {
+            let name = once[*index].1.target.as_str();
+            targets.iter().position(|target| *target == name)
+        });
+    }
+    if study.order == Order::Abba && block % 2 == 0 {
+        order.reverse();
+    }
+    order
+}
+
+/// Numbers that depend on seed and block only.
+struct Random {
+    state: u64,
+}
+
+impl Random {
+    fn new(seed: u64, block: u32) -> Self {
+        Self {
+            state: mix64(seed ^ mix64(u64::from(block))),
+        }
+    }
+
+    /// Fisher and Yates's shuffle (Knuth, vol. 2, 3.4.2 P).
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            // The odd constant of Steele, Lea and Flood's SplitMix64 steps the counter.
+            self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let drawn = mix64(self.state);
+            // The bias of this multiplication is below 2^-50 for lists of any length that occur.
+            let other = (u128::from(drawn) * (last as u128 + 1)) >> 64;
+            items.swap(last, usize::try_from(other).unwrap_or(last));
+        }
+    }
+}
+
+/// A duration in whole seconds, as `1m 30s`.
+fn format_minutes(ns: u64) -> String {
+    format_duration(ns / 1_000_000_000 * 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! Experiments, their options, figures and tables.
+
+use std::collections::BTreeMap;
+
+use bucketload_core::spec::BUILTIN_WORKLOADS;
+use toml::de::DeValue;
+
+use crate::model::{
+    Command, Experiment, Figure, FigureKind, Metric, OptionValue, Options, Table, TableKind, Target,
+};
+
+use super::reader::{Reader, scalar};
+use super::{duration, named, names, repetitions};
+
+/// Options that belong to the study itself.
+const RESERVED: [&str; 6] = ["target", "endpoint-url", "out", "output", "dry-run", "seed"];
+
+/// What `[quick.experiment.NAME]` says.
+#[derive(Default)]
+pub(super) struct Overlay {
+    values: Option<Vec<String>>,
+    targets: Option<Vec<String>>,
+    repetitions: Option<u32>,
+    estimate: Option<u64>,
+    workload: Option<String>,
+    options: Options,
+    leave_out: bool,
+    applies: bool,
+}
+
+impl Overlay {
+    /// Known, but without effect.
+    pub(super) fn unused(self) -> Self {
+        Self::default()
+    }
+}
+
+pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
+    let Some(table) = quick.table("experiment") else {
+        return BTreeMap::new();
+    };
+    let mut overlays = BTreeMap::new();
+    for (name, _, value) in table.entries() {
+        let DeValue::Table(inner) = value.get_ref() else {
+            let message = format!("this is of type {}", value.get_ref().type_str());
+            let remedy = format!("write a table, [quick.experiment.{name}]");
+            table
+                .doc
+                .problem(&value.span(), &table.path(name), message, remedy);
+            continue;
+        };
+        let reader = Reader::new(table.doc, inner, value.span(), table.path(name));
+        overlays.insert(
+            name.to_owned(),
+            Overlay {
+                values: reader.texts("values"),
+                targets: reader.texts("targets"),
+                repetitions: repetitions(&reader),
+                estimate: duration(&reader, "estimate"),
+                workload: reader.text("workload"),
+                options: options(&reader),
+                leave_out: reader.switch("leave-out").unwrap_or(false),
+                applies: true,
+            },
+        );
+        reader.close();
+    }
+    overlays
+}
+
+pub(super) fn experiments(
+    root: &Reader<'_, '_>,
+    targets: &[Target],
+    overlays: &BTreeMap<String, Overlay>,
+) -> Vec<Experiment> {
+    let readers = root.tables("experiment");
+    let mut all: Vec<Experiment> = Vec::new();
+    for reader in readers {
+        let mut experiment = read(&reader, targets);
+        let overlay = overlays.get(&experiment.name).filter(|o| o.applies);
+        if let Some(overlay) = overlay {
+            if overlay.leave_out {
+                reader.close();
+                continue;
+            }
+            apply(&mut experiment, overlay);
+        }
+        check(&reader, &experiment, targets);
+        reader.close();
+        all.push(experiment);
+    }
+    if let Some(quick) = root
+        .table("quick")
+        .and_then(|quick| quick.table("experiment"))
+    {
+        let known: Vec<String> = root
+            .tables("experiment")
+            .iter()
+            .filter_map(|r| r.text("name"))
+            .collect();
+        for (name, span, _) in quick.entries() {
+            if !known.iter().any(|known| known == name) {
+                let remedy = format!("possible here: {}", known.join(", "));
+                quick.doc.problem(
+                    &span,
+                    &quick.path(name),
+                    "there is no experiment of this name",
+                    remedy,
+                );
+            }
+        }
+    }
+    all
+}
+
+fn apply(experiment: &mut Experiment, overlay: &Overlay) {
+    if let Some(values) = &overlay.values {
+        experiment.values.clone_from(values);
+    }
+    if let Some(targets) = &overlay.targets {
+        experiment.targets.clone_from(targets);
+    }
+    if let Some(workload) = &overlay.workload {
+        experiment.workload.clone_from(workload);
+    }
+    experiment.repetitions = overlay.repetitions.unwrap_or(experiment.repetitions);
+    experiment.estimate_ns = overlay.estimate.unwrap_or(experiment.estimate_ns);
+    let options = overlay.options.iter();
+    experiment
+        .options
+        .extend(options.map(|(name, value)| (name.clone(), value.clone())));
+}
+
+fn read(reader: &Reader<'_, '_>, _targets: &[Target]) -> Experiment {
+    Experiment {
+        name: named(reader),
+        title: reader.text("title").unwrap_or_default(),
+        description: reader.text("description").unwrap_or_default(),
+        command: command(reader),
+        workload: reader.text("workload").unwrap_or_default(),
+        targets: reader.texts("targets").unwrap_or_default(),
+        field: reader.text("field").unwrap_or_default(),
+        values: reader.texts("values").unwrap_or_default(),
+        repetitions: repetitions(reader).unwrap_or(0),
+        estimate_ns: duration(reader, "estimate").unwrap_or(0),
+        options: options(reader),
+        figures: reader.tables("figure").into_iter().map(figure).collect(),
+        tables: reader.tables("table").into_iter().map(table).collect(),
+    }
+}
+
+fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
+    for name in &experiment.targets {
+        if targets.iter().all(|target| target.name != *name) {
+            reader.problem(
+                "targets",
+                format!("there is no target `{name}`"),
+                names(targets),
+            );
+        }
+    }
+    match (
+        experiment.command.takes_workload(),
+        experiment.workload.is_empty(),
+    ) {
+        (true, true) => {
+            let some: Vec<&str> = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name).collect();
+            let remedy = format!("name a file, or one of {}", some.join(", "));
+            reader.problem("workload", "there is no workload", remedy);
+        }
+        (false, false) => {
+            let message = format!("{} takes no workload", experiment.command.name());
+            reader.problem("workload", message, "remove it");
+        }
+        _ => {}
+    }
+    match (experiment.field.is_empty(), experiment.values.is_empty()) {
+        (true, false) => reader.problem(
+            "field",
+            "nothing has these values",
+            "name the field that is swept",
+        ),
+        (false, true) => reader.problem(
+            "values",
+            "the field has no values",
+            "list some, such as [1, 2, 4]",
+        ),
+        _ => {}
+    }
+    let mut seen: Vec<&String> = Vec::new();
+    for value in &experiment.values {
+        if seen.contains(&value) {
+            reader.problem(
+                "values",
+                format!("{value} stands there twice"),
+                "give each value once",
+            );
+        }
+        seen.push(value);
+    }
+    if RESERVED.contains(&experiment.field.as_str()) {
+        let message = format!("the study itself sets `{}`", experiment.field);
+        reader.problem("field", message, "use targets, or another field");
+    }
+    if experiment.options.contains_key(&experiment.field) {
+        let message = format!("`{}` is an option as well", experiment.field);
+        reader.problem("field", message, "remove it from options");
+    }
+}
+
+fn command(reader: &Reader<'_, '_>) -> Command {
+    let Some(text) = reader.text("command") else {
+        return Command::Run;
+    };
+    let found = Command::ALL
+        .into_iter()
+        .find(|command| command.name() == text);
+    found.unwrap_or_else(|| {
+        let all: Vec<&str> = Command::ALL.iter().map(|c| c.name()).collect();
+        let message = format!("`{text}` is no command of a study");
+        reader.problem(
+            "command",
+            message,
+            format!("possible here: {}", all.join(", ")),
+        );
+        Command::Run
+    })
+}
+
+/// The table `options`.
+pub(super) fn options(reader: &Reader<'_, '_>) -> Options {
+    let Some(table) = reader.table("options") else {
+        return Options::new();
+    };
+    let mut options = Options::new();
+    for (key, span, value) in table.entries() {
+        let field = table.path(key);
+        if RESERVED.contains(&key) {
+            let remedy = "use [[target]], --dir and seed of the study";
+            table
+                .doc
+                .problem(&span, &field, "the study itself sets it", remedy);
+        } else if key.starts_with('-') {
+            let remedy = format!("write {}", key.trim_start_matches('-'));
+            table
+                .doc
+                .problem(&span, &field, "options are written without dashes", remedy);
+        }
+        let read = match value.get_ref() {
+            DeValue::Boolean(on) => Some(OptionValue::Switch(*on)),
+            DeValue::String(text) => Some(OptionValue::Text(text.clone().into_owned())),
+            DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix())
+                .ok()
+                .map(OptionValue::Number),
+            DeValue::Float(n) => n.as_str().parse().ok().map(OptionValue::Float),
+            DeValue::Array(items) => {
+                let texts: Option<Vec<String>> =
+                    items.iter().map(|item| scalar(item.get_ref())).collect();
+                texts.map(OptionValue::Several)
+            }
+            _ => None,
+        };
+        match read {
+            Some(read) => {
+                options.insert(key.to_owned(), read);
+            }
+            None => {
+                let remedy = "write true, a number, a string, or a list of strings";
+                table.doc.problem(
+                    &value.span(),
+                    &field,
+                    "this is no value of an option",
+                    remedy,
+                );
+            }
+        }
+    }
+    options
+}
+
+fn figure(reader: Reader<'_, '_>) -> Figure {
+    let kinds = FigureKind::ALL.map(|kind| (kind.name(), kind));
+    let figure = Figure {
+        kind: one_of(&reader, "kind", &kinds).unwrap_or_default(),
+        metric: metric(&reader),
+        class: reader.text("class").unwrap_or_default(),
+        phase: reader.text("phase").unwrap_or_default(),
+        title: reader.text("title").unwrap_or_default(),
+    };
+    reader.close();
+    figure
+}
+
+fn table(reader: Reader<'_, '_>) -> Table {
+    let kinds = TableKind::ALL.map(|kind| (kind.name(), kind));
+    let table = Table {
+        kind: one_of(&reader, "kind", &kinds).unwrap_or_default(),
+        metric: metric(&reader),
+        class: reader.text("class").unwrap_or_default(),
+        phase: reader.text("phase").unwrap_or_default(),
+        title: reader.text("title").unwrap_or_default(),
+    };
+    reader.close();
+    table
+}
+
+fn metric(reader: &Reader<'_, '_>) -> Option<Metric> {
+    if !reader.has("metric") {
+        // It is a known field all the same.
+        return reader.value("metric").and(None);
+    }
+    one_of(
+        reader,
+        "metric",
+        &Metric::ALL.map(|metric| (metric.name(), metric)),
+    )
+}
+
+fn one_of<T: Copy>(reader: &Reader<'_, '_>, key: &'static str, all: &[(&str, T)]) -> Option<T> {
+    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    let remedy = format!("possible here: {}", names.join(", "));
+    if !reader.has(key) {
+        reader.problem(key, "it is missing", remedy);
+        return reader.value(key).and(None);
+    }
+    let text = reader.text(key)?;
+    let found = all.iter().find(|(name, _)| *name == text);
+    if found.is_none() {
+        reader.problem(key, format!("there is no {key} `{text}`"), remedy);
+    }
+    found.map(|(_, value)| *value)
+}

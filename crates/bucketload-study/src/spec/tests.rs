@@ -1,0 +1,169 @@
+use crate::model::{Command, FigureKind, OptionValue, Order};
+
+use super::{BUILTIN_STUDIES, SpecError, parse};
+
+const SMALL: &str = r#"
+name = "small"
+title = "A small one"
+seed = 7
+[[target]]
+name = "memory"
+url = "mem:"
+[[experiment]]
+name = "reads"
+workload = "get"
+field = "workers"
+values = [1, 2]
+options = { size = "4KiB", verify = true }
+[[experiment.figure]]
+kind = "curve"
+metric = "throughput"
+[quick]
+repetitions = 3
+recovery = "10ms"
+[quick.experiment.reads]
+values = [1]
+options = { duration = "1s" }
+"#;
+
+fn problems(text: &str) -> SpecError {
+    parse("s.toml", text, false).expect_err("it should be refused")
+}
+
+/// The line of the problem, its field and the words of message and remedy.
+fn refused(change: (&str, &str), line: usize, field: &str, words: &[&str]) {
+    let text = SMALL.replacen(change.0, change.1, 1);
+    assert_ne!(text, SMALL, "{change:?} changes nothing");
+    let error = problems(&text).to_string();
+    assert!(error.contains(&format!("s.toml:{line}:")), "{error}");
+    if !field.is_empty() {
+        assert!(error.contains(&format!(": {field}: ")), "{error}");
+    }
+    for word in words {
+        assert!(error.contains(word), "{word}: {error}");
+    }
+}
+
+#[test]
+fn a_study_is_read_and_its_quick_values_replace_those_outside() {
+    let study = parse("s.toml", SMALL, false).unwrap();
+    assert_eq!(
+        (study.seed, study.order, study.repetitions),
+        (7, Order::Random, 5)
+    );
+    let experiment = &study.experiments[0];
+    assert_eq!(experiment.command, Command::Run);
+    assert_eq!(experiment.values, ["1", "2"]);
+    assert_eq!(experiment.figures[0].kind, FigureKind::Curve);
+    assert_eq!(experiment.options["verify"], OptionValue::Switch(true));
+
+    let quick = parse("s.toml", SMALL, true).unwrap();
+    assert_eq!((quick.repetitions, quick.recovery_ns), (3, 10_000_000));
+    let experiment = &quick.experiments[0];
+    assert_eq!(experiment.values, ["1"]);
+    // Options are replaced one by one.
+    assert_eq!(
+        experiment.options["size"],
+        OptionValue::Text("4KiB".to_owned())
+    );
+    assert_eq!(
+        experiment.options["duration"],
+        OptionValue::Text("1s".to_owned())
+    );
+}
+
+#[test]
+fn the_resolved_study_reads_back_as_it_was() {
+    for (name, text) in BUILTIN_STUDIES {
+        for quick in [false, true] {
+            let study = parse(name, text, quick).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(study.name, *name);
+            let written = toml::to_string(&study).unwrap();
+            assert_eq!(
+                toml::from_str::<crate::model::Study>(&written).unwrap(),
+                study
+            );
+        }
+    }
+}
+
+#[test]
+fn mistakes_name_line_field_and_remedy() {
+    refused(
+        ("seed = 7", "sead = 7"),
+        4,
+        "sead",
+        &["no field", "possible here", "seed"],
+    );
+    refused(("seed = 7", "seed = \"7\""), 4, "seed", &["a whole number"]);
+    refused(("seed = 7", "order = \"sideways\""), 4, "order", &["abba"]);
+    refused(("seed = 7", "recovery = \"5\""), 4, "recovery", &["help"]);
+    refused(
+        ("url = \"mem:\"", ""),
+        5,
+        "target[0].url",
+        &["nowhere", "server"],
+    );
+    refused(
+        ("url = \"mem:\"", "url = \"mem:\"\napi = \"s3\""),
+        8,
+        "target[0].api",
+        &["add server"],
+    );
+    refused(
+        (
+            "url = \"mem:\"",
+            "server = \"minio\"\nsettings = { SECRET_KEY = \"x\" }",
+        ),
+        8,
+        "target[0].settings.SECRET_KEY",
+        &["secrets", "environment"],
+    );
+    refused(
+        ("workload = \"get\"", ""),
+        8,
+        "experiment[0].workload",
+        &["no workload"],
+    );
+    refused(("[1, 2]", "[1, 1]"), 12, "experiment[0].values", &["twice"]);
+    refused(
+        ("field = \"workers\"", "field = \"target\""),
+        11,
+        "experiment[0].field",
+        &["targets"],
+    );
+    refused(
+        ("size = \"4KiB\"", "out = \"x\""),
+        13,
+        "experiment[0].options.out",
+        &["--dir"],
+    );
+    refused(
+        ("kind = \"curve\"", "kind = \"pie\""),
+        15,
+        "experiment[0].figure[0].kind",
+        &["latency-cdf"],
+    );
+    refused(
+        ("metric = \"throughput\"", "metric = \"x\""),
+        16,
+        "experiment[0].figure[0].metric",
+        &["p999"],
+    );
+    refused(
+        ("[quick.experiment.reads]", "[quick.experiment.writes]"),
+        20,
+        "quick.experiment.writes",
+        &["possible here: reads"],
+    );
+    refused(("seed = 7", "seed = = 7"), 4, "", &["toml.io"]);
+}
+
+#[test]
+fn all_problems_come_at_once() {
+    let text = SMALL
+        .replace("seed = 7", "sead = 7")
+        .replace("mem:", "")
+        .replace("[1, 2]", "[]");
+    assert_eq!(problems(&text).problems.len(), 3);
+}
