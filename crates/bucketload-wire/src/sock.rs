@@ -79,20 +79,26 @@ impl Sock {
         // On this machine the peer has answered before `connect` returns, and there is nothing to wait for.
         let in_progress = in_progress && socket.peer_addr().is_err();
         let sock = Self::register(socket)?;
-        while in_progress {
-            let mut guard = sock.fd.writable().await?;
-            match sock.fd.get_ref().peer_addr() {
-                Ok(_) => break,
-                Err(e) if e.kind() == io::ErrorKind::NotConnected => {
-                    if let Some(error) = sock.fd.get_ref().take_error()? {
-                        return Err(error);
-                    }
-                    guard.clear_ready();
-                }
-                Err(e) => return Err(e),
-            }
+        if in_progress {
+            sock.connected().await?;
         }
         Ok(sock)
+    }
+
+    /// Waits until a connection that was begun is made.
+    async fn connected(&self) -> io::Result<()> {
+        loop {
+            let mut guard = self.fd.writable().await?;
+            match self.fd.get_ref().peer_addr() {
+                Ok(_) => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
+                Err(e) => return Err(e),
+            }
+            if let Some(error) = self.fd.get_ref().take_error()? {
+                return Err(error);
+            }
+            guard.clear_ready();
+        }
     }
 
     /// Takes over an accepted or otherwise connected stream.
