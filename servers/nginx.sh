@@ -20,17 +20,21 @@ do_install() {
 
 do_prepare() {
   [ -n "$PROXY_TO" ] || die "PROXY_TO is not set: name the server behind the proxy, such as http://127.0.0.1:9000"
-  local cache= use=
+  local cache= use= user=
   mkdir -p "$RUN_DIR/tmp"
   if [ "$PROXY_CACHE" = yes ]; then
-    cache="proxy_cache_path $RUN_DIR/cache levels=1:2 keys_zone=objects:16m max_size=4g inactive=10m use_temp_path=off;"
-    # The key has what the answer depends on; signatures are not part of it.
-    use='proxy_cache objects; proxy_cache_methods GET; proxy_cache_valid 200 206 10m;
-      proxy_cache_key "$request_method$uri$is_args$args$http_range"; proxy_force_ranges off;'
+    cache="proxy_cache_path $RUN_DIR/cache levels=1:2 keys_zone=objects:16m max_size=4g inactive=10m use_temp_path=off;
+  map \$args \$fresh { \"\" 0; default 1; }"
+    # Listings and all that has parameters are never kept: what is deleted would still be seen. The key has what the answer depends on; signatures are not part of it.
+    use='proxy_cache objects; proxy_cache_methods GET; proxy_cache_convert_head off; proxy_cache_valid 200 206 10m;
+      proxy_cache_key "$request_method$uri$is_args$args$http_range"; proxy_cache_bypass $fresh; proxy_no_cache $fresh;'
   else
     use='proxy_buffering off;'
   fi
+  # Its workers write below this user's folder.
+  if [ "$(id -u)" = 0 ]; then user="user root root;"; fi
   cat >"$RUN_DIR/nginx.conf" <<CONF
+$user
 worker_processes auto;
 pid $RUN_DIR/tmp/nginx.pid;
 error_log $RUN_DIR/log warn;

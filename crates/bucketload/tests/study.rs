@@ -29,6 +29,7 @@ url = "file://{dir}"
 [[experiment]]
 name = "writes"
 workload = "put"
+estimate = "1s"
 field = "workers"
 values = [1, 2]
 options = { ops = 20, size = "1KiB", no-calibration = true, threads = 1 }
@@ -273,9 +274,9 @@ fn mistakes_are_refused_before_anything_is_measured() {
     let dir = written(&STUDY.replace("ops = 20", "opps = 20"));
     run(dir.path(), &["study", "tiny.toml", "--dir", "s"])
         .expect(2, &["experiment writes", "--opps"]);
-    fs::write(dir.path().join("tiny.toml"), STUDY.replace("1KiB", "1Kib")).unwrap();
+    fs::write(dir.path().join("tiny.toml"), STUDY.replace("1KiB", "1Qib")).unwrap();
     run(dir.path(), &["study", "tiny.toml", "--dir", "s"])
-        .expect(2, &["experiment writes", "--size 1Kib"]);
+        .expect(2, &["experiment writes", "--size 1Qib"]);
     fs::write(
         dir.path().join("tiny.toml"),
         STUDY.replace("seed = 3", "sead = 3"),
