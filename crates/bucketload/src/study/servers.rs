@@ -476,7 +476,9 @@ fn share_programs(server: &str, state: &Path) {
     let known = home().read_dir().into_iter().flatten().flatten();
     for entry in known.filter(|entry| entry.path().is_dir()) {
         let name = entry.file_name();
-        if name.to_string_lossy().starts_with(&format!("{server}-")) && std::fs::create_dir_all(state).is_ok() {
+        if name.to_string_lossy().starts_with(&format!("{server}-"))
+            && std::fs::create_dir_all(state).is_ok()
+        {
             // Without the link the script fetches it anew.
             let _ = std::os::unix::fs::symlink(entry.path(), state.join(name));
         }
