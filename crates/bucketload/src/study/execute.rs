@@ -10,6 +10,7 @@ use bucketload_run::{StopHandle, StopLevel};
 use bucketload_study::journal::{self, End, Journal, JournalError, State};
 use bucketload_study::layout;
 use bucketload_study::model::{Cell, JournalLine, Plan, Study};
+use bucketload_study::report;
 
 use super::child::{self, Call, Outcome};
 use super::servers::{Ready, Scripts, own_dir, ready};
@@ -100,8 +101,10 @@ pub(super) fn conclude(
 ) -> Result<Exit, Failure> {
     let state = State::of(&journal::read(dir).map_err(journal_failed)?);
     print(summary::text(study, plan, &state).as_bytes())?;
+    let page = report::write(dir).map_err(|e| Failure::aborted(e.to_string()))?;
     if !quiet {
         eprintln!("bucketload: cells: {}", dir.join(layout::CELLS).display());
+        eprintln!("bucketload: report: {}", page.display());
     }
     let ends = plan.cells.iter().filter_map(|cell| state.end_of(&cell.id));
     let (mut finished, mut bad) = (0, 0);
