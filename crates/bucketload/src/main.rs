@@ -4,9 +4,10 @@
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
 //! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
 //! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
-//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `distributed` is a run on many hosts; a
-//! `study` is a matrix of runs as child processes.
+//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that
+//! prove their figures; `distributed` is a run on many hosts; a `study` is a matrix of runs as child processes.
 
+mod bundle;
 mod caches;
 mod campaign;
 mod cli;
@@ -82,6 +83,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),
+        Command::Bundle(args) => bundle::execute(args, &cli.global),
+        Command::VerifyBundle(args) => bundle::verify(args, &cli.global),
         Command::Placement(args) => placement::execute(args),
         Command::Serve(args) => commands::serve::execute(args),
         Command::Gateway(args) => commands::gateway::execute(args),
@@ -99,7 +102,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             } => commands::config::show(workload.as_deref(), target, workload_args),
         },
         Command::Schema(_) => commands::workloads::schema(),
-        Command::Man(args) => commands::docs::man(args.out.as_deref()),
+        Command::Man(args) => commands::docs::man(args.out.as_deref(), args.markdown),
         Command::Completions(args) => commands::docs::completions(args.shell),
     }
 }

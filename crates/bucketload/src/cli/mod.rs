@@ -15,6 +15,7 @@
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
+//!                  ├─ bundle, verify-bundle  a directory as one file, and its proof
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
@@ -26,6 +27,7 @@
 //! explained the same way in a file and on the command line.
 
 pub(crate) mod agents;
+pub(crate) mod bundle;
 pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod controller;
@@ -37,6 +39,7 @@ pub(crate) mod grid;
 pub(crate) mod hpc;
 pub(crate) mod io500;
 pub(crate) mod manage;
+pub(crate) mod markdown;
 pub(crate) mod mdworkbench;
 pub(crate) mod model;
 pub(crate) mod placement;
@@ -54,6 +57,7 @@ pub(crate) mod workload;
 use clap::{Args, Parser, Subcommand};
 
 use agents::{AgentArgs, K8sArgs, SlurmArgs};
+use bundle::{BundleArgs, VerifyBundleArgs};
 use capacity::CapacityArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
@@ -190,6 +194,8 @@ pub(crate) enum Command {
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
+    Bundle(BundleArgs),
+    VerifyBundle(VerifyBundleArgs),
     Placement(PlacementArgs),
     Serve(ServeArgs),
     Gateway(GatewayArgs),

@@ -155,8 +155,8 @@ impl Started {
                 .entry((*name).to_owned())
                 .or_insert(port.to_string());
         }
-        // The script takes neighbours of this one: below those that the system gives to connections.
-        let port = 20_000 + free_port()? % 9_000;
+        // The script takes neighbours of this one.
+        let port = free_port()?;
         self.settings
             .entry(based.to_owned())
             .or_insert(port.to_string());
@@ -289,12 +289,18 @@ pub(super) fn home() -> PathBuf {
     })
 }
 
+/// A loopback port that is free, below those that the system gives to connections: starting a cluster takes a while, in
+/// which one of those would be given away.
 fn free_port() -> Result<u16, String> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
-    listener
-        .local_addr()
-        .map(|addr| addr.port())
-        .map_err(|e| e.to_string())
+    for _ in 0..100 {
+        let any = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let any = any.map_err(|e| format!("no free port: {e}"))?;
+        let port = 20_000 + any.port() % 9_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err("no free port between 20000 and 28999".to_owned())
 }
 
 #[cfg(test)]
