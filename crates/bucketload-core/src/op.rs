@@ -85,11 +85,14 @@ pub enum OpClass {
     /// Make what was written to an object in ranges durable, and close it. Only IO500 uses it.
     #[schemars(skip)]
     Sync,
+    /// Ask for a temporary copy of an archived object (S3: RestoreObject); the object itself stays as it
+    /// is. One that is not archived refuses.
+    Restore,
 }
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Get,
         Self::RangeGet,
         Self::Put,
@@ -116,6 +119,7 @@ impl OpClass {
         Self::ListBuckets,
         Self::RangePut,
         Self::Sync,
+        Self::Restore,
     ];
 
     /// The name used in workload files, reports and exports.
@@ -148,6 +152,7 @@ impl OpClass {
             Self::ListBuckets => "list-buckets",
             Self::RangePut => "range-put",
             Self::Sync => "sync",
+            Self::Restore => "restore",
         }
     }
 
@@ -211,6 +216,7 @@ impl OpClass {
                 | Self::GetTagging
                 | Self::HeadBucket
                 | Self::ListBuckets
+                | Self::Restore
         )
     }
 
@@ -264,7 +270,7 @@ pub struct Op {
     /// The range to read or write, for [`OpClass::RangeGet`] and [`OpClass::RangePut`].
     pub range: Option<ByteRange>,
     /// For delete-many: number of consecutive keys from `key`. For lists: keys per page
-    /// (`max-keys`). For multipart classes: part size in bytes. For range-get: 1 where a file stays
+    /// (`max-keys`). For multipart classes: part size in bytes. For restores: days that the copy is kept. For range-get: 1 where a file stays
     /// open for further reads. Otherwise 0.
     pub count: u64,
     /// For lists: most pages to fetch (0 = all).
@@ -347,6 +353,6 @@ mod tests {
             assert_eq!(OpClass::from_name(class.name()), Some(class));
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
         }
-        assert_eq!(OpClass::ALL.len(), OpClass::Sync as usize + 1);
+        assert_eq!(OpClass::ALL.len(), OpClass::Restore as usize + 1);
     }
 }

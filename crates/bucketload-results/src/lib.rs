@@ -12,9 +12,10 @@
 //! renders results and live figures by pure functions.
 //! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`], the cells of
 //! a [`grid`], the rows of [`hpc`].
-//! a [`grid`]. [`io500`] and [`mdworkbench`] make the figures and files of these benchmarks of a run.
+//! [`bundle`] packs a directory into one file and unpacks it; [`io500`] and [`mdworkbench`] make the figures and files of these benchmarks of a run.
 
 pub mod analyze;
+pub mod bundle;
 pub mod capacity;
 pub mod compare;
 pub mod converge;
@@ -30,7 +31,7 @@ pub mod result;
 pub mod rundir;
 pub mod study;
 pub mod sweep;
-mod units;
+pub mod units;
 
 pub use analyze::analyze;
 pub use error::ResultsError;

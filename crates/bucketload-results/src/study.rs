@@ -146,6 +146,41 @@ pub fn read<S: Study>(dir: &Path) -> Result<StudyFiles<S>, ResultsError> {
     })
 }
 
+/// Makes a record of what its trial left, from the header and the record that stands there.
+pub type Again<'a, S> = dyn FnMut(
+        &<S as Study>::Header,
+        &<S as Study>::Record,
+    ) -> Result<Option<<S as Study>::Record>, ResultsError>
+    + 'a;
+
+/// The trials of the study in `dir` again, a line each: those that `again` makes of the recorded ones, where it
+/// makes any.
+///
+/// # Errors
+/// When the study cannot be read, or by `again`.
+pub fn trials_again<S: Study>(
+    dir: &Path,
+    again: &mut Again<'_, S>,
+) -> Result<String, ResultsError> {
+    let header = read::<S>(dir)?.header;
+    let path = dir.join(TRIALS);
+    let text = std::fs::read_to_string(&path).map_err(ResultsError::io(&path, "read"))?;
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        match serde_json::from_str(line) {
+            Ok(record) => {
+                if let Some(record) = again(&header, &record)? {
+                    out += &serde_json::to_string(&record).unwrap_or_default();
+                    out.push('\n');
+                }
+            }
+            // A killed process tears the last one.
+            Err(_) => out += line,
+        }
+    }
+    Ok(out)
+}
+
 /// Writes the computed result and the page.
 ///
 /// # Errors

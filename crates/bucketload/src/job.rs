@@ -14,7 +14,7 @@ use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::verdict::Word;
 use bucketload_drivers::null::NullDriver;
-use bucketload_results::analyze;
+use bucketload_results::analyze::{self, analyze};
 use bucketload_results::converge::Convergence;
 use bucketload_results::oplog::{OpLogFacts, OpLogFormat};
 use bucketload_results::result::{NodeBalance, RunResult};
@@ -22,6 +22,7 @@ use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_ver
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
 use crate::exit::{Exit, Failure};
+use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oplog::Logging;
@@ -217,15 +218,44 @@ fn convergence(plan: &Plan) -> Option<StopHook> {
     })))
 }
 
-/// Analyses a run directory, stores the verdict and writes the report page.
-pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
-    report_with(dir, None)
+/// Where objects lie, in a run directory: what `report --placement` was given.
+pub(crate) const PLACEMENT: &str = "placement.csv";
+/// What data nodes served, in a run directory: what `report --served` was given.
+pub(crate) const SERVED: &str = "served.csv";
+
+/// The result of a run directory, with the load of the data nodes where it is known. Nothing but the
+/// directory's data has a part in it.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(crate) fn result(dir: &Path) -> Result<RunResult, Failure> {
+    let usage = |e: bucketload_results::ResultsError| Failure::usage(e.to_string());
+    let mut result = analyze(dir).map_err(usage)?;
+    result.nodes = nodes(dir).map_err(usage)?;
+    if result.run.profile == io500::PROFILE {
+        // A configuration that cannot be read any more is told where its files are written.
+        result.io500 = io500::scored(dir).ok().map(|(report, _)| (&report).into());
+    }
+    Ok(result)
 }
 
-/// As [`report`], with the load of the data nodes where it is known.
-pub(crate) fn report_with(dir: &Path, nodes: Option<NodeBalance>) -> Result<RunResult, Failure> {
-    let mut result = analyze(dir).map_err(|e| Failure::usage(e.to_string()))?;
-    result.nodes = nodes;
+/// The load of the data nodes, where the directory says which objects they hold.
+fn nodes(dir: &Path) -> Result<Option<NodeBalance>, bucketload_results::ResultsError> {
+    let placement = dir.join(PLACEMENT);
+    if !placement.is_file() {
+        return Ok(None);
+    }
+    let table = analyze::read_placement(&placement)?;
+    let served = Some(dir.join(SERVED)).filter(|path| path.is_file());
+    let served = served
+        .map(|path| analyze::read_served(&path, &table))
+        .transpose()?;
+    analyze::nodes(dir, &table, served.as_ref()).map(Some)
+}
+
+/// Analyses a run directory, stores the verdict and writes the report page.
+pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
+    let result = result(dir)?;
     write_verdict(dir, &result.verdict).map_err(|e| Failure::aborted(e.to_string()))?;
     let page = dir.join("report.html");
     std::fs::write(&page, bucketload_results::report::html(&result))

@@ -57,7 +57,8 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
             "delay-stage-config-sample.xml" => args.extend(["--duration", "1s", "--size", "1KiB"]),
             // Ranges lie in objects of the stated size.
             "sio-config-range-sample.xml" => args.extend(["--ops", "20"]),
-            "sio-config-smoke-test.xml" => args.extend(["--skip-operations", "restore"]),
+            // Unchanged.
+            "sio-config-smoke-test.xml" => {}
             "sio-config-sample.xml" => {
                 args.extend([
                     "--skip-operations",
@@ -73,17 +74,27 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
             _ => args.extend(["--ops", "100", "--size", "1KiB"]),
         }
         let outcome = run(dir.path(), &file, &args);
+        // Nothing is archived on the embedded server, so a stage of restores fails, as in COSBench: the
+        // others follow nevertheless.
+        let restores = name == "sio-config-smoke-test.xml";
         assert_eq!(
-            outcome.code, 0,
+            outcome.code,
+            i32::from(restores),
             "{name}\n{}\n{}",
-            outcome.stdout, outcome.stderr
+            outcome.stdout,
+            outcome.stderr
         );
         let result = outcome.json();
         let failed = |phase: &serde_json::Value| phase["totals"]["failed"].as_u64().unwrap();
         for phase in result["phases"].as_array().unwrap() {
             // Their deletions make later reads fail, which they allow.
             let allowed = name.starts_with("zmanda") && phase["name"] == "main";
-            assert!(allowed || failed(phase) == 0, "{name}: {phase}");
+            let refused = if restores && phase["name"] == "restore" {
+                10
+            } else {
+                0
+            };
+            assert!(allowed || failed(phase) == refused, "{name}: {phase}");
         }
         ran += 1;
     }
@@ -123,10 +134,6 @@ fn storages_that_cannot_be_driven_are_refused_with_place_reason_and_remedy() {
         (
             "sio-config-prefetch-sample.xml",
             ["line 4, column ", "prefetch", "--target"],
-        ),
-        (
-            "sio-config-smoke-test.xml",
-            ["line 32, column ", "restoring", "--skip-operations restore"],
         ),
     ] {
         let file = prepared(dir.path(), name);

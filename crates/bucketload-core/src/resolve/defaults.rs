@@ -48,6 +48,8 @@ pub(super) const MAX_PART_SIZE: u64 = 5 << 30;
 pub(super) const MAX_PARTS: u64 = 10_000;
 pub(super) const MAX_SINGLE_PUT: u64 = 5 << 30;
 pub(super) const MAX_BATCH: u64 = 1000;
+/// `Days` of RestoreObject is an `xs:int` (Amazon S3 API Reference).
+pub(super) const MAX_RESTORE_DAYS: u64 = i32::MAX as u64;
 
 /// Which objects an operation works on unless the workload says so: reads, appends and touches go everywhere,
 /// writes make new objects, deletes and renames go through the objects once, lists through the shards in turn.
@@ -75,6 +77,7 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
         | OpClass::MultipartCopy
         | OpClass::PutTagging
         | OpClass::GetTagging
+        | OpClass::Restore
         // Fresh keys never meet another writer.
         | OpClass::PutIfAbsent
         | OpClass::DeleteTagging => KeyLaw::Uniform,

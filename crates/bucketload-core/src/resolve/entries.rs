@@ -162,6 +162,12 @@ impl Lower<'_> {
                 "multipart operations",
             ),
             (
+                "days",
+                entry.days.is_some(),
+                class == OpClass::Restore,
+                "restore",
+            ),
+            (
                 "keys",
                 entry.keys.is_some(),
                 on_objects,
@@ -305,7 +311,7 @@ impl Lower<'_> {
         })
     }
 
-    /// The plan's `count`: keys per request or page, or bytes per part.
+    /// The plan's `count`: keys per request or page, bytes per part, or days of a restored copy.
     fn count(&mut self, path: &str, class: OpClass, entry: &MixSpec, largest: u64) -> u64 {
         if class == OpClass::DeleteMany {
             let batch = entry.batch.unwrap_or(0);
@@ -339,6 +345,20 @@ impl Lower<'_> {
             let part = entry.part_size.map_or(defaults::PART_SIZE, |part| part.0);
             self.check_parts(&format!("{path}.part-size"), part, largest);
             return part;
+        }
+        if class == OpClass::Restore {
+            let days = entry.days.unwrap_or(1);
+            if !(1..=defaults::MAX_RESTORE_DAYS).contains(&days) {
+                self.error(
+                    &format!("{path}.days"),
+                    format!(
+                        "{days} days lie outside 1 to {}",
+                        defaults::MAX_RESTORE_DAYS
+                    ),
+                    "S3 takes a 32-bit number of days, at least 1",
+                );
+            }
+            return days;
         }
         0
     }

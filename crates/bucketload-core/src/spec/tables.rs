@@ -207,6 +207,8 @@ spec_table! {
         pub delimiter: Option<String>,
         /// multipart operations: size of a part.
         pub part_size: Option<ByteSize>,
+        /// restore: days that the restored copy is kept; 1 unless given.
+        pub days: Option<u64>,
     }
 }
 

@@ -245,7 +245,8 @@ impl Session for PosixSession {
             | OpClass::ListUploads
             | OpClass::PutTagging
             | OpClass::GetTagging
-            | OpClass::DeleteTagging => Err(absent(class)),
+            | OpClass::DeleteTagging
+            | OpClass::Restore => Err(absent(class)),
         }
     }
 }

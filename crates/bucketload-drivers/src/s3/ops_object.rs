@@ -1,4 +1,4 @@
-//! Operations on one object: get, range-get, put, head, delete, copy, tagging.
+//! Operations on one object: get, range-get, put, head, delete, copy, restore, tagging.
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
@@ -127,6 +127,27 @@ impl S3Session {
         }];
         let call = Call::new("PUT", request.bucket, request.key);
         let mut prepared = self.prepare(&call.headers(&headers));
+        let mut body = Buffer::take();
+        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
+        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
+        self.check_late_error(reply.status, &body)?;
+        Ok(DONE)
+    }
+
+    /// RestoreObject. 202 says that a copy is being made, 200 that there is one whose time is longer now.
+    pub(crate) async fn restore(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut document = Buffer::take();
+        document.extend_from_slice(
+            b"<RestoreRequest xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Days>",
+        );
+        encode::push_decimal(&mut document, request.op.count);
+        document.extend_from_slice(b"</Days></RestoreRequest>");
+        let call = Call::new("POST", request.bucket, request.key);
+        let mut prepared = self.prepare(&call.query(b"restore=").document(&document));
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
         let reply = self.perform(&mut prepared, &mut sink, probe).await?;

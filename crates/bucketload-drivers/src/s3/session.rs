@@ -140,6 +140,7 @@ impl Session for S3Session {
             OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
+            OpClass::Restore => park(self.restore(request, probe)).await,
             OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,

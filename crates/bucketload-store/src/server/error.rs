@@ -56,6 +56,7 @@ codes! {
     InvalidArgument 400 "An argument is invalid.",
     InvalidBucketName 400 "The specified bucket is not valid.",
     InvalidDigest 400 "The Content-MD5 or checksum value that you specified is not valid.",
+    InvalidObjectState 403 "Restore is not allowed for the object's current storage class.",
     InvalidPart 400 "One or more of the specified parts could not be found, or an entity tag did not match.",
     InvalidPartNumber 416 "The requested part number is not satisfiable.",
     InvalidPartOrder 400 "The list of parts was not in ascending order.",

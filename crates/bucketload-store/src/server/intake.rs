@@ -184,6 +184,7 @@ fn start(
             announced: checksum::from_headers(&headers)?,
         },
         Operation::PutTagging => Purpose::Tagging,
+        Operation::Restore => Purpose::Restore,
         Operation::MakeBucket => {
             if headers
                 .bytes(Name::ObjectLock)

@@ -3,7 +3,7 @@
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
-use super::ops::{Ctx, bucket, delete, multipart, object, tagging};
+use super::ops::{Ctx, bucket, delete, multipart, object, restore, tagging};
 use super::respond::Body;
 use super::router::Operation;
 use super::thread::{Shared, Thread, Work};
@@ -91,6 +91,7 @@ pub(super) enum Purpose {
         announced: Option<Checksum>,
     },
     Tagging,
+    Restore,
     MakeBucket,
     Acl {
         canned: bool,
@@ -255,6 +256,7 @@ fn document(
             announced,
         } => multipart::complete(ctx, input, &condition, announced.as_ref()),
         Purpose::Tagging => tagging::put(ctx, input),
+        Purpose::Restore => restore::object(ctx, input),
         Purpose::MakeBucket => bucket::create(ctx, input),
         Purpose::Acl { canned } => bucket::put_acl(ctx, canned),
     }

@@ -72,6 +72,8 @@ operations! {
     PutTagging "put-tagging",
     /// DeleteObjectTagging.
     DeleteTagging "delete-tagging",
+    /// RestoreObject: refused, since no object is archived.
+    Restore "restore",
     /// GetObjectAttributes.
     GetAttributes "get-attributes",
     /// GetObjectAcl: always private.
@@ -150,14 +152,7 @@ const BUCKET_FOREIGN: [&str; 8] = [
     "session",
 ];
 /// Subresources of objects that exist in S3 and not here.
-const OBJECT_FOREIGN: [&str; 6] = [
-    "encryption",
-    "renameObject",
-    "restore",
-    "select",
-    "torrent",
-    "append",
-];
+const OBJECT_FOREIGN: [&str; 5] = ["encryption", "renameObject", "select", "torrent", "append"];
 
 /// The operation that a request asks for.
 ///
@@ -257,6 +252,7 @@ fn object(method: &str, target: &Target, headers: &Headers<'_, '_>) -> S3Result<
         "DELETE" if target.has("tagging") => Ok(Operation::DeleteTagging),
         "DELETE" => Ok(Operation::Delete),
         "POST" if target.has("uploads") => Ok(Operation::CreateUpload),
+        "POST" if target.has("restore") => Ok(Operation::Restore),
         "POST" if upload => Ok(Operation::CompleteUpload),
         _ => Err(Code::MethodNotAllowed.into()),
     }
@@ -323,6 +319,7 @@ mod tests {
             ("GET", "/b/k?tagging", GetTagging),
             ("PUT", "/b/k?tagging", PutTagging),
             ("DELETE", "/b/k?tagging", DeleteTagging),
+            ("POST", "/b/k?restore", Restore),
             ("GET", "/b/k?attributes", GetAttributes),
             ("GET", "/b/k?acl", GetAcl),
             ("PUT", "/b/k?acl", PutAcl),

@@ -334,6 +334,23 @@ fn deleting_many() {
         .is_error(400, "BadDigest");
 }
 
+/// Nothing is ever archived here, so a restore is refused as S3 refuses it.
+#[test]
+fn restoring_what_is_not_archived_is_refused() {
+    let (_server, mut c) = start();
+    c.send(&req("PUT", "/bucket/k").body("v")).is(200);
+    let asked = |days: &str| format!("<RestoreRequest><Days>{days}</Days></RestoreRequest>");
+    let mut restore = |key: &str, body: String| {
+        c.send(&req("POST", &format!("/bucket/{key}?restore")).body(body))
+    };
+    restore("k", asked("1")).is_error(403, "InvalidObjectState");
+    restore("absent", asked("1")).is_error(404, "NoSuchKey");
+    restore("k", asked("0")).is_error(400, "InvalidArgument");
+    restore("k", asked("soon")).is_error(400, "MalformedXML");
+    restore("k", "<x/>".to_owned()).is_error(400, "MalformedXML");
+    c.get("/bucket/k").is(200);
+}
+
 #[test]
 fn tags() {
     let (_server, mut c) = start();

@@ -11,9 +11,11 @@
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ capacity, sweep, study-grid, s3-hpc  several runs in one directory
+//!                  ├─ study    StudyArgs: a matrix of runs; list, show, report
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
+//!                  ├─ bundle, verify-bundle  a directory as one file, and its proof
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
@@ -25,6 +27,7 @@
 //! explained the same way in a file and on the command line.
 
 pub(crate) mod agents;
+pub(crate) mod bundle;
 pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod controller;
@@ -44,6 +47,7 @@ pub(crate) mod posix;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod target;
 pub(crate) mod trace;
@@ -53,6 +57,7 @@ pub(crate) mod workload;
 use clap::{Args, Parser, Subcommand};
 
 use agents::{AgentArgs, K8sArgs, SlurmArgs};
+use bundle::{BundleArgs, VerifyBundleArgs};
 use capacity::CapacityArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
@@ -71,6 +76,7 @@ use placement::PlacementArgs;
 use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
+use study::StudyArgs;
 use sweep::SweepArgs;
 
 /// Exit codes, for help texts.
@@ -178,6 +184,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
+    Study(Box<StudyArgs>),
     StudyGrid(Box<GridArgs>),
     #[command(name = "s3-hpc")]
     S3Hpc(HpcArgs),
@@ -187,6 +194,8 @@ pub(crate) enum Command {
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),
+    Bundle(BundleArgs),
+    VerifyBundle(VerifyBundleArgs),
     Placement(PlacementArgs),
     Serve(ServeArgs),
     Gateway(GatewayArgs),

@@ -1,6 +1,7 @@
 //! `bucketload md-workbench`: precreation, benchmark and cleanup, all or one part of them.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +13,10 @@ use time::macros::format_description;
 
 use crate::cli::GlobalArgs;
 use crate::cli::mdworkbench::{WorkbenchArgs, WorkbenchOptions};
+use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::{Connection, target_of, with_driver};
+use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
@@ -21,14 +24,19 @@ use crate::mdworkbench::{Info, PROFILE, Parts, plan};
 use crate::target::Target;
 use crate::{setup, signals};
 
+/// Name of the file of the lines in the run directory.
+pub(crate) const LINES: &str = "md-workbench.txt";
+
 /// Runs and prints the lines.
 pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    if args.agents.is_distributed() {
-        return Err(Failure::usage(
-            "--agents, --launch: the ranks of MD-Workbench hand their objects on to each other, which one \
-             process must see; use --ranks on this machine",
-        ));
-    }
+    let launched = match args.load.dry_run {
+        true => None,
+        false => match agent::coordinates(&args.agents, global.quiet)? {
+            ControlFlow::Continue(launched) => launched,
+            ControlFlow::Break(exit) => return Ok(exit),
+        },
+    };
+    let agents = fleet::number(&args.agents, launched.as_ref());
     let options = &args.workbench;
     let parts = Parts::of(options);
     let target = target_of(&args.target, None)?;
@@ -50,8 +58,9 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         Some(info) => info.run_id.clone(),
         None => setup::new_run_id(started)?,
     };
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let ranks = options.ranks.unwrap_or(cores.min(4096) as u32);
+    let ranks = options
+        .ranks
+        .unwrap_or_else(|| setup::default_ranks(agents));
     let seed = options.seed.unwrap_or_else(|| {
         // The same data for all parts of a run.
         run_id.bytes().fold(0i32, |hash, b| {
@@ -59,6 +68,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         })
     });
     let plan = plan(options, parts, ranks, position, seed).map_err(Failure::usage)?;
+    setup::check_ranks(&plan, agents).map_err(Failure::usage)?;
     let header = header(options, ranks, started);
     if args.load.dry_run {
         print(header.as_bytes())?;
@@ -88,7 +98,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         );
     }
     print(header.as_bytes())?;
-    let job = Job {
+    let mut job = Job {
         options: run_options,
         manifest,
         out: out.clone(),
@@ -100,6 +110,10 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         agents: None,
         plan: resolved.plan,
     };
+    if args.agents.is_distributed() {
+        let flags = (&connection, &args.target);
+        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
+    }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =
@@ -150,9 +164,10 @@ fn header(options: &WorkbenchOptions, ranks: u32, started: time::OffsetDateTime)
 
 /// Prints the lines of all phases and writes the latency files; returns the steps of the benchmark.
 fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
-    let (mut out, mut steps, mut iteration, mut factor) = (String::new(), 0, 0u32, None);
+    let (mut steps, mut iteration, mut factor) = (0, 0u32, None);
     let mut written: Result<(), Failure> = Ok(());
-    let missing = stages(dir, |stage| {
+    let flags = (options.process_reports, options.print_detailed_stats);
+    let (out, missing) = lines(dir, flags, |stage| {
         if stage.kind == StageKind::Benchmark {
             steps += stage
                 .ranks
@@ -166,16 +181,6 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
             if stage.plan.waiting == first && steps > 0 {
                 iteration += 1;
             }
-            if let Some(wall) = wear_out(stage) {
-                let _ = writeln!(out, "{wall}");
-            }
-        }
-        if options.process_reports && stage.kind != StageKind::Audit {
-            out.push_str(&text::rank_lines(stage));
-        }
-        let _ = writeln!(out, "{}", text::line(stage));
-        if options.print_detailed_stats && stage.kind != StageKind::Audit {
-            out.push_str(&detailed(stage));
         }
         if let Some(prefix) = &options.latency {
             let number = match stage.kind {
@@ -190,8 +195,7 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
                 }
             }
         }
-    })
-    .map_err(|e| Failure::aborted(e.to_string()))?;
+    })?;
     written?;
     if missing > 0 {
         eprintln!(
@@ -200,10 +204,37 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
         );
     }
     print(out.as_bytes())?;
-    let path = dir.join("md-workbench.txt");
+    let path = dir.join(LINES);
     std::fs::write(&path, &out)
         .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
     Ok(steps)
+}
+
+/// The lines of all phases, with those of the ranks and detailed ones where they are asked for, and the number
+/// of operations that the log lacks. `each` sees every phase.
+pub(crate) fn lines(
+    dir: &Path,
+    (ranks, details): (bool, bool),
+    mut each: impl FnMut(&Stage),
+) -> Result<(String, u64), Failure> {
+    let mut out = String::new();
+    let missing = stages(dir, |stage| {
+        each(stage);
+        if stage.kind == StageKind::Benchmark
+            && let Some(wall) = wear_out(stage)
+        {
+            let _ = writeln!(out, "{wall}");
+        }
+        if ranks && stage.kind != StageKind::Audit {
+            out.push_str(&text::rank_lines(stage));
+        }
+        let _ = writeln!(out, "{}", text::line(stage));
+        if details && stage.kind != StageKind::Audit {
+            out.push_str(&detailed(stage));
+        }
+    })
+    .map_err(|e| Failure::aborted(e.to_string()))?;
+    Ok((out, missing))
 }
 
 /// The line about the stonewall, where an iteration came to it.

@@ -20,7 +20,7 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
-mod study;
+pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod trace;
 pub(crate) mod workloads;

@@ -14,7 +14,7 @@ use crate::cosbench;
 use crate::exit::{Exit, Failure};
 use crate::io500;
 use crate::job;
-use bucketload_results::result::{NodeBalance, RunResult};
+use bucketload_results::result::RunResult;
 
 /// Analyses the directory, writes its report and prints the result.
 ///
@@ -34,11 +34,10 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
         study::report(&args.directory, format, true)?;
         return Ok(Exit::Ok);
     }
-    let nodes = match &args.placement {
-        None => None,
-        Some(placement) => Some(node_balance(args, placement)?),
-    };
-    let result = job::report_with(&args.directory, nodes)?;
+    if let Some(placement) = &args.placement {
+        keep_placement(args, placement)?;
+    }
+    let result = job::report(&args.directory)?;
     if let Some(archive) = &args.cosbench_artifacts {
         // Only a process with one thread may ask for it.
         let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
@@ -56,8 +55,9 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The load of the data nodes, from the placement that was given.
-fn node_balance(args: &ReportArgs, placement: &Path) -> Result<NodeBalance, Failure> {
+/// Puts the placement that was given into the run directory, so that all that the report says follows from
+/// what stands there. What cannot be used is refused first.
+fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
     let balance = || {
         let table = analyze::read_placement(placement)?;
         let served = args
@@ -67,7 +67,28 @@ fn node_balance(args: &ReportArgs, placement: &Path) -> Result<NodeBalance, Fail
             .transpose()?;
         analyze::nodes(&args.directory, &table, served.as_ref())
     };
-    balance().map_err(|e| Failure::usage(e.to_string()))
+    balance().map_err(|e| Failure::usage(e.to_string()))?;
+    let keep = |from: &Path, name: &str| {
+        let (to, new) = (
+            args.directory.join(name),
+            args.directory.join(format!("{name}.new")),
+        );
+        // By way of another name: the file that was given may be the one that is kept.
+        std::fs::copy(from, &new)
+            .and_then(|_| std::fs::rename(&new, &to))
+            .map_err(|e| Failure::aborted(format!("{}: {e}", to.display())))
+    };
+    keep(placement, job::PLACEMENT)?;
+    match &args.served {
+        Some(served) => keep(served, job::SERVED),
+        None => match std::fs::remove_file(args.directory.join(job::SERVED)) {
+            // That of another placement.
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(Failure::aborted(e.to_string()))
+            }
+            _ => Ok(()),
+        },
+    }
 }
 
 /// Prints a result in the form asked for.

@@ -163,17 +163,26 @@ pub(crate) fn is_study(dir: &Path) -> bool {
         || study::is_study::<HpcStudy>(dir)
 }
 
-/// Computes the result of the study in `dir`, writes its files and prints it. `None` when the
-/// directory holds no study.
+/// What follows from the files of a study.
+pub(crate) struct Derived {
+    reported: Reported,
+    /// [`study::RESULT`].
+    pub(crate) json: String,
+    text: String,
+    /// [`study::REPORT`].
+    pub(crate) page: String,
+    /// The table of a grid and its file.
+    pub(crate) table: Option<(&'static str, String)>,
+}
+
+/// Computes what follows from the study in `dir`, without writing anything. `None` when the directory holds
+/// no study.
 ///
 /// # Errors
-/// When the directory cannot be read or written.
-pub(crate) fn report(
-    dir: &Path,
-    format: StudyFormat,
-    with_trials: bool,
-) -> Result<Option<Reported>, Failure> {
+/// When the directory cannot be read.
+pub(crate) fn derive(dir: &Path, with_trials: bool) -> Result<Option<Derived>, Failure> {
     let usage = |e: bucketload_results::ResultsError| Failure::usage(e.to_string());
+    let mut table = None;
     let (reported, json, text, page) = if study::is_study::<CapacityStudy>(dir) {
         let files = study::read::<CapacityStudy>(dir).map_err(usage)?;
         let result = CapacityResult::new(files);
@@ -194,9 +203,7 @@ pub(crate) fn report(
         let json = serde_json::to_string(&result).unwrap_or_default();
         let text = grid::text::text(&result);
         let page = grid::page::html(&result);
-        let table = dir.join("cells.csv");
-        std::fs::write(&table, grid::csv::csv(&result))
-            .map_err(|e| Failure::aborted(format!("{}: {e}", table.display())))?;
+        table = Some(("cells.csv", grid::csv::csv(&result)));
         (Reported::Grid, json, text, page)
     } else if study::is_study::<HpcStudy>(dir) {
         let files = study::read::<HpcStudy>(dir).map_err(usage)?;
@@ -208,6 +215,40 @@ pub(crate) fn report(
     } else {
         return Ok(None);
     };
+    Ok(Some(Derived {
+        reported,
+        json,
+        text,
+        page,
+        table,
+    }))
+}
+
+/// Computes the result of the study in `dir`, writes its files and prints it. `None` when the
+/// directory holds no study.
+///
+/// # Errors
+/// When the directory cannot be read or written.
+pub(crate) fn report(
+    dir: &Path,
+    format: StudyFormat,
+    with_trials: bool,
+) -> Result<Option<Reported>, Failure> {
+    let Some(derived) = derive(dir, with_trials)? else {
+        return Ok(None);
+    };
+    let Derived {
+        reported,
+        json,
+        text,
+        page,
+        table,
+    } = derived;
+    if let Some((name, table)) = table {
+        let path = dir.join(name);
+        std::fs::write(&path, table)
+            .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+    }
     study::write_result(dir, &json, &page).map_err(|e| Failure::aborted(e.to_string()))?;
     match format {
         StudyFormat::Text => print(text.as_bytes())?,

@@ -97,9 +97,7 @@ fn class(operation: &Operation, work: &Work) -> Result<OpClass, String> {
         K::Init => OpClass::MakeBucket,
         K::Dispose => OpClass::DeleteBucket,
         K::MultipartWrite | K::MultipartPrepare | K::MultipartFileWrite => OpClass::MultipartPut,
-        K::Restore => {
-            return unsupported("restoring archived objects is not an operation of this benchmark");
-        }
+        K::Restore => OpClass::Restore,
         K::LocalWrite => {
             return unsupported("writing to this machine's own disk measures no object store");
         }
@@ -122,6 +120,26 @@ fn number(work: &Work, key: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
         let problem = format!("{key}: `{text}` is no whole number");
         refuse(&storage.place, &problem, "write a number of bytes")
+    })
+}
+
+/// The days for which `restore` asks: `Days` of S3's RestoreObject, a 32-bit number.
+fn days(work: &Work) -> Result<u64, String> {
+    let storage = &work.storage;
+    // A storage that has no such key asks for a day, as COSBench's storages do that have it.
+    let text = storage.adapter.value(&storage.config, "restore_days");
+    let text = text.as_deref().unwrap_or("1");
+    let days = text
+        .parse()
+        .ok()
+        .filter(|days| (1..=i32::MAX).contains(days));
+    days.map(|days: i32| days as u64).ok_or_else(|| {
+        let problem = format!("restore_days: `{text}` is no number of days");
+        refuse(
+            &storage.place,
+            &problem,
+            "write a whole number of at least 1",
+        )
     })
 }
 
@@ -241,6 +259,7 @@ fn entry(
         range: None,
         count: match class {
             OpClass::MultipartPut => number(work, "part_size")?,
+            OpClass::Restore => days(work)?,
             OpClass::List => PAGE,
             _ => 0,
         },

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bucketload_results::io500::csv::csv;
-use bucketload_results::io500::measure::{Report, measure};
-use bucketload_results::io500::{PHASES, text};
+use bucketload_results::io500::measure::{Report, SECOND, measure};
+use bucketload_results::io500::{phases, text};
 use bucketload_results::rundir::RunDir;
 
 use super::{Config, PROFILE};
@@ -20,17 +20,21 @@ fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
     std::fs::write(&path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
 }
 
-/// Computes the scores of the run in `dir` and writes its result files.
+/// Computes the scores of the run in `dir` and its configuration.
 ///
 /// # Errors
-/// When the directory cannot be read or written.
-pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
+/// When the directory cannot be read.
+pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
     let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
     let manifest = run.manifest();
     let ini = &manifest.workload_source;
     let config = Config::read(Some(("config.ini", ini)), &[]).map_err(Failure::usage)?;
-    let planned = |name: &str| manifest.plan.phases.iter().any(|phase| phase.name == name);
-    let skipped = PHASES
+    let planned = |name: &str| {
+        let mut all = manifest.plan.phases.iter();
+        all.any(|phase| phase.name == name || phase.name == format!("{name}{SECOND}"))
+    };
+    let extended = config.extended().map_err(Failure::usage)?;
+    let skipped = phases(extended)
         .iter()
         .filter(|phase| !planned(phase.name))
         .map(|phase| {
@@ -42,14 +46,46 @@ pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
     let skipped = skipped.collect();
     let settings = config.settings(skipped).map_err(Failure::usage)?;
     let report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
-    put(dir, "config.ini", &config.ini())?;
-    put(dir, "timestampfile", "")?;
-    put(dir, "result.txt", &text::result(&report))?;
-    put(dir, "result_summary.txt", &text::summary(&report))?;
-    for (phase, ranks) in PHASES.iter().zip(&report.ranks_of) {
-        if let Some(ranks) = ranks {
-            put(dir, &format!("{}.csv", phase.name), &csv(phase, ranks))?;
-        }
+    Ok((report, config))
+}
+
+/// Computes the scores of the run in `dir` and writes its result files.
+///
+/// # Errors
+/// When the directory cannot be read or written.
+pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
+    let (report, files) = files(dir, None)?;
+    for (name, text) in files {
+        put(dir, &name, &text)?;
     }
     Ok(report)
+}
+
+/// Computes the scores of the run in `dir` and its result files, by name. `place` is what they call the directory,
+/// its path unless given.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(crate) fn files(
+    dir: &Path,
+    place: Option<String>,
+) -> Result<(Report, Vec<(String, String)>), Failure> {
+    let (mut report, config) = scored(dir)?;
+    if let Some(place) = place {
+        report.result_dir = place;
+    }
+    let mut files = vec![
+        ("config.ini".to_owned(), config.ini()),
+        ("timestampfile".to_owned(), String::new()),
+        ("result.txt".to_owned(), text::result(&report)),
+        ("result_summary.txt".to_owned(), text::summary(&report)),
+    ];
+    let phases = phases(report.extended);
+    for ((phase, ranks), score) in phases.iter().zip(&report.ranks_of).zip(&report.phases) {
+        if let Some(ranks) = ranks {
+            files.push((format!("{}.csv", phase.name), csv(phase, ranks)));
+            files.push((format!("{}.txt", phase.name), text::phase(score, ranks)));
+        }
+    }
+    Ok((report, files))
 }

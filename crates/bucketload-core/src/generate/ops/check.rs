@@ -92,6 +92,7 @@ pub(super) fn check_count(entry: &MixEntry, objects: u64) -> Result<u64, LawErro
         OpClass::DeleteMany => "keys per request",
         OpClass::List | OpClass::ListV1 | OpClass::ListUploads => "keys per page",
         OpClass::MultipartPut | OpClass::MultipartCopy => "bytes per part",
+        OpClass::Restore => "days that the copy is kept",
         _ => return Ok(entry.count),
     };
     if entry.count == 0 {

@@ -22,6 +22,7 @@ pub(crate) mod metadata;
 pub(crate) mod multipart;
 pub(crate) mod object;
 pub(crate) mod range;
+pub(crate) mod restore;
 pub(crate) mod tagging;
 
 /// What every operation works with.
@@ -106,6 +107,7 @@ pub(crate) fn dispatch(
         | Operation::DeleteMany
         | Operation::CompleteUpload
         | Operation::PutTagging
+        | Operation::Restore
         | Operation::PutAcl
         | Operation::MakeBucket
         | Operation::Stats => {
