@@ -138,7 +138,9 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     );
     let page = fs::read_to_string(at("report.html")).unwrap();
     // A cell of a table: a text of digits and a unit.
-    let cell = page.split('"').find(|text| {
+    let (before, tables) = page.split_once("\"tables\"").unwrap();
+    let mut cells = tables.split('"').filter(|cell| !before.contains(cell));
+    let cell = cells.find(|text| {
         let number = text
             .strip_suffix(" ms")
             .or_else(|| text.strip_suffix(" µs"));
@@ -152,7 +154,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
         || {
             forged(&[
                 "report.html: sections “",
-                "tables “",
+                "tables",
                 "stored \"0.1 ns\", computed ",
             ]);
         },
@@ -370,8 +372,8 @@ fn the_files_of_other_benchmarks_follow_as_well() {
     run(dir, &["verify-bundle", "b"]).expect(0, &[]);
     with_change(
         &dir.join("io500/result.txt"),
-        "score = ",
-        "score = 9",
+        "SCORE           = ",
+        "SCORE           = 9",
         || {
             pack(dir, "io500", "forged").expect(0, &["result.txt"]);
             refuted(dir, "forged", &["result.txt: line "]);
