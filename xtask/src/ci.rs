@@ -1,7 +1,7 @@
 //! The steps of continuous integration.
 
 use crate::sh::{Result, cargo, run, step};
-use crate::{conformance, deps, gates};
+use crate::{conformance, deps, gates, manual};
 
 /// Everything that must hold for a change to land.
 pub(crate) fn all() -> Result {
@@ -9,6 +9,7 @@ pub(crate) fn all() -> Result {
     step("test", test)?;
     step("deps", deps::check)?;
     step("docs", || docs(&[]))?;
+    step("manual", || manual::main(&[]))?;
     step("gates", || gates::all(&[]))?;
     step("conformance", || conformance::all(&[]))
 }

@@ -1,7 +1,7 @@
 //! Development tasks of Bucketload, run as `cargo xtask TASK`.
 //!
-//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `gates` and
-//! `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
+//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `manual`, `gates`
+//! and `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
 //! of `servers/`.
 
 mod bench;
@@ -9,6 +9,7 @@ mod ci;
 mod conformance;
 mod deps;
 mod gates;
+mod manual;
 mod own;
 mod server;
 mod sh;
@@ -22,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   test          cargo test --workspace
   deps          dependency directions, licences and bans
   docs          rustdoc with warnings denied
+  manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
   bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Some("test") => ci::test(),
         Some("deps") => deps::check(),
         Some("docs") => ci::docs(rest),
+        Some("manual") => manual::main(rest),
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),

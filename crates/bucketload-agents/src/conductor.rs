@@ -13,11 +13,13 @@ use std::time::Duration;
 
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::oplog::{Batch, OpLog};
+use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 use bucketload_run::{
-    Order, Orders, PhaseSummary, RunError, StartGate, StopHandle, StopHook, StopLevel, now_ns,
+    Accord, Order, Orders, PhaseSummary, RunError, StartGate, StopHandle, StopHook, StopLevel,
+    now_ns,
 };
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -28,7 +30,7 @@ use crate::service::Out;
 
 /// Pause before there is looked for room again, where there was none.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Figures of workers in one message, at some 400 bytes each.
+/// Figures of workers or ranks in one message, at some 400 bytes each.
 const ROWS_AT_ONCE: usize = 2_000;
 /// How long the operation log of a phase may take to leave after the phase.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
@@ -102,6 +104,7 @@ impl StartGate for Gate {
 pub(crate) struct Remote {
     orders: Mutex<Option<Sender<Order>>>,
     gate: Arc<Gate>,
+    accord: Arc<Accord>,
     stop: StopHandle,
     converged: Arc<AtomicU32>,
 }
@@ -117,11 +120,17 @@ impl Remote {
         match order {
             ToAgent::Calibrate { phase } => give(Order::Calibrate(usize::from(*phase))),
             ToAgent::Phase { phase } => give(Order::Phase(usize::from(*phase))),
-            ToAgent::Start { phase, at_ns } => {
+            ToAgent::Start {
+                phase,
+                at_ns,
+                unix_s,
+            } => {
+                self.accord.begins(*phase, *unix_s);
                 let state = &self.gate.state;
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.agreed = Some((*phase, *at_ns));
             }
+            ToAgent::Agreed { phase, steps } => self.accord.agree(*phase, *steps),
             ToAgent::Converged { phase } => {
                 self.converged
                     .store(u32::from(*phase) + 1, Ordering::Release);
@@ -155,6 +164,7 @@ pub struct Conductor {
     saying: Saying,
     orders: Option<Receiver<Order>>,
     gate: Arc<Gate>,
+    accord: Arc<Accord>,
     stop: StopHandle,
     converged: Arc<AtomicU32>,
     op_log: Option<Arc<Relay>>,
@@ -172,10 +182,15 @@ impl Conductor {
             saying: saying.clone(),
             state: Mutex::default(),
         });
+        let teller = saying.clone();
+        let accord = Arc::new(Accord::new(Box::new(move |phase, steps| {
+            teller.say(&ToCoordinator::Reached { phase, steps });
+        })));
         let (stop, converged) = (StopHandle::new(), Arc::new(AtomicU32::new(0)));
         let remote = Remote {
             orders: Mutex::new(Some(give)),
             gate: Arc::clone(&gate),
+            accord: Arc::clone(&accord),
             stop: stop.clone(),
             converged: Arc::clone(&converged),
         };
@@ -183,6 +198,7 @@ impl Conductor {
             saying,
             orders: Some(orders),
             gate,
+            accord,
             stop,
             converged,
             op_log: None,
@@ -201,6 +217,12 @@ impl Conductor {
     #[must_use]
     pub fn gate(&self) -> Arc<dyn StartGate> {
         Arc::clone(&self.gate) as Arc<dyn StartGate>
+    }
+
+    /// Agrees with the coordinator on how far ranks go.
+    #[must_use]
+    pub fn accord(&self) -> Arc<Accord> {
+        Arc::clone(&self.accord)
     }
 
     /// Ends phases with a stopping rule when the coordinator has seen enough of all agents.
@@ -283,6 +305,15 @@ impl RunSink for AgentSink {
             Event::Rows(rows) => {
                 for part in rows.clone().parts(ROWS_AT_ONCE) {
                     self.saying.say(&ToCoordinator::Event(Event::Rows(part)));
+                }
+            }
+            Event::Ranks(ranks) => {
+                for part in ranks.ranks.chunks(ROWS_AT_ONCE) {
+                    let part = PhaseRanks {
+                        ranks: part.to_vec(),
+                        ..*ranks
+                    };
+                    self.saying.say(&ToCoordinator::Event(Event::Ranks(part)));
                 }
             }
             event => self.saying.say(&ToCoordinator::Event(event.clone())),

@@ -14,6 +14,8 @@
 //!       ◀───────────────────────────────── Ready
 //!     Start (instant on the agent's clock) ──────▶
 //!       ◀──── Interval … once a second, Ops, Slow, Event
+//!       ◀─────────────────────────────── Reached     ranks only: how far its ranks have come
+//!     Agreed ────────────────────────────────────▶   how far all go, once every agent has said so
 //!       ◀───────────────────────────── PhaseDone     … next phase
 //!     Bye ───────────────────────────────────────▶
 //!     Ping ◀────────────────────────────────▶ Pong   all the time: life sign and clock
@@ -34,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::tally;
 
 /// Version of the protocol; raised with every change of the messages.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Largest message that is accepted, bytes: an interval whose histograms are all full is a quarter of
 /// it.
@@ -109,10 +111,16 @@ pub(crate) enum ToAgent {
     Phase {
         phase: u16,
     },
-    /// The instant is on the agent's clock.
+    /// The instant is on the agent's clock; `unix_s` says it on the coordinator's wall clock.
     Start {
         phase: u16,
         at_ns: u64,
+        unix_s: i64,
+    },
+    /// All ranks go on to this step.
+    Agreed {
+        phase: u16,
+        steps: u64,
     },
     Converged {
         phase: u16,
@@ -161,6 +169,11 @@ pub(crate) enum ToCoordinator {
     Late {
         phase: u16,
         late_ns: u64,
+    },
+    /// No rank of the agent has a step left to make before all have agreed; `steps` made the first one.
+    Reached {
+        phase: u16,
+        steps: u64,
     },
     Event(Event),
     Slow(Vec<SlowRequest>),

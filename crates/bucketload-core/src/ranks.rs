@@ -52,6 +52,25 @@ pub struct PhaseRanks {
 }
 
 impl PhaseRanks {
+    /// Adds what other ranks of the same phase did; the ranks stay in order.
+    pub fn merge(&mut self, other: Self) {
+        self.phase = other.phase;
+        self.stonewall_ns = self.stonewall_ns.max(other.stonewall_ns);
+        self.ranks.extend(other.ranks);
+        self.ranks.sort_by_key(|rank| rank.rank);
+    }
+
+    /// Moves every instant by `shift`; one of 0, which is none, stays 0.
+    pub fn shift(&mut self, shift: impl Fn(u64) -> u64) {
+        for rank in &mut self.ranks {
+            for at in [&mut rank.first_ns, &mut rank.last_ns, &mut rank.wall_ns] {
+                if *at > 0 {
+                    *at = shift(*at);
+                }
+            }
+        }
+    }
+
     /// From the first operation of all to the end of the last, nanoseconds.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
@@ -65,5 +84,35 @@ impl PhaseRanks {
     #[must_use]
     pub fn sum(&self, of: impl Fn(&RankSum) -> u64) -> u64 {
         self.ranks.iter().map(of).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PhaseRanks, RankSum};
+
+    #[test]
+    fn parts_of_several_processes_are_one_phase() {
+        let part = |rank, first_ns| PhaseRanks {
+            phase: 4,
+            stonewall_ns: 5,
+            ranks: vec![RankSum {
+                rank,
+                first_ns,
+                last_ns: first_ns + 10,
+                ops: 1,
+                ..RankSum::default()
+            }],
+        };
+        let mut whole = PhaseRanks::default();
+        let mut later = part(2, 200);
+        later.shift(|at| at - 100);
+        whole.merge(later);
+        whole.merge(part(1, 95));
+        assert_eq!((whole.phase, whole.stonewall_ns), (4, 5));
+        let ranks: Vec<u32> = whole.ranks.iter().map(|rank| rank.rank).collect();
+        assert_eq!(ranks, [1, 2]);
+        assert_eq!(whole.length_ns(), 15);
+        assert_eq!(whole.ranks[0].wall_ns, 0, "none");
     }
 }

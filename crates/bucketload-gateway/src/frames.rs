@@ -1,7 +1,9 @@
 //! Received bytes that have not been used yet: both sides read frames through this.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
+use crate::patience::Patience;
 use crate::socket::Socket;
 
 /// Room of a buffer that holds ordinary frames.
@@ -38,8 +40,8 @@ impl Incoming {
         }
     }
 
-    /// Receives once; makes room for `wanted` bytes in all. Returns 0 at the end of the stream.
-    pub(crate) fn receive(&mut self, socket: &Socket, wanted: usize) -> io::Result<usize> {
+    /// Makes room for `wanted` bytes in all.
+    fn make_room(&mut self, wanted: usize) {
         let room = wanted.max(ROOM);
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
@@ -48,15 +50,43 @@ impl Incoming {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        let count = socket.receive(&mut self.buffer[self.end..])?;
+    }
+
+    /// Receives once; makes room for `wanted` bytes in all. Returns 0 at the end of the stream.
+    pub(crate) fn receive(
+        &mut self,
+        socket: &Socket,
+        wanted: usize,
+        patience: &mut Patience,
+    ) -> io::Result<usize> {
+        self.make_room(wanted);
+        let count = socket.receive_soon(&mut self.buffer[self.end..], patience)?;
         self.end += count;
         Ok(count)
     }
 
+    /// The same on a Unix socket, with the file that comes with the bytes, if one does.
+    pub(crate) fn receive_with_file(
+        &mut self,
+        socket: &Socket,
+        wanted: usize,
+        patience: &mut Patience,
+    ) -> io::Result<(usize, Option<OwnedFd>)> {
+        self.make_room(wanted);
+        let (count, file) = socket.receive_with_file(&mut self.buffer[self.end..], patience)?;
+        self.end += count;
+        Ok((count, file))
+    }
+
     /// Receives until there are `wanted` bytes.
-    pub(crate) fn require(&mut self, socket: &Socket, wanted: usize) -> io::Result<()> {
+    pub(crate) fn require(
+        &mut self,
+        socket: &Socket,
+        wanted: usize,
+        patience: &mut Patience,
+    ) -> io::Result<()> {
         while self.end - self.start < wanted {
-            if self.receive(socket, wanted)? == 0 {
+            if self.receive(socket, wanted, patience)? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }

@@ -14,6 +14,7 @@
 mod address;
 pub mod client;
 mod frames;
+mod patience;
 mod protocol;
 pub mod server;
 mod socket;

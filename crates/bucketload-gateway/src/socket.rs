@@ -3,19 +3,22 @@
 //! Everything is sent with `MSG_NOSIGNAL`: the client lives in foreign programs, which a `SIGPIPE` would end. The
 //! standard library's vectored write does not do that.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, recv, recvmsg, send, sendmsg, shutdown,
 };
 
 use crate::address::Address;
+use crate::patience::Patience;
 
 /// A connected socket. All calls take `&self`: one thread uses it, another may shut it down.
 #[derive(Debug)]
@@ -26,6 +29,13 @@ fn explain(errno: Errno) -> io::Error {
     match errno {
         Errno::AGAIN => io::ErrorKind::TimedOut.into(),
         other => other.into(),
+    }
+}
+
+const fn blocking(may_block: bool) -> RecvFlags {
+    match may_block {
+        true => RecvFlags::empty(),
+        false => RecvFlags::DONTWAIT,
     }
 }
 
@@ -91,6 +101,75 @@ impl Socket {
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(explain(errno)),
             }
+        }
+    }
+
+    /// Receives as [`receive`](Self::receive) does, waiting with `patience`.
+    pub(crate) fn receive_soon(
+        &self,
+        buffer: &mut [u8],
+        patience: &mut Patience,
+    ) -> io::Result<usize> {
+        patience.wait(|may_block| {
+            let (count, _) = recv(&self.0, &mut *buffer, blocking(may_block))?;
+            Ok(count)
+        })
+    }
+
+    /// The same on a Unix socket, with the file that comes with the bytes, if one does.
+    pub(crate) fn receive_with_file(
+        &self,
+        buffer: &mut [u8],
+        patience: &mut Patience,
+    ) -> io::Result<(usize, Option<OwnedFd>)> {
+        patience.wait(|may_block| {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let flags = blocking(may_block) | RecvFlags::CMSG_CLOEXEC;
+            let mut parts = [IoSliceMut::new(buffer)];
+            let message = recvmsg(&self.0, &mut parts, &mut control, flags)?;
+            let file = control.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+                _ => None,
+            });
+            Ok((message.bytes, file))
+        })
+    }
+
+    /// Sends bytes over a Unix socket, and with their first a file.
+    pub(crate) fn send_with_file(&self, bytes: &[u8], file: BorrowedFd<'_>) -> io::Result<()> {
+        let count = loop {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let files = [file];
+            control.push(SendAncillaryMessage::ScmRights(&files));
+            let parts = [IoSlice::new(bytes)];
+            match sendmsg(&self.0, &parts, &mut control, SendFlags::NOSIGNAL) {
+                Ok(count) => break count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(explain(errno)),
+            }
+        };
+        self.send(&bytes[count..], false)
+    }
+
+    /// A receiver that waits wakes when `bytes` are there (or the stream has ended), not for each packet. Nothing
+    /// less must be waited for then.
+    pub(crate) fn set_low_water(&self, bytes: usize) -> io::Result<()> {
+        let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the option is an int, which lives for the call.
+        let result = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                std::ptr::from_ref(&value).cast(),
+                size_of_val(&value) as libc::socklen_t,
+            )
+        };
+        match result {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

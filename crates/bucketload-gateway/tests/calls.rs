@@ -11,7 +11,7 @@ use bucketload_store::{
     Commit, CompletedPart, Condition, Headers, ListRequest, ListUploadsRequest, MultipartOptions,
     ReadConditions, StoreError,
 };
-use common::{Gateway, over_files, over_memory, over_unseen_files, pattern};
+use common::{Gateway, over_files, over_memory, over_own_files, over_unseen_files, pattern};
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     match result {
@@ -40,6 +40,7 @@ fn both(test: impl Fn(&Gateway)) {
     test(&over_memory());
     test(&over_files());
     test(&over_unseen_files());
+    test(&over_own_files());
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn dial(address: &Address) -> TcpStream {
     stream
 }
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x01\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x02\0\0\0\0\0\0\0";
 
 /// A connection after its handshake.
 fn greeted(address: &Address) -> TcpStream {
@@ -88,11 +88,11 @@ fn what_is_no_greeting_is_not_answered() {
         assert_eq!(rest(&stream), b"");
     }
     let mut other_version = *HELLO;
-    other_version[8] = 2;
+    other_version[8] = 1;
     let mut stream = dial(gateway.server.address());
     stream.write_all(&other_version).unwrap();
     // Its own version, and that it will not do.
-    assert_eq!(rest(&stream), b"BKTLGWAY\x01\0\x02\0\0\0\0\0");
+    assert_eq!(rest(&stream), b"BKTLGWAY\x02\0\x02\0\0\0\0\0");
     assert!(gateway.client.list_buckets().is_ok());
 }
 
@@ -131,7 +131,7 @@ proptest! {
     /// serves the next client.
     #[test]
     fn mutated_frames_do_no_harm(
-        kinds in proptest::collection::vec(0_u8..20, 1..6),
+        kinds in proptest::collection::vec(0_u8..24, 1..6),
         flips in proptest::collection::vec((0_usize..400, any::<u8>()), 0..8),
         cut in 0_usize..400,
         tail in proptest::collection::vec(any::<u8>(), 0..40),
@@ -145,15 +145,17 @@ proptest! {
         for kind in kinds {
             let (bucket, key) = (text("bucket"), text("key"));
             let head = match kind {
-                1 => Vec::new(),
+                1 | 21 => Vec::new(),
                 2..=4 => bucket,
                 5 => [bucket, text(""), text("/"), text(""), vec![100]].concat(),
                 6 => [bucket, key, vec![0, 0]].concat(),
-                7 => [bucket, key, vec![1, 3, 1, 9, 0]].concat(),
+                7 | 18 => [bucket, key, vec![1, 3, 1, 9, 0]].concat(),
                 8 | 9 => [bucket, key, vec![0]].concat(),
                 10 => [bucket.clone(), key, vec![0], bucket, text("copy"), vec![1, 0]].concat(),
                 11 => [bucket, key, vec![0, 0, 0, 0, 0]].concat(),
                 12 => [bucket, key, text("id"), vec![1, 0]].concat(),
+                19 => [bucket, key, vec![5]].concat(),
+                20 => vec![0],
                 _ => [bucket, key, text("id"), vec![1, 1, 0, 0]].concat(),
             };
             let body: &[u8] = if matches!(kind, 6 | 12) { b"content" } else { b"" };

@@ -31,7 +31,7 @@ pub mod result;
 pub mod rundir;
 pub mod study;
 pub mod sweep;
-mod units;
+pub mod units;
 
 pub use analyze::analyze;
 pub use error::ResultsError;

@@ -1,12 +1,14 @@
 //! Numbers as text with three significant digits, of constant length so that columns align.
 
 /// A duration with a fitting unit.
-pub(crate) fn ns(value: f64) -> String {
+#[must_use]
+pub fn ns(value: f64) -> String {
     scaled(value, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
 }
 
 /// A number of bytes with a binary unit.
-pub(crate) fn bytes(value: f64) -> String {
+#[must_use]
+pub fn bytes(value: f64) -> String {
     const KIB: f64 = 1024.0;
     scaled(
         value,
@@ -21,7 +23,8 @@ pub(crate) fn bytes(value: f64) -> String {
 }
 
 /// A count with its thousands separated by commas.
-pub(crate) fn count(value: u64) -> String {
+#[must_use]
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -34,7 +37,8 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// A rate or another number: one decimal below 1000, none from there on.
-pub(crate) fn rate(value: f64) -> String {
+#[must_use]
+pub fn rate(value: f64) -> String {
     if value.abs() < 9.995 {
         format!("{value:.2}")
     } else if value.abs() < 999.95 {
@@ -45,7 +49,8 @@ pub(crate) fn rate(value: f64) -> String {
 }
 
 /// A number of any size with about three significant digits.
-pub(crate) fn number(value: f64) -> String {
+#[must_use]
+pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         a if !a.is_finite() => return "–".to_owned(),
         a if a == 0.0 || a >= 100.0 => 0,
@@ -61,7 +66,8 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// Seconds, as a number of digits that suits their size.
-pub(crate) fn seconds(s: f64) -> String {
+#[must_use]
+pub fn seconds(s: f64) -> String {
     if s < 10.0 {
         format!("{s:.1} s")
     } else if s < 600.0 {
@@ -79,7 +85,8 @@ pub(crate) fn seconds(s: f64) -> String {
 }
 
 /// A share as a percentage.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value != 0.0 && value.abs() < 1.0 {
         format!("{value:.2} %")
@@ -107,7 +114,8 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
 }
 
 /// A factor; powers of two as such, `2^-10`.
-pub(crate) fn factor(factor: f64) -> String {
+#[must_use]
+pub fn factor(factor: f64) -> String {
     let exponent = factor.log2();
     if exponent.fract() == 0.0 && exponent.abs() >= 2.0 {
         format!("2^{exponent}")

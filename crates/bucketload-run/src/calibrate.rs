@@ -281,6 +281,7 @@ fn drive<N: Driver>(
     let options = RunOptions {
         interval: INTERVAL,
         gate: None,
+        accord: None,
         remote: None,
         check_writes: false,
         before_measuring: None,

@@ -43,8 +43,14 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             ));
         }
         for work in &phase.works {
-            if matches!(work.model, ModelPlan::Ranks(_)) && options.share.of > 1 {
-                return Err(ranks_are_together(&work.name));
+            if matches!(work.model, ModelPlan::Ranks(_))
+                && options.share.of > 1
+                && phase.works.len() > 1
+            {
+                return refuse(format!(
+                    "phase `{}` has ranks and other works, whose steps several agents cannot tell apart",
+                    phase.name
+                ));
             }
             if let ModelPlan::Replay(replay) = &work.model {
                 if options.trace.is_none() {
@@ -109,13 +115,6 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
     Ok(())
 }
 
-fn ranks_are_together(work: &str) -> RunError {
-    RunError::Options(format!(
-        "the ranks of `{work}` wait for each other at the stonewall and go on to the highest count, \
-         which one process must see; leave out --agents and --launch"
-    ))
-}
-
 /// Refuses plans that several processes cannot carry out together.
 pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
     for phase in &plan.phases {
@@ -127,9 +126,6 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
             )));
         }
         for work in &phase.works {
-            if matches!(work.model, ModelPlan::Ranks(_)) {
-                return Err(ranks_are_together(&work.name));
-            }
             if matches!(work.model, ModelPlan::Replay(_)) {
                 return Err(RunError::Options(format!(
                     "work `{}` replays a trace, which is read in one place; leave out --agents and \
@@ -140,6 +136,19 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
         }
     }
     Ok(())
+}
+
+/// Refuses a share of ranks that have nobody to agree with the others' ranks.
+pub(crate) fn check_accord(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let ranks = works.any(|work| matches!(work.model, ModelPlan::Ranks(_)));
+    match ranks && options.share.of > 1 && options.accord.is_none() {
+        true => Err(RunError::Options(
+            "ranks of several processes go on to the highest count of all, but nobody tells it"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Refuses what the driver cannot do, before anything is written.

@@ -64,6 +64,7 @@ impl<'a> Turns<'a> {
             let (history, start_ns) = (&shard.shared.history, shard.start_ns.get());
             let turns = RankTurns::new(work, place.index, history, start_ns);
             worker.watch = turns.watch();
+            shard.ranks.borrow_mut().push(turns.record());
             return Self::Ranks(work, Box::new(turns));
         }
         let (Some(work), Some(rows)) = (source.named(), &shard.rows) else {
@@ -207,9 +208,6 @@ pub(crate) async fn labour<S: Session>(
     }
     if let Some(streams) = &shard.streams {
         streams.ended(worker.id);
-    }
-    if let Turns::Ranks(_, turns) = &turns {
-        shard.ranks.borrow_mut().push(turns.sum());
     }
     shard.closed_live.set(shard.closed_live.get() - 1);
     shard.wake_main();

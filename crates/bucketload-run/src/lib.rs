@@ -19,6 +19,7 @@
 //! allocation and no timer. The generic parameter is the driver, so the path of an operation is
 //! statically dispatched.
 
+mod accord;
 mod affinity;
 mod baton;
 mod buckets;
@@ -63,6 +64,7 @@ mod timer;
 mod trailing;
 mod waits;
 
+pub use accord::{Accord, Reached};
 pub use affinity::{layout, usable_cores};
 pub use calibrate::calibrate;
 pub use cleanup::{CleanupReport, Discard};

@@ -12,6 +12,7 @@ use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_core::trace::TraceSource;
 
+use crate::accord::Accord;
 use crate::error::RunError;
 use crate::phase::PhaseSummary;
 use crate::stop::StopHandle;
@@ -171,6 +172,8 @@ pub struct RunOptions {
     pub trace: Option<Arc<dyn TraceSource>>,
     /// Who says when load phases begin; `None` = they begin when all load threads are ready.
     pub gate: Option<Arc<dyn StartGate>>,
+    /// What ranks agree on with those of other processes; `None` = all are in this one.
+    pub accord: Option<Arc<Accord>>,
     /// Who carries out load phases; `None` = the load threads of this process. `share` then says how
     /// many processes they are divided over.
     pub remote: Option<RefCell<Box<dyn RemoteLoad>>>,
@@ -204,6 +207,7 @@ impl Default for RunOptions {
             before_measuring: None,
             trace: None,
             gate: None,
+            accord: None,
             remote: None,
         }
     }

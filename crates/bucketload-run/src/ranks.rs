@@ -9,9 +9,10 @@
 //!
 //! A rank looks at the clock between two steps. Behind the stonewall it says how far it has come and
 //! waits for the others; then all go on to the highest count. Every operation goes the usual way
-//! ([`crate::closed`]). The counts of a phase are kept for those that follow it.
+//! ([`crate::closed`]). The counts of a phase are kept for those that follow it. Where ranks are spread over
+//! several processes, these agree on the highest count ([`crate::accord`]).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use bucketload_core::ranks::RankSum;
 use bucketload_core::record::Outcome;
 use tokio::sync::Notify;
 
+use crate::accord::Accord;
 use crate::clock::now_ns;
 use crate::perform::Performed;
 use crate::shard::Shard;
@@ -40,13 +42,16 @@ pub(crate) struct History {
     steps: Vec<AtomicU64>,
     /// Beginning of each phase, seconds since 1970.
     began_s: Vec<AtomicI64>,
+    /// What the processes of the run agree on, where there are several.
+    accord: Option<Arc<Accord>>,
 }
 
 impl History {
-    pub(crate) fn new(plan: &Plan) -> Arc<Self> {
+    pub(crate) fn new(plan: &Plan, accord: Option<Arc<Accord>>) -> Arc<Self> {
         Arc::new(Self {
             steps: plan.phases.iter().map(|_| AtomicU64::new(0)).collect(),
             began_s: plan.phases.iter().map(|_| AtomicI64::new(0)).collect(),
+            accord,
         })
     }
 
@@ -61,7 +66,16 @@ impl History {
     }
 
     fn steps(&self, phase: u16) -> u64 {
-        self.steps[usize::from(phase)].load(Ordering::Acquire)
+        let agreed = self.accord.as_ref().and_then(|accord| accord.steps(phase));
+        agreed.unwrap_or_else(|| self.steps[usize::from(phase)].load(Ordering::Acquire))
+    }
+
+    fn began_s(&self, phase: u16) -> i64 {
+        let agreed = self
+            .accord
+            .as_ref()
+            .and_then(|accord| accord.began_s(phase));
+        agreed.unwrap_or_else(|| self.began_s[usize::from(phase)].load(Ordering::Acquire))
     }
 }
 
@@ -73,32 +87,52 @@ pub(crate) struct RankWork {
     /// Highest number of steps.
     most: AtomicU64,
     opened: Notify,
+    /// Index of the phase.
+    phase: u16,
+    /// Who knows how far the ranks of other processes have come.
+    accord: Option<Arc<Accord>>,
 }
 
 impl RankWork {
-    pub(crate) fn new(ops: RankGen) -> Self {
+    /// The work of this process's ranks, `own` of all, in phase `phase`.
+    pub(crate) fn new(ops: RankGen, phase: u16, own: u32, accord: Option<Arc<Accord>>) -> Self {
         Self {
-            pending: AtomicU32::new(ops.plan().ranks),
+            pending: AtomicU32::new(own),
             most: AtomicU64::new(0),
             opened: Notify::new(),
             ops,
+            phase,
+            accord,
         }
     }
 
     fn arrive(&self, steps: u64) {
         self.most.fetch_max(steps, Ordering::AcqRel);
         if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if let Some(accord) = &self.accord {
+                accord.reached(self.phase, self.most.load(Ordering::Acquire));
+            }
             self.opened.notify_waiters();
+        }
+    }
+
+    /// The step to which all ranks go on, once every rank has said how far it has come.
+    fn agreed(&self) -> Option<u64> {
+        match &self.accord {
+            Some(accord) => accord.steps(self.phase),
+            None if self.pending.load(Ordering::Acquire) > 0 => None,
+            None => Some(self.most.load(Ordering::Acquire)),
         }
     }
 
     /// Waits until every rank has said how far it has come; `false` when the phase ends before.
     pub(crate) async fn meet(&self, shard: &Shard) -> bool {
         loop {
-            let mut opened = pin!(self.opened.notified());
+            let news = self.accord.as_ref().map(|accord| accord.changed());
+            let mut opened = pin!(news.unwrap_or(&self.opened).notified());
             // Before the look: what happens between the two is not missed.
             opened.as_mut().enable();
-            if self.pending.load(Ordering::Acquire) == 0 {
+            if self.agreed().is_some() {
                 return true;
             }
             if now_ns() >= shard.cutoff_ns.get() {
@@ -126,9 +160,26 @@ enum Stage {
     Closing,
 }
 
+/// What a rank has done so far, also one that the end of the phase interrupts.
+pub(crate) struct RankRecord {
+    sum: RefCell<RankSum>,
+    finder: Option<Rc<Finder>>,
+}
+
+impl RankRecord {
+    pub(crate) fn sum(&self) -> RankSum {
+        let mut sum = *self.sum.borrow();
+        if let Some(finder) = &self.finder {
+            (sum.seen, sum.found) = (finder.seen.get(), finder.found.get());
+        }
+        sum
+    }
+}
+
 /// How far a rank has come.
 pub(crate) struct RankTurns {
-    sum: RankSum,
+    rank: u32,
+    record: Rc<RankRecord>,
     stage: Stage,
     spot: Spot,
     /// Whether a step is under way.
@@ -144,34 +195,26 @@ pub(crate) struct RankTurns {
     written: u64,
     start_ns: u64,
     not_before_ns: u64,
-    finder: Option<Rc<Finder>>,
 }
 
 impl RankTurns {
     /// The beginning of rank `rank` in phase number `phase`, which began at `start_ns`.
     pub(crate) fn new(work: &RankWork, rank: u32, history: &History, start_ns: u64) -> Self {
         let plan = work.ops.plan();
-        let written = plan.follows.map(|phase| history.steps(phase));
-        let most = plan.most_steps(rank);
-        let random = matches!(plan.task, RankTask::RandomRead { .. });
-        let limit = match written {
-            Some(0) if random => 0,
-            Some(written) if !random => most.min(written),
-            _ => most,
-        };
+        let written = plan.follows.map(|phase| plan.taken(history.steps(phase)));
+        let limit = plan.limit(rank, written);
         let before: u64 = plan.after.iter().map(|phase| history.steps(*phase)).sum();
         let base = plan.start + before;
-        let since_s = plan.newer_than.map_or(0, |phase| {
-            history.began_s[usize::from(phase)].load(Ordering::Acquire)
-        });
+        let since_s = plan.newer_than.map_or(0, |phase| history.began_s(phase));
         let sought = match plan.task {
-            RankTask::Find { bytes } => Some(Some(bytes)),
-            RankTask::Count => Some(None),
+            RankTask::Find { bytes, .. } => Some((true, bytes)),
+            RankTask::Count => Some((false, None)),
             _ => None,
         };
-        let finder = sought.map(|bytes| {
+        let finder = sought.map(|(by_name, bytes)| {
             Rc::new(Finder {
                 mapping: plan.mapping,
+                by_name,
                 bytes,
                 since_s,
                 named: Cell::new(false),
@@ -180,10 +223,14 @@ impl RankTurns {
             })
         });
         Self {
-            sum: RankSum {
-                rank,
-                ..RankSum::default()
-            },
+            rank,
+            record: Rc::new(RankRecord {
+                sum: RefCell::new(RankSum {
+                    rank,
+                    ..RankSum::default()
+                }),
+                finder,
+            }),
             stage: Stage::Opening,
             spot: Spot {
                 base,
@@ -199,14 +246,18 @@ impl RankTurns {
             written: written.unwrap_or(0),
             start_ns,
             not_before_ns: 0,
-            finder,
         }
     }
 
     /// Sees what the rank's operations receive, where that is looked at.
     pub(crate) fn watch(&self) -> Option<Rc<dyn Watch>> {
-        let finder = self.finder.clone()?;
+        let finder = self.record.finder.clone()?;
         Some(finder)
+    }
+
+    /// What the rank has done so far, now and later.
+    pub(crate) fn record(&self) -> Rc<RankRecord> {
+        Rc::clone(&self.record)
     }
 
     /// The instant before which the rank waits, nanoseconds since the epoch.
@@ -221,7 +272,7 @@ impl RankTurns {
         loop {
             match self.stage {
                 Stage::Opening => {
-                    let opens = !plan.first_opens || self.sum.rank == 0;
+                    let opens = !plan.first_opens || self.rank == 0;
                     if opens && self.spot.entry < plan.opening {
                         let op = self.op(work);
                         self.spot.entry += 1;
@@ -269,9 +320,7 @@ impl RankTurns {
     }
 
     fn op(&mut self, work: &RankWork) -> Op {
-        let op = work
-            .ops
-            .op(self.sum.rank, self.spot, self.turn, self.written);
+        let op = work.ops.op(self.rank, self.spot, self.turn, self.written);
         self.turn += 1;
         op
     }
@@ -281,7 +330,7 @@ impl RankTurns {
         let plan = work.ops.plan();
         let step = self.spot.step;
         if self.target == Some(u64::MAX) {
-            self.target = Some(work.most.load(Ordering::Acquire));
+            self.target = work.agreed();
         }
         if let Some(target) = self.target {
             return (step < target).then_some(true);
@@ -294,9 +343,10 @@ impl RankTurns {
             return Some(true);
         }
         if over {
-            self.sum.wall_ns = now_ns;
-            self.sum.wall_good = self.sum.good;
-            self.sum.wall_bytes = self.sum.bytes;
+            let mut sum = self.record.sum.borrow_mut();
+            sum.wall_ns = now_ns;
+            sum.wall_good = sum.good;
+            sum.wall_bytes = sum.bytes;
         }
         let shared = &shard.shared;
         shared.history.steps[shared.phase].fetch_max(step, Ordering::AcqRel);
@@ -313,56 +363,51 @@ impl RankTurns {
     pub(crate) fn ended(&mut self, work: &RankWork, (op, due_ns): (&Op, u64), end: &Performed) {
         let plan = work.ops.plan();
         let took_ns = end.done_ns.saturating_sub(due_ns);
-        let sum = &mut self.sum;
-        if sum.ops + sum.failed == 0 {
-            sum.first_ns = due_ns;
-        }
-        sum.last_ns = sum.last_ns.max(end.done_ns);
-        sum.longest_ns = sum.longest_ns.max(took_ns);
-        match end.outcome {
-            Outcome::Ok => {
+        let failed = matches!(end.outcome, Outcome::Failed(_));
+        {
+            let mut sum = self.record.sum.borrow_mut();
+            if sum.ops + sum.failed == 0 {
+                sum.first_ns = due_ns;
+            }
+            sum.last_ns = sum.last_ns.max(end.done_ns);
+            sum.longest_ns = sum.longest_ns.max(took_ns);
+            sum.failed += u64::from(failed);
+            if !failed {
                 sum.ops += 1;
                 sum.bytes += end.bytes;
             }
-            Outcome::Failed(_) => {
-                sum.failed += 1;
-                self.bad = true;
-                let stage = match plan.task {
-                    RankTask::Workbench { stage, .. } => Some(stage),
-                    _ => None,
-                };
-                // What is not there is neither read nor replaced (io500-mdworkbench.md section B.1).
-                let skips = stage == Some(WorkbenchStage::Benchmark) && op.class == OpClass::Head;
-                if skips && self.inside && self.spot.entry > plan.opening {
-                    self.next_set(work);
-                }
+        }
+        if failed {
+            self.bad = true;
+            let stage = match plan.task {
+                RankTask::Workbench { stage, .. } => Some(stage),
+                _ => None,
+            };
+            // What is not there is neither read nor replaced (io500-mdworkbench.md section B.1).
+            let skips = stage == Some(WorkbenchStage::Benchmark) && op.class == OpClass::Head;
+            if skips && self.inside && self.spot.entry > plan.opening {
+                self.next_set(work);
             }
+        }
+        if self.stage == Stage::Steps && !self.inside {
+            self.spot.step += 1;
+            let mut sum = self.record.sum.borrow_mut();
+            sum.steps += 1;
+            sum.good += u64::from(!self.bad);
         }
         if plan.waiting > 0.0 {
             let wait = took_ns as f64 * plan.waiting;
             self.not_before_ns = end.now_ns.saturating_add(wait as u64);
         }
-        if self.stage == Stage::Steps && !self.inside {
-            self.spot.step += 1;
-            self.sum.steps += 1;
-            self.sum.good += u64::from(!self.bad);
-        }
-    }
-
-    /// What the rank did.
-    pub(crate) fn sum(&self) -> RankSum {
-        let mut sum = self.sum;
-        if let Some(finder) = &self.finder {
-            (sum.seen, sum.found) = (finder.seen.get(), finder.found.get());
-        }
-        sum
     }
 }
 
 /// Looks at the names of a listing: part of them, size and age decide which are found.
 struct Finder {
     mapping: RankMapping,
-    /// Size that is sought; `None` where names are only counted.
+    /// Whether names are sought, or only counted.
+    by_name: bool,
+    /// Size that is sought; `None` where the name suffices.
     bytes: Option<u64>,
     since_s: i64,
     /// Whether the last key has a name that is sought.
@@ -379,8 +424,11 @@ impl Watch for Finder {
 
     fn listed(&self, key: &str) {
         self.seen.set(self.seen.get() + 1);
-        let sought = self.bytes.is_some() && self.mapping.file_name(key).contains(SOUGHT);
-        self.named.set(sought);
+        let sought = self.by_name && self.mapping.file_name(key).contains(SOUGHT);
+        self.named.set(sought && self.bytes.is_some());
+        if sought && self.bytes.is_none() {
+            self.found.set(self.found.get() + 1);
+        }
     }
 
     fn wants_details(&self) -> bool {

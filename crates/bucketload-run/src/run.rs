@@ -278,7 +278,7 @@ impl<'a> RunContext<'a> {
             oracle: None,
             own: OwnBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
-            history: History::new(plan),
+            history: History::new(plan, options.accord.clone()),
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],
             layout,

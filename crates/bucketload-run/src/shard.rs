@@ -33,7 +33,7 @@ use crate::error::RunError;
 use crate::named::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
-use crate::ranks::History;
+use crate::ranks::{History, RankRecord};
 use crate::recorder::{Done, Level, Message, Recorder};
 use crate::rows::Rows;
 use crate::slots::Slots;
@@ -105,8 +105,8 @@ pub(crate) struct Shard {
     pub(crate) streams: Option<Streams>,
     /// Figures per entry and worker, where works have named objects.
     pub(crate) rows: Option<Rows>,
-    /// What the thread's ranks did that have ended.
-    pub(crate) ranks: RefCell<Vec<RankSum>>,
+    /// What the thread's ranks do.
+    pub(crate) ranks: RefCell<Vec<Rc<RankRecord>>>,
     main: Notify,
 }
 
@@ -390,7 +390,7 @@ impl Shard {
             let rows = Box::new(rows.take(self.shared.phase));
             self.recorder.tell(Message::Rows(rows));
         }
-        let ranks = self.ranks.take();
+        let ranks: Vec<RankSum> = self.ranks.take().iter().map(|rank| rank.sum()).collect();
         if !ranks.is_empty() {
             self.recorder.tell(Message::Ranks(ranks));
         }

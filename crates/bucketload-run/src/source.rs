@@ -18,6 +18,7 @@ use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
 use bucketload_core::plan::{GapLaw, JobStart, JobsPlan, MixEntry, ModelPlan, Plan, ReplayPlan};
 
+use crate::closed::crew;
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
 use crate::lot::Lot;
@@ -121,7 +122,10 @@ impl Source {
             }
             ModelPlan::Ranks(_) => {
                 let ops = RankGen::new(plan, index, of, &options.prefix).map_err(refused)?;
-                (Ops::Ranks(RankWork::new(ops)), None, None)
+                let share = (options.share.index, options.share.of);
+                let own = crew(ops.plan().ranks, share).count() as u32;
+                let work = RankWork::new(ops, phase, own, options.accord.clone());
+                (Ops::Ranks(work), None, None)
             }
             ModelPlan::Jobs(jobs) => {
                 let ops = JobGen::new(plan, phase, work).map_err(refused)?;

@@ -11,6 +11,7 @@ use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeyLaw};
 use bucketload_run::{StopHandle, run};
+use common::undisturbed::undisturbed;
 use common::*;
 
 /// The test of the specification ten times faster: a tick every 500 ms, the store stopped for 1.2 s

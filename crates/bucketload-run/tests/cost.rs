@@ -26,6 +26,7 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,
 };
 use bucketload_run::{Pacing, RunOptions, StopHandle, calibrate, run};
+use common::undisturbed::undisturbed;
 use common::*;
 use null::{Null, NullSession};
 
@@ -208,6 +209,7 @@ fn ranks(ranks: u32) -> ModelPlan {
         shift: 1,
         steps: 35_000 / u64::from(ranks),
         follows: None,
+        part: None,
         after: Vec::new(),
         start: 0,
         stonewall_ns: 0,

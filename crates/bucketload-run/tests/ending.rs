@@ -11,6 +11,7 @@ use bucketload_core::plan::{GapLaw, KeyLaw, Limits, ModelPlan, PhaseKind, Plan, 
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_run::{RunEnd, RunError, RunOptions, StopHandle, StopLevel, run};
+use common::undisturbed::undisturbed;
 use common::*;
 
 fn go(driver: Scripted, plan: &Plan, options: &RunOptions) -> (Result<RunEnd, RunError>, Kept) {

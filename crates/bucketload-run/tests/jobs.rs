@@ -13,6 +13,7 @@ use bucketload_core::plan::{
 };
 use bucketload_core::sink::PhaseEnd;
 use bucketload_run::{RunEnd, StopHandle, run};
+use common::undisturbed::undisturbed;
 use common::*;
 
 /// Jobs of the default structure, fast enough for a test.

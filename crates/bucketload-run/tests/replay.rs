@@ -16,6 +16,7 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,
 };
 use bucketload_run::{RunEnd, RunError, RunOptions, StopHandle, run};
+use common::undisturbed::undisturbed;
 use common::*;
 
 /// A trace in memory.

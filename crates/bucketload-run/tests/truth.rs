@@ -9,6 +9,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeyLaw, Plan, RetryPlan};
 use bucketload_core::tally::Tally;
 use bucketload_run::{RunEnd, RunOptions, StopHandle, now_ns, run};
+use common::undisturbed::undisturbed;
 use common::*;
 
 fn go(

@@ -6,11 +6,13 @@
 //! study.toml, plan.json, journal.jsonl, targets/, cells/ ─ report ─► report.html, tables/, figures/
 //! ```
 //!
-//! [`model`] holds the types that all parts share, [`layout`] the names of the files. This crate starts no
+//! [`model`] holds the types that all parts share, [`layout`] the names of the files, [`report`]
+//! what is made of them. This crate starts no
 //! process and reads no clock: the program does.
 
 pub mod journal;
 pub mod layout;
 pub mod model;
 pub mod plan;
+pub mod report;
 pub mod spec;

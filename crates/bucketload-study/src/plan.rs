@@ -285,7 +285,7 @@ fn order(study: &Study, once: &[(usize, Cell)], block: u32, by_target: bool) -> 
             targets.iter().position(|target| *target == name)
         });
     }
-    if study.order == Order::Abba && block % 2 == 0 {
+    if study.order == Order::Abba && block.is_multiple_of(2) {
         order.reverse();
     }
     order

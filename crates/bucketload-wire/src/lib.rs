@@ -63,6 +63,6 @@ pub mod sock;
 mod sys;
 pub mod tls;
 
-pub use conn::{Conn, SendEnd, Step, TlsFacts};
+pub use conn::{Conn, Receiver, SendEnd, Step, TlsFacts};
 pub use error::Error;
 pub use sock::{Calls, Sock};

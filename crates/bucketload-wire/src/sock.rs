@@ -57,8 +57,8 @@ impl Sock {
     /// # Panics
     /// Outside a tokio runtime with I/O enabled.
     pub async fn connect(addr: SocketAddr, source: Option<IpAddr>) -> io::Result<Self> {
-        let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_nonblocking(true)?;
+        let kind = Type::STREAM.nonblocking();
+        let socket = Socket::new(Domain::for_address(addr), kind, Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
         if let Some(ip) = source {
             // The port is chosen by `connect`, which knows the destination: otherwise 28 000
@@ -76,21 +76,29 @@ impl Sock {
             Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => true,
             Err(e) => return Err(e),
         };
+        // On this machine the peer has answered before `connect` returns, and there is nothing to wait for.
+        let in_progress = in_progress && socket.peer_addr().is_err();
         let sock = Self::register(socket)?;
         if in_progress {
-            loop {
-                let mut guard = sock.fd.writable().await?;
-                if let Some(error) = sock.fd.get_ref().take_error()? {
-                    return Err(error);
-                }
-                match sock.fd.get_ref().peer_addr() {
-                    Ok(_) => break,
-                    Err(e) if e.kind() == io::ErrorKind::NotConnected => guard.clear_ready(),
-                    Err(e) => return Err(e),
-                }
-            }
+            sock.connected().await?;
         }
         Ok(sock)
+    }
+
+    /// Waits until a connection that was begun is made.
+    async fn connected(&self) -> io::Result<()> {
+        loop {
+            let mut guard = self.fd.writable().await?;
+            match self.fd.get_ref().peer_addr() {
+                Ok(_) => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
+                Err(e) => return Err(e),
+            }
+            if let Some(error) = self.fd.get_ref().take_error()? {
+                return Err(error);
+            }
+            guard.clear_ready();
+        }
     }
 
     /// Takes over an accepted or otherwise connected stream.
@@ -267,6 +275,12 @@ impl Sock {
             self.low_water = bytes;
         }
         Ok(())
+    }
+
+    /// The low-water mark that is set.
+    #[must_use]
+    pub const fn low_water(&self) -> u32 {
+        self.low_water
     }
 
     /// Ends the sending direction (FIN); receiving stays possible.

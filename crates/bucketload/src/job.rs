@@ -22,6 +22,7 @@ use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_ver
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
 use crate::exit::{Exit, Failure};
+use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oplog::Logging;
@@ -231,6 +232,10 @@ pub(crate) fn result(dir: &Path) -> Result<RunResult, Failure> {
     let usage = |e: bucketload_results::ResultsError| Failure::usage(e.to_string());
     let mut result = analyze(dir).map_err(usage)?;
     result.nodes = nodes(dir).map_err(usage)?;
+    if result.run.profile == io500::PROFILE {
+        // A configuration that cannot be read any more is told where its files are written.
+        result.io500 = io500::scored(dir).ok().map(|(report, _)| (&report).into());
+    }
     Ok(result)
 }
 

@@ -4,7 +4,8 @@
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
 //! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
 //! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
-//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that prove their figures; `distributed` is a run on many hosts.
+//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that
+//! prove their figures; `distributed` is a run on many hosts; a `study` is a matrix of runs as child processes.
 
 mod bundle;
 mod caches;
@@ -32,6 +33,7 @@ mod services;
 mod setup;
 mod signals;
 mod sinks;
+mod study;
 mod target;
 
 use std::io::IsTerminal as _;
@@ -73,6 +75,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
         Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
         Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
+        Command::Study(args) => study::execute(args, &cli.global),
         Command::S3Hpc(args) => commands::hpc::execute(args, &cli.global),
         Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
         Command::Io500(args) => commands::io500::execute(args, &cli.global),
@@ -99,7 +102,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             } => commands::config::show(workload.as_deref(), target, workload_args),
         },
         Command::Schema(_) => commands::workloads::schema(),
-        Command::Man(args) => commands::docs::man(args.out.as_deref()),
+        Command::Man(args) => commands::docs::man(args.out.as_deref(), args.markdown),
         Command::Completions(args) => commands::docs::completions(args.shell),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
 use bucketload_core::resolve::Resolved;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
@@ -87,6 +87,33 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
         before_measuring: connection.drops_caches.then(caches::hook),
         create_bucket: load.create_bucket || !matches!(target, Target::Service { .. }),
         ..RunOptions::default()
+    }
+}
+
+/// Ranks unless the user says how many: as many as this machine has cores, for each agent where there are
+/// `agents`.
+pub(crate) fn default_ranks(agents: Option<u32>) -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+    cores.saturating_mul(agents.unwrap_or(1)).min(4096)
+}
+
+/// Refuses fewer ranks than `agents`: some of these would do nothing.
+///
+/// # Errors
+/// When there are fewer.
+pub(crate) fn check_ranks(plan: &Plan, agents: Option<u32>) -> Result<(), String> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let ranks = works.find_map(|work| match &work.model {
+        ModelPlan::Ranks(ranks) => Some(ranks.ranks),
+        _ => None,
+    });
+    match (ranks, agents) {
+        (Some(ranks), Some(agents)) if ranks < agents => Err(format!(
+            "{ranks} ranks for {agents} agents: ranks are counted over all agents; use --ranks {agents} or \
+             more, or fewer agents"
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use bucketload_core::sink::Event;
 use bucketload_results::oplog::{Column, read};
+use bucketload_results::rundir::RunDir;
 use common::{Outcome, Serve, bucketload, call};
 
 const RANKS: u64 = 3;
@@ -232,6 +234,138 @@ fn a_server_is_scored_natively_and_as_ior_does() {
     scores_follow_from_the_log(&["--target", "mem:"], "ior-libs3-single", [1, 2, 2, 2]);
 }
 
+/// The phases of the extended mode: their figures are those of the log, and change nothing in the official score.
+#[test]
+fn the_extended_mode_has_a_score_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "--target",
+        "mem:",
+        "--mode",
+        "extended",
+        "--launch",
+        "local:2",
+        "--set",
+        "mdtest-easy.n=110",
+    ];
+    small(dir.path(), "out", &args).expect(0, &[]);
+    let out = dir.path().join("out");
+    let text = fs::read_to_string(out.join("result.txt")).unwrap();
+    let (sections, logged) = (sections(&text), log(&out));
+    let figure = |section: &str, key: &str| -> f64 {
+        let value = sections[section][key].trim_end_matches(" [INVALID]");
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{section} {key}: {value}"))
+    };
+    // A tenth of a rank's files in a minute, for each of 10 sets.
+    let objects = RANKS * 10 * 11;
+    assert_eq!(logged["mdworkbench-create"].requests, objects);
+    assert_eq!(logged["mdworkbench-delete"].requests, objects);
+    for bench in ["mdworkbench-bench-0", "mdworkbench-bench-1"] {
+        let classes = &logged[bench].classes;
+        let each: Vec<_> = ["delete", "get", "head", "put"]
+            .map(|class| classes[class])
+            .to_vec();
+        assert_eq!(each, [objects; 4], "{bench}");
+        assert_eq!(logged[bench].bytes, 2 * objects * 3901);
+    }
+    let run = RunDir::open(&out).unwrap();
+    let phases = &run.manifest().plan.phases;
+    let second = phases
+        .iter()
+        .position(|phase| phase.name == "mdworkbench-bench-1")
+        .unwrap();
+    let started = run
+        .events()
+        .unwrap()
+        .0
+        .into_iter()
+        .find_map(|event| match event {
+            Event::PhaseStarted { phase, at_ns } if usize::from(phase) == second => Some(at_ns),
+            _ => None,
+        });
+    let seconds = (logged["mdworkbench-bench-1"].last_ns as u64 - started.unwrap()) as f64 / 1e9;
+    let wanted = 4.0 * objects as f64 / 1000.0 / seconds;
+    let score = figure("mdworkbench-bench", "score");
+    assert!(
+        (score - wanted).abs() <= 1e-6 + 1e-6 * wanted,
+        "{score} {wanted}"
+    );
+    assert_eq!(figure("find-easy", "total-files") as u64, RANKS * 110);
+    assert_eq!(figure("find-easy", "found") as u64, RANKS);
+    assert_eq!(
+        figure("find-hard", "total-files") as u64,
+        RANKS * HARD_FILES
+    );
+    assert_eq!(figure("find-hard", "found") as u64, RANKS);
+    let all = RANKS * (EASY_TRANSFERS + SEGMENTS + 110 + HARD_FILES) + objects;
+    assert_eq!(figure("find", "total-files") as u64, all);
+    // Eleven metadata phases instead of eight.
+    let of = |names: &[&str]| {
+        let logs = names.iter().map(|name| figure(name, "score").ln());
+        (logs.sum::<f64>() / names.len() as f64).exp()
+    };
+    let official = [
+        "mdtest-easy-write",
+        "mdtest-hard-write",
+        "find",
+        "mdtest-easy-stat",
+        "mdtest-hard-stat",
+        "mdtest-easy-delete",
+        "mdtest-hard-read",
+        "mdtest-hard-delete",
+    ];
+    let extended = [
+        &official[..],
+        &["find-easy", "find-hard", "mdworkbench-bench"],
+    ]
+    .concat();
+    for (section, wanted) in [("SCORE", of(&official)), ("SCOREX", of(&extended))] {
+        let got = figure(section, "MD");
+        assert!(
+            (got - wanted).abs() <= 1e-5 * wanted,
+            "{section}: {got} {wanted}"
+        );
+    }
+    let summary = fs::read_to_string(out.join("result_summary.txt")).unwrap();
+    assert!(
+        summary.contains("(extended)\n") && summary.contains("\n[SCOREX] Bandwidth "),
+        "{summary}"
+    );
+    let verified = call(&mut bucketload(
+        &out,
+        &["io500", "--verify", "result.txt", "--config", "config.ini"],
+    ));
+    assert_eq!(
+        verified.stdout, "[OK] But this is an invalid run!\n",
+        "{}",
+        verified.stderr
+    );
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    for part in [
+        "IO500 scores",
+        "total, extended",
+        "Notes on all phases",
+        "[INVALID] Runtime",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let phase = fs::read_to_string(out.join("ior-easy-write.txt")).unwrap();
+    assert!(phase.contains("3 ranks, 8 to 8 steps each"), "{phase}");
+}
+
+/// Ranks on several agents: the figures are those of the merged operation log.
+#[test]
+fn agents_are_scored_from_the_log_of_all() {
+    let data = tempfile::tempdir().unwrap();
+    let target = format!("file://{}", data.path().display());
+    let agents = ["--target", &target, "--launch", "local:2"];
+    scores_follow_from_the_log(&agents, "files", [1, 1, 1, 1]);
+    let agents = ["--target", "mem:", "--launch", "local:3"];
+    scores_follow_from_the_log(&agents, "ior-libs3-single", [1, 2, 2, 2]);
+}
+
 /// Reads of 4 KiB at random places of what was written, compared, until the stonewall.
 #[test]
 fn random_reads_are_reported_without_a_score() {
@@ -344,8 +478,8 @@ fn what_cannot_be_done_is_refused() {
         call(&mut bucketload(dir.path(), &all)).expect(2, words);
     };
     refused(
-        &["--agents", "h:1", "--target", "null:"],
-        &["--agents", "stonewall"],
+        &["--launch", "local:3", "--ranks", "2", "--target", "null:"],
+        &["2 ranks for 3 agents", "--ranks 3"],
     );
     refused(
         &["--target", "mem:", "--mapping", "ior-libs3-bucket-per-file"],
@@ -353,10 +487,23 @@ fn what_cannot_be_done_is_refused() {
     );
     refused(&["--target", "mem:", "--mapping", "files"], &["ranges"]);
     refused(
-        &["--target", "mem:", "--mode", "extended"],
-        &["--mode extended"],
+        &["--target", "mem:", "--mode", "wide"],
+        &["--mode", "standard or extended"],
     );
-    refused(&["--set", "mdworkbench.run=TRUE"], &["extended"]);
+    let waiting = ["--set", "mdworkbench.waitingTime=0.5", "--target", "null:"];
+    refused(
+        &waiting,
+        &["mdworkbench.waitingTime = 0.5", "--mode extended"],
+    );
+    let half = [
+        "--set",
+        "mdworkbench.filesPerProc=5",
+        "--mode",
+        "extended",
+        "--target",
+        "null:",
+    ];
+    refused(&half, &["precreatePerSet as well"]);
     fs::write(dir.path().join("x.ini"), "[global]\napi = MPIIO\n").unwrap();
     refused(
         &["--config", "x.ini"],

@@ -189,5 +189,4 @@ fn waiting_and_stonewall() {
     );
     run(dir.path(), "-w 1 --target null:").expect(2, &["--stonewall-wear-out"]);
     run(dir.path(), "-1 --target mem:").expect(2, &["--target"]);
-    run(dir.path(), "--agents h:1 --target null:").expect(2, &["--agents"]);
 }

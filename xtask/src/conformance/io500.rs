@@ -1,4 +1,4 @@
-//! IO500 on a directory and on MinIO, in every mapping: nothing fails, ranks compare what others wrote, the
+//! IO500 on a directory and on MinIO, in every mapping, in one process and on several agents: nothing fails, ranks compare what others wrote, the
 //! search finds exactly what is there, and the result agrees with itself.
 
 use std::collections::BTreeMap;
@@ -21,10 +21,18 @@ pub(super) fn all() -> Result {
         &BTreeMap::new(),
         "files",
     )?;
+    phases(
+        "a directory, 3 agents",
+        &["--target", &target, "--launch", "local:3"],
+        &BTreeMap::new(),
+        "files",
+    )?;
     let server = Server::start("minio")?;
     for mapping in ["native", "multipart", "ior-libs3-single"] {
         let args = ["--target", "s3://io500/x", "--create-bucket"];
         phases("MinIO", &args, &server.env, mapping)?;
+        let agents = [&args[..], &["--launch", "local:2"]].concat();
+        phases("MinIO, 2 agents", &agents, &server.env, mapping)?;
     }
     Ok(())
 }

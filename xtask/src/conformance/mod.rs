@@ -29,6 +29,7 @@ mod scenarios;
 mod schedulers;
 mod seaweedfs;
 mod servers;
+mod study;
 mod swift;
 mod traces;
 mod truth;
@@ -82,6 +83,7 @@ const PARTS: &[Part] = &[
     ("scenarios", scenarios::all),
     ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
+    ("study", study::study),
     ("files", files::all),
     ("gateway", gateway::all),
     ("gcs", servers::gcs),

@@ -7,6 +7,7 @@
 //! | sessions of all agents | 2 minutes |
 //! | the end of a phase with a time limit | its limit and drain, and a minute |
 //! | the end after a stop | the drain, and a minute; 20 s after an abort |
+//! | the agreement of ranks | as for the end of the phase: an agent that is lost or ends without it stops all |
 //! | the next interval of an agent | three time-outs, at least 30 s |
 //! | any sign of life | the time-out (on the network thread) |
 //!
@@ -16,7 +17,8 @@
 use std::time::{Duration, Instant};
 
 use bucketload_core::agent::AgentState;
-use bucketload_core::plan::{PhaseKind, PhasePlan};
+use bucketload_core::plan::{ModelPlan, PhaseKind, PhasePlan};
+use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
@@ -26,6 +28,7 @@ use bucketload_run::{
 
 use super::net::Inbound;
 use super::{POLL, Remote};
+use crate::host;
 use crate::message::{Part, ToAgent, ToCoordinator};
 use crate::tally::shifted;
 
@@ -69,6 +72,12 @@ pub(super) struct Course<'a> {
     slowest: Slowest<()>,
     /// What works on named objects did, on our clock.
     rows: Option<PhaseRows>,
+    /// What ranks did, on our clock.
+    ranks: Option<PhaseRanks>,
+    /// How far the ranks of each agent have come.
+    reached: Vec<Option<u64>>,
+    /// Whether the agents know how far all go.
+    agreed: bool,
 }
 
 impl<'a> Course<'a> {
@@ -109,6 +118,9 @@ impl<'a> Course<'a> {
             failed: None,
             slowest: Slowest::new(KEPT),
             rows: None,
+            ranks: None,
+            reached: vec![None; agents],
+            agreed: false,
         })
     }
 
@@ -177,6 +189,10 @@ impl<'a> Course<'a> {
                 );
                 sink.event(&Event::Warning { message });
             }
+            ToCoordinator::Reached { phase, steps } if phase == self.phase => {
+                self.reached[at] = Some(steps);
+                self.agree();
+            }
             ToCoordinator::Event(event) => self.event(rank, event, sink),
             ToCoordinator::Slow(mut requests) => {
                 requests.retain(|r| self.slowest.offer(r.response_ns, ()));
@@ -222,6 +238,7 @@ impl<'a> Course<'a> {
             // Of an earlier phase, or answered on the network thread.
             ToCoordinator::Ready { .. }
             | ToCoordinator::Late { .. }
+            | ToCoordinator::Reached { .. }
             | ToCoordinator::PhaseDone { .. }
             | ToCoordinator::Hello(_)
             | ToCoordinator::Accepted { .. }
@@ -258,8 +275,41 @@ impl<'a> Course<'a> {
                 rows.shift(|at| shifted(at, offset));
                 self.rows.get_or_insert_default().merge(rows);
             }
+            Event::Ranks(mut ranks) if ranks.phase == self.phase => {
+                let offset = self.offsets[rank as usize];
+                ranks.shift(|at| shifted(at, offset));
+                self.ranks.get_or_insert_default().merge(ranks);
+            }
             // Plans with these are refused for several agents, and the coordinator tells the rest.
             _ => {}
+        }
+    }
+
+    /// Tells all how far ranks go, once every agent that has some has said how far it has come.
+    fn agree(&mut self) {
+        let ranks = self.plan.works.iter().find_map(|work| match &work.model {
+            ModelPlan::Ranks(plan) => Some(plan.ranks as usize),
+            _ => None,
+        });
+        // Agents behind the last rank have none.
+        let having = &self.reached[..ranks.unwrap_or(0).min(self.reached.len())];
+        let most = having.iter().copied().collect::<Option<Vec<u64>>>();
+        let Some(steps) = most.and_then(|all| all.into_iter().max()) else {
+            return;
+        };
+        if std::mem::replace(&mut self.agreed, true) {
+            return;
+        }
+        let phase = self.phase;
+        for rank in 0..self.reached.len() as u32 {
+            let told = self
+                .remote
+                .fleet
+                .tell(rank, &ToAgent::Agreed { phase, steps });
+            if !told && !self.is_out(rank as usize) {
+                // Its ranks would wait for what never comes.
+                self.fail(rank, AgentState::Lost, "it takes no messages any more");
+            }
         }
     }
 
@@ -297,12 +347,17 @@ impl<'a> Course<'a> {
         // A message takes at most twice the bound, which is half of a round trip.
         let lead = LEAD_NS.saturating_add(widest.saturating_mul(4));
         self.start_ns = now_ns() + lead.min(MAX_LEAD_NS);
+        let unix_s = i64::try_from(host::unix_ns() / 1_000_000_000).unwrap_or(i64::MAX);
         for (rank, offset) in known.iter().enumerate() {
             let offset_ns = offset.map_or(0, |o| o.offset_ns);
             self.offsets[rank] = offset_ns;
             let at_ns = shifted(self.start_ns, -offset_ns);
             let phase = self.phase;
-            let start = ToAgent::Start { phase, at_ns };
+            let start = ToAgent::Start {
+                phase,
+                at_ns,
+                unix_s,
+            };
             self.remote.fleet.tell(rank as u32, &start);
             self.remote
                 .fleet
@@ -509,6 +564,9 @@ impl<'a> Course<'a> {
         };
         if let Some(rows) = self.rows {
             sink.event(&Event::Rows(rows));
+        }
+        if let Some(ranks) = self.ranks {
+            sink.event(&Event::Ranks(ranks));
         }
         if started {
             sink.event(&Event::PhaseEnded {

@@ -163,11 +163,10 @@ impl Fleet {
         AgentsError::aborted(format!("{} was lost: {reason}", self.roster.name(rank)))
     }
 
-    fn tell(&self, rank: u32, what: &ToAgent) {
-        if let Some(peer) = self.peers.get(rank as usize) {
-            // An agent that takes nothing any more is found to be lost by its silence.
-            let _ = peer.control.try_send(control(what));
-        }
+    /// Tells an agent something; `false` when it takes nothing any more, which its silence will show too.
+    fn tell(&self, rank: u32, what: &ToAgent) -> bool {
+        let peer = self.peers.get(rank as usize);
+        peer.is_some_and(|peer| peer.control.try_send(control(what)).is_ok())
     }
 
     fn tell_all(&self, what: &ToAgent) {

@@ -123,8 +123,9 @@ impl RankGen {
         }
     }
 
-    /// The operation of rank `rank` at `spot`, number `turn` of all that the rank performs. Of a file
-    /// that random places are read of, `written` transfers are there. Allocates nothing.
+    /// The operation of rank `rank` at `spot`, number `turn` of all that the rank performs. The phase takes
+    /// `written` of the phase that it follows: transfers of a file that random places are read of, objects per
+    /// set of MD-Workbench. Allocates nothing.
     #[must_use]
     pub fn op(&self, rank: u32, spot: Spot, turn: u64, written: u64) -> Op {
         let plan = &self.plan;
@@ -197,6 +198,10 @@ impl RankGen {
                 offset,
             } => {
                 let sets = u64::from(sets);
+                let objects = match plan.part {
+                    Some(_) => written,
+                    None => objects,
+                };
                 let shift = |up: bool| {
                     let by = (u64::from(offset) * u64::from(spot.set + 1)) % u64::from(ranks);
                     let by = by as u32;
@@ -297,16 +302,8 @@ impl RankGen {
 
     /// What the names of part `part` of all files begin with. Key sets are in the order of the trees.
     fn render_part(&self, part: u64, out: &mut String) {
-        let ranks = u64::from(self.plan.ranks);
         let whole = self.plan.mapping == RankMapping::Files;
-        // Trees: ior-easy, ior-hard, mdtest-easy, mdtest-hard.
-        let (tree, rank) = match part {
-            part if part < ranks => (2, part as u32),
-            part if whole => ([0, 1, 3][(part - ranks).min(2) as usize], 0),
-            part if part < 2 * ranks => (3, (part - ranks) as u32),
-            part if part < 3 * ranks => (0, (part - 2 * ranks) as u32),
-            _ => (1, 0),
-        };
+        let (tree, rank) = self.part(part, whole);
         out.push_str(self.prefixes.get(tree).map_or("", String::as_str));
         let mut path = Path {
             out,
@@ -319,7 +316,31 @@ impl RankGen {
                 path.text(HARD_DIRECTORY);
                 path.item(rank);
             }
+            4 if !whole => {
+                path.number(u64::from(rank), 1);
+                path.text("_");
+            }
             _ => {}
+        }
+    }
+
+    /// Tree and rank of part `part`: 0 ior-easy, 1 ior-hard, 2 mdtest-easy, 3 mdtest-hard, 4 mdworkbench. Where
+    /// names are not listed by prefix, trees but mdtest-easy are read `whole`.
+    fn part(&self, part: u64, whole: bool) -> (usize, u32) {
+        let ranks = u64::from(self.plan.ranks);
+        if let RankTask::Find {
+            within: Some(tree), ..
+        } = self.plan.task
+        {
+            return (usize::from(tree), part as u32);
+        }
+        match part {
+            part if part < ranks => (2, part as u32),
+            part if whole => ([0, 1, 3, 4][(part - ranks).min(3) as usize], 0),
+            part if part < 2 * ranks => (3, (part - ranks) as u32),
+            part if part < 3 * ranks => (0, (part - 2 * ranks) as u32),
+            part if part == 3 * ranks => (1, 0),
+            part => (4, (part - 3 * ranks - 1) as u32),
         }
     }
 

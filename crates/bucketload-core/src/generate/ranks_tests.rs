@@ -55,6 +55,7 @@ fn generator(task: RankTask, mapping: RankMapping, shift: u32, mix: Vec<MixEntry
         shift,
         steps: 100,
         follows: None,
+        part: None,
         after: Vec::new(),
         start: 0,
         stonewall_ns: 0,
@@ -195,7 +196,11 @@ fn transfers_of_a_shared_file_interleave() {
 #[test]
 fn a_search_covers_every_name_once() {
     let list = vec![entry(OpClass::List, 0, None)];
-    let find = RankTask::Find { bytes: 3901 };
+    let find = RankTask::Find {
+        bytes: Some(3901),
+        within: None,
+        workbench: false,
+    };
     for mapping in [
         RankMapping::Native,
         RankMapping::Libs3Single,

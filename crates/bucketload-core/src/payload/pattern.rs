@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::ranks::split_key;
 
 /// Trees of files that may have buffers of their own: the first key sets of a plan.
-const SETS: usize = 4;
+const SETS: usize = 5;
 
 /// The buffers of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,7 @@ mod tests {
                 set(-5, 47_008, interleaved),
                 PatternSet::default(),
                 set(7, 3901, false),
+                PatternSet::default(),
             ],
         }
     }

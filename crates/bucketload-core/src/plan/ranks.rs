@@ -54,6 +54,9 @@ pub struct RanksPlan {
     /// Index of the earlier phase whose number of steps is taken, if that is smaller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<u16>,
+    /// The part of that phase's steps that is taken; of MD-Workbench, as the number of objects per set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// Indices of earlier phases whose steps come before: numbers of steps begin behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u16>,
@@ -72,6 +75,26 @@ pub struct RanksPlan {
     /// Index of the earlier phase since whose beginning a file must have been changed to be found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer_than: Option<u16>,
+}
+
+/// A part of something, at least one where there is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// So many parts …
+    pub parts: u64,
+    /// … of so many; at least 1.
+    pub of: u64,
+}
+
+impl Part {
+    /// This part of `whole`.
+    #[must_use]
+    pub fn take(self, whole: u64) -> u64 {
+        let part = u128::from(whole) * u128::from(self.parts) / u128::from(self.of.max(1));
+        u64::try_from(part)
+            .unwrap_or(u64::MAX)
+            .max(u64::from(whole > 0))
+    }
 }
 
 fn is_none(value: &u16) -> bool {
@@ -118,8 +141,14 @@ pub enum RankTask {
     HardItem,
     /// Lists a part of all files. Step `k` of rank `r` of `N` is part `k·N + r`.
     Find {
-        /// Size of the files that are sought, bytes.
-        bytes: u64,
+        /// Size of the files that are sought, bytes; `None` where their names suffice.
+        bytes: Option<u64>,
+        /// The only tree that is looked through, by the index of its key set; `None` = all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<u16>,
+        /// Whether there are files of MD-Workbench beside the four trees of IOR and mdtest.
+        #[serde(default, skip_serializing_if = "is_false")]
+        workbench: bool,
     },
     /// Counts all objects by one listing, which rank 0 makes. `steps` says how many there should be.
     Count,
@@ -193,10 +222,47 @@ impl RanksPlan {
     /// it has to be read whole.
     #[must_use]
     pub const fn parts(&self) -> u64 {
-        match self.mapping {
-            RankMapping::Files => self.ranks as u64 + 3,
-            _ => 3 * self.ranks as u64 + 1,
+        let ranks = self.ranks as u64;
+        let whole = matches!(self.mapping, RankMapping::Files);
+        match self.task {
+            RankTask::Find {
+                within: Some(3), ..
+            } if whole => 1,
+            RankTask::Find {
+                within: Some(_), ..
+            } => ranks,
+            RankTask::Find { workbench, .. } if whole => ranks + 3 + workbench as u64,
+            RankTask::Find {
+                workbench: true, ..
+            } => 4 * ranks + 1,
+            _ => 3 * ranks + 1,
         }
+    }
+
+    /// Most steps of rank `rank` behind a phase of `written` steps, where it follows one.
+    #[must_use]
+    pub fn limit(&self, rank: u32, written: Option<u64>) -> u64 {
+        let most = self.most_steps(rank);
+        match (written, self.task) {
+            (None, _) => most,
+            (Some(0), _) => 0,
+            (Some(_), RankTask::RandomRead { .. }) => most,
+            (
+                Some(written),
+                RankTask::Workbench {
+                    sets,
+                    stage: WorkbenchStage::Cleanup,
+                    ..
+                },
+            ) => most.min(written.saturating_mul(u64::from(sets))),
+            (Some(written), _) => most.min(written),
+        }
+    }
+
+    /// What this phase takes of a phase of `steps` steps.
+    #[must_use]
+    pub fn taken(&self, steps: u64) -> u64 {
+        self.part.map_or(steps, |part| part.take(steps))
     }
 
     /// Most steps that rank `rank` has, whatever earlier phases did.
@@ -215,7 +281,7 @@ impl RanksPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::{RankMapping, RankTask, RanksPlan, key_of, split_key};
+    use super::{Part, RankMapping, RankTask, RanksPlan, key_of, split_key};
 
     #[test]
     fn numbers_hold_rank_and_index() {
@@ -225,11 +291,23 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_something_is_not_nothing() {
+        let fifth = Part { parts: 60, of: 300 };
+        assert_eq!([0, 1, 4, 500].map(|n| fifth.take(n)), [0, 1, 1, 100]);
+        let whole = Part { parts: 7, of: 7 };
+        assert_eq!(whole.take(u64::MAX), u64::MAX);
+    }
+
+    #[test]
     fn every_part_of_a_search_is_listed_once() {
         for (ranks, mapping) in [(1, RankMapping::Native), (5, RankMapping::Files)] {
             let plan = RanksPlan {
                 ranks,
-                task: RankTask::Find { bytes: 3901 },
+                task: RankTask::Find {
+                    bytes: Some(3901),
+                    within: None,
+                    workbench: ranks > 1,
+                },
                 mapping,
                 opening: 0,
                 first_opens: false,
@@ -237,6 +315,7 @@ mod tests {
                 shift: 0,
                 steps: u64::MAX,
                 follows: None,
+                part: None,
                 after: Vec::new(),
                 start: 0,
                 stonewall_ns: 0,

@@ -21,6 +21,9 @@ pub struct HdfsConfig {
     pub name_nodes: usize,
     /// How files are written and by whom.
     pub files: FileSettings,
+    /// Why gets and heads go through the library as everything else does; `None` when the driver performs
+    /// them itself.
+    pub library_reads: Option<String>,
     /// Where the values came from.
     pub origins: Vec<Origin>,
 }
@@ -56,6 +59,7 @@ impl HdfsConfig {
         }
         let mut files = FileSettings::discover(&site, env, &mut origins)?;
         files.root = root_of(path, &place)?;
+        let library_reads = library_reads(&site, &files, authority, env);
         let service = site.name_nodes(authority, "dfs.namenode.rpc-address");
         let has_port = authority
             .rsplit_once(':')
@@ -80,9 +84,55 @@ impl HdfsConfig {
             url,
             name_nodes,
             files,
+            library_reads,
             origins,
         })
     }
+}
+
+/// Why only the library can read from the cluster: what its settings ask for is more than plain
+/// connections to one name node and the data nodes it names.
+fn library_reads(
+    site: &Site,
+    files: &FileSettings,
+    authority: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let said = |name: &str| site.get(name).map(|(value, _)| value);
+    let switched = |name: &str| said(name).filter(|value| value.eq_ignore_ascii_case("true"));
+    let kerberos = said("hadoop.security.authentication").filter(|kind| kind != "simple");
+    let settings = [
+        ("hadoop.security.authentication", kerberos),
+        (
+            "dfs.data.transfer.protection",
+            said("dfs.data.transfer.protection"),
+        ),
+        (
+            "dfs.encrypt.data.transfer",
+            switched("dfs.encrypt.data.transfer"),
+        ),
+        (
+            "dfs.client.use.datanode.hostname",
+            switched("dfs.client.use.datanode.hostname"),
+        ),
+    ];
+    for (name, value) in settings {
+        if let Some(value) = value {
+            return Some(format!("{name} is {value}"));
+        }
+    }
+    let set = |name: &&str| env(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = ["HADOOP_PROXY_USER", "HADOOP_TOKEN_FILE_LOCATION"]
+        .iter()
+        .find(|name| set(name))
+    {
+        return Some(format!("{name} is set"));
+    }
+    if files.user.is_none() {
+        return Some("no user is named".to_owned());
+    }
+    let service = said(&format!("dfs.ha.namenodes.{authority}"));
+    service.map(|_| format!("{authority} is a name service"))
 }
 
 /// The cluster's URL and where it came from.
@@ -105,8 +155,9 @@ fn cluster(overrides: &HadoopOverrides, site: &Site) -> Result<(String, Source),
 
 #[cfg(test)]
 mod tests {
-    use super::HdfsConfig;
-    use crate::hadoop::HadoopOverrides;
+    use super::{HdfsConfig, library_reads};
+    use crate::hadoop::site::Site;
+    use crate::hadoop::{FileSettings, HadoopOverrides};
 
     fn of(url: &str, files: &str) -> Result<HdfsConfig, String> {
         let dir = tempfile::tempdir().unwrap();
@@ -141,6 +192,43 @@ mod tests {
                 (nodes, root)
             );
         }
+    }
+
+    #[test]
+    fn reads_are_left_to_the_library_where_they_are_not_plain() {
+        let why = |property: &str, env: &[(&str, &str)]| {
+            let env = |name: &str| {
+                let set = env.iter().find(|(set, _)| *set == name);
+                set.map(|(_, value)| (*value).to_owned())
+            };
+            let site = Site::of(&format!("<configuration>{property}</configuration>"));
+            let files = FileSettings::discover(&site, &env, &mut Vec::new()).unwrap();
+            library_reads(&site, &files, "ns", &env)
+        };
+        let property = |name: &str, value: &str| {
+            format!("<property><name>{name}</name><value>{value}</value></property>")
+        };
+        let user = ("HADOOP_USER_NAME", "u");
+        for plain in [
+            String::new(),
+            property("hadoop.security.authentication", "simple"),
+            property("dfs.encrypt.data.transfer", "false"),
+            property("dfs.ha.namenodes.other", "a,b"),
+        ] {
+            assert_eq!(why(&plain, &[user]), None, "{plain}");
+        }
+        for (name, value) in [
+            ("hadoop.security.authentication", "kerberos"),
+            ("dfs.data.transfer.protection", "privacy"),
+            ("dfs.encrypt.data.transfer", "true"),
+            ("dfs.client.use.datanode.hostname", "true"),
+            ("dfs.ha.namenodes.ns", "a,b"),
+        ] {
+            assert!(why(&property(name, value), &[user]).is_some(), "{name}");
+        }
+        assert!(why("", &[]).unwrap().contains("user"));
+        let proxied = why("", &[user, ("HADOOP_PROXY_USER", "p")]);
+        assert!(proxied.unwrap().contains("HADOOP_PROXY_USER"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The driver: one client of the library per load thread.
+//! The driver: one client of the library per load thread, and a way of its own for reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,15 @@ use bucketload_core::record::Probe;
 use hdfs_native::{Client, ClientBuilder, WriteOptions};
 
 use super::config::HdfsConfig;
+use super::direct::{Direct, Door};
 use super::error::meaning;
 use super::io::Io;
 use super::session::HdfsSession;
 use crate::hadoop::semantics::CLASSES;
 use crate::http::config::ConfigError;
+use crate::http::endpoint::Endpoint;
 
-/// The HDFS driver, on the library `hdfs-native`.
+/// The HDFS driver: reads by itself, everything else by the library `hdfs-native`.
 #[derive(Clone)]
 pub struct HdfsDriver {
     inner: Arc<Inner>,
@@ -28,6 +30,8 @@ pub(super) struct Inner {
     clients: Mutex<HashMap<u16, Client>>,
     pub(super) replace: WriteOptions,
     pub(super) create: WriteOptions,
+    /// Where sessions read without the library; `None` where the library reads.
+    pub(super) door: Option<Door>,
     io: Io,
 }
 
@@ -35,15 +39,27 @@ impl HdfsDriver {
     /// A driver for the cluster that `config` describes. Nothing is connected yet.
     ///
     /// # Errors
-    /// When no thread for its connections can be started.
+    /// When no thread for its connections can be started, or the name node's address is none.
     pub fn new(config: HdfsConfig) -> Result<Self, ConfigError> {
         let create = WriteOptions {
             block_size: config.files.block_size,
             replication: config.files.replication,
             ..WriteOptions::default()
         };
+        let door = match (&config.library_reads, &config.files.user) {
+            (None, Some(user)) => Some(Door {
+                endpoint: Endpoint::parse(
+                    &config.url.replacen("hdfs://", "http://", 1),
+                    "name node",
+                )?,
+                user: user.clone(),
+                root: config.files.root.clone(),
+            }),
+            _ => None,
+        };
         Ok(Self {
             inner: Arc::new(Inner {
+                door,
                 replace: create.clone().overwrite(true),
                 create,
                 config,
@@ -99,26 +115,42 @@ impl Driver for HdfsDriver {
         let shown = |name: &str, value: String| (name.to_owned(), value);
         settings.push(shown("io threads", self.inner.io.threads().to_string()));
         settings.push(shown("name nodes", config.name_nodes.to_string()));
-        let retries = "reads: the library asks other replicas; writes: none".to_owned();
+        let (engine, reads) = match &config.library_reads {
+            None => (
+                "native reads, hdfs-native 0.14",
+                "by the driver itself; by the library where a file is encrypted, erasure-coded or being \
+                 written"
+                    .to_owned(),
+            ),
+            Some(why) => ("hdfs-native 0.14", format!("by the library: {why}")),
+        };
+        settings.push(shown("get, range-get, head", reads));
+        let retries = "reads: other replicas are asked; writes: none".to_owned();
         settings.push(shown("retries of the engine", retries));
         settings.push(shown("checksum", "CRC-32C, verified per block".to_owned()));
         DriverFacts {
             driver: "hdfs".to_owned(),
-            engine: "hdfs-native 0.14".to_owned(),
+            engine: engine.to_owned(),
             endpoints: vec![config.url.clone()],
             settings,
         }
     }
 
-    async fn open(&self, worker: WorkerId, _probe: &mut Probe) -> Result<HdfsSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<HdfsSession, OpError> {
         let client = self.inner.client(worker.thread)?;
-        // The library connects with the first call.
-        let root = client.get_file_info("/").await;
-        root.map_err(|error| {
-            let mut error = meaning(error);
+        let reached = match &self.inner.door {
+            Some(door) => Direct::open(door, probe).await.map(Some),
+            // The library connects with the first call.
+            None => client
+                .get_file_info("/")
+                .await
+                .map(|_| None)
+                .map_err(meaning),
+        };
+        let direct = reached.map_err(|mut error| {
             error.detail = format!("name node {}: {}", self.config().url, error.detail).into();
             error
         })?;
-        Ok(HdfsSession::new(Arc::clone(&self.inner), client))
+        Ok(HdfsSession::new(Arc::clone(&self.inner), client, direct))
     }
 }

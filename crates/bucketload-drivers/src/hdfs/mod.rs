@@ -1,7 +1,9 @@
-//! The HDFS driver: the RPC protocol, through the client library `hdfs-native`.
+//! The HDFS driver: the RPC protocol, by itself for gets and heads of plain clusters, else through the
+//! client library `hdfs-native`.
 //!
 //! ```text
-//! config ── driver ── session ── ops, admin ── hdfs-native      path, listings, meanings: `hadoop`
+//! config ── driver ── session ──┬── direct ── wire              path, listings, meanings: `hadoop`
+//!             │                 └── ops, admin ── hdfs-native
 //!             └── io: the runtime that the library's connections live on
 //! ```
 //!
@@ -12,6 +14,7 @@
 
 mod admin;
 mod config;
+mod direct;
 mod driver;
 mod error;
 mod io;

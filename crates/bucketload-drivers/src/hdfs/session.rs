@@ -1,4 +1,5 @@
-//! One worker's session: a handle on the client of its load thread.
+//! One worker's session: its own connections for reads, and a handle on the library's client of its load
+//! thread.
 
 use std::sync::Arc;
 
@@ -9,15 +10,19 @@ use bucketload_core::record::Probe;
 use hdfs_native::Client;
 use hdfs_native::client::ListStatusIterator;
 
+use super::direct::Direct;
 use super::driver::Inner;
 use crate::hadoop::path;
 use crate::hadoop::semantics::absent;
 use crate::hadoop::walk::Walk;
+use crate::http::parked::park;
 
 /// A session of the HDFS driver.
 pub struct HdfsSession {
     pub(super) inner: Arc<Inner>,
     pub(super) client: Client,
+    /// Connections for reads without the library.
+    direct: Option<Direct>,
     /// The control plane's listing under way.
     pub(super) walk: Option<Box<Walk<Option<ListStatusIterator>>>>,
     /// Bucket and prefix that the control plane listed last.
@@ -25,12 +30,38 @@ pub struct HdfsSession {
 }
 
 impl HdfsSession {
-    pub(super) const fn new(inner: Arc<Inner>, client: Client) -> Self {
+    pub(super) const fn new(inner: Arc<Inner>, client: Client, direct: Option<Direct>) -> Self {
         Self {
             inner,
             client,
+            direct,
             walk: None,
             listed: None,
+        }
+    }
+
+    /// A get or range-get by the driver itself, or by the library for files that it leaves to it.
+    async fn read(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        if let (Some(direct), Some(door)) = (&mut self.direct, &self.inner.door)
+            && let Some(done) = direct.get(door, request, probe).await?
+        {
+            return Ok(done);
+        }
+        Box::pin(self.get(request, probe)).await
+    }
+
+    async fn stat(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match (&mut self.direct, &self.inner.door) {
+            (Some(direct), Some(door)) => direct.head(door, request, probe).await,
+            _ => Box::pin(self.head(request, probe)).await,
         }
     }
 
@@ -52,12 +83,12 @@ impl Session for HdfsSession {
         // The library's futures are large and allocate anyway: on the heap, so that idle sessions stay
         // small.
         match request.op.class {
-            OpClass::Get | OpClass::RangeGet => Box::pin(self.get(request, probe)).await,
+            OpClass::Get | OpClass::RangeGet => park(self.read(request, probe)).await,
+            OpClass::Head => park(self.stat(request, probe)).await,
             OpClass::Put => Box::pin(self.put(request, true, probe)).await,
             OpClass::PutIfAbsent => Box::pin(self.put_if_absent(request, probe)).await,
             OpClass::Append => Box::pin(self.append(request, probe)).await,
             OpClass::Touch => Box::pin(self.touch(request, probe)).await,
-            OpClass::Head => Box::pin(self.head(request, probe)).await,
             OpClass::Delete => Box::pin(self.delete(request, probe)).await,
             OpClass::Rename => Box::pin(self.rename(request, probe)).await,
             OpClass::List => Box::pin(self.list(request, probe)).await,

@@ -54,11 +54,7 @@ pub(crate) async fn connect(
         Ok(resolved) => resolved,
         Err(error) => return failed(format!("cannot resolve `{}`: {error}", endpoint.host)),
     };
-    let from = source.map_or_else(String::new, |source| format!(" from {source}"));
-    let mut last = format!(
-        "`{}` has no address that can be reached{from}",
-        endpoint.host
-    );
+    let mut last = None;
     for &addr in &resolved.addrs {
         if source.is_some_and(|s| s.is_ipv4() != addr.is_ipv4()) {
             continue;
@@ -82,10 +78,17 @@ pub(crate) async fn connect(
                 });
                 return Ok(conn);
             }
-            Err(error) => last = format!("cannot connect to {addr}{from}: {error}"),
+            Err(error) => last = Some((addr, error)),
         }
     }
-    failed(last)
+    let from = source.map_or_else(String::new, |source| format!(" from {source}"));
+    failed(match last {
+        Some((addr, error)) => format!("cannot connect to {addr}{from}: {error}"),
+        None => format!(
+            "`{}` has no address that can be reached{from}",
+            endpoint.host
+        ),
+    })
 }
 
 async fn handshake(sock: Sock, tls: &ClientTls, host: &str) -> Result<Conn, OpError> {

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bucketload_store::{
@@ -12,6 +13,7 @@ use bucketload_store::{
 use super::connection::{Answer, Outgoing};
 use super::download::Download;
 use super::error::{Error, Result};
+use super::files;
 use super::options::Options;
 use super::pipeline::Pipeline;
 use super::pool::{Lease, Pool};
@@ -133,7 +135,17 @@ impl Client {
         content_md5: Option<[u8; 16]>,
         commit: Commit,
     ) -> Result<Written> {
-        let request = Request::Put(Name { bucket, key }, content_md5, commit);
+        let name = Name { bucket, key };
+        if size >= files::FROM && content_md5.is_none() && self.pool.files.load(Ordering::Relaxed) {
+            let mut lease = self.lease()?;
+            let result = self.put_to_file(&mut lease, name, size, body, &commit);
+            if let Some(written) = lease.keep_or_close(result)? {
+                return Ok(written);
+            }
+            // It would say so the next time too.
+            self.pool.files.store(false, Ordering::Relaxed);
+        }
+        let request = Request::Put(name, content_md5, commit);
         self.call(&request, Outgoing::Reader(size, body), reply::written)
     }
 
@@ -147,15 +159,31 @@ impl Client {
         range: Option<ByteRange>,
         conditions: ReadConditions,
     ) -> Result<Download> {
-        let request = Request::Get(Name { bucket, key }, range, conditions);
+        let name = Name { bucket, key };
         let mut lease = self.lease()?;
+        if !lease.is_unix() {
+            let request = Request::Get(name, range, conditions, false);
+            return open(lease, &request);
+        }
+        let request = Request::Get(name, range, conditions.clone(), true);
         let result = lease.send(&request, Outgoing::None).and_then(|()| {
-            let answer = lease.receive()?;
-            let opened = finish(&mut lease, &Answer { body: 0, ..answer }, reply::opening);
-            opened.map(|(info, start)| (info, start, answer.body))
+            let (answer, file) = lease.receive_with_file()?;
+            let head = Answer { body: 0, ..answer };
+            let ((info, start), by_file) = finish(&mut lease, &head, reply::file_opening)?;
+            if by_file.is_some() && answer.body != 0 {
+                return Err(Malformed("a body beside a file").into());
+            }
+            Ok((info, start, by_file, answer.body, files::regular(file)))
         });
-        let (info, start, length) = lease.keep_or_close(result)?;
-        Ok(Download::new(lease, info, start, length))
+        match lease.keep_or_close(result)? {
+            (info, start, None, length, _) => Ok(Download::new(lease, info, start, length)),
+            (info, start, Some(length), _, Some(file)) => {
+                let deadline = lease.deadline();
+                Ok(Download::of_file(file, deadline, info, start, length))
+            }
+            // It did not arrive: this process may have no more descriptors.
+            (_, _, Some(_), _, None) => open(lease, &Request::Get(name, range, conditions, false)),
+        }
     }
 
     /// Information about an object.
@@ -311,6 +339,17 @@ impl Client {
     pub const fn pipeline(&self) -> Pipeline<'_> {
         Pipeline::new(self)
     }
+}
+
+/// Asks for an object whose bytes come over the connection.
+fn open(mut lease: Lease, request: &Request<'_>) -> Result<Download> {
+    let result = lease.send(request, Outgoing::None).and_then(|()| {
+        let answer = lease.receive()?;
+        let opened = finish(&mut lease, &Answer { body: 0, ..answer }, reply::opening);
+        opened.map(|(info, start)| (info, start, answer.body))
+    });
+    let (info, start, length) = lease.keep_or_close(result)?;
+    Ok(Download::new(lease, info, start, length))
 }
 
 const fn upload<'a>(bucket: &'a str, key: &'a str, upload_id: &'a str) -> UploadName<'a> {

@@ -1,11 +1,14 @@
 //! One connection: handshake, sending of a request, receiving of its answer.
 
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use super::error::{Error, Result};
 use super::options::Options;
+use crate::address::Address;
 use crate::frames::Incoming;
+use crate::patience::Patience;
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::Request;
 use crate::protocol::{
@@ -19,6 +22,9 @@ use crate::token::CHALLENGE_BYTES;
 pub(super) const PIECE: usize = 256 << 10;
 /// Bodies up to this are copied behind their head, to leave in one piece.
 const COPIED: usize = 16 << 10;
+
+/// Bytes of a large body that are waited for at a time.
+const LOW_WATER: usize = 256 << 10;
 
 /// The bytes that a request carries.
 pub(super) enum Outgoing<'a> {
@@ -61,6 +67,11 @@ pub(super) struct Connection {
     stall: Duration,
     /// End of the call, when it has a time limit.
     deadline: Option<Instant>,
+    patience: Patience,
+    /// It is a Unix socket, over which files can come.
+    unix: bool,
+    /// Waits are for this many bytes at least, not for each packet.
+    low_water: bool,
 }
 
 impl Connection {
@@ -84,6 +95,9 @@ impl Connection {
             answered: 0,
             stall: options.stall_timeout,
             deadline: None,
+            patience: Patience::new(options.patience),
+            unix: matches!(options.address, Address::Unix(_)),
+            low_water: false,
         })
     }
 
@@ -104,6 +118,32 @@ impl Connection {
         }
         self.deadline = deadline;
         Ok(())
+    }
+
+    /// Fails when the time of the call is up.
+    pub(super) fn check_deadline(&self) -> Result<()> {
+        match self.deadline {
+            Some(deadline) if deadline <= Instant::now() => Err(Error::TimedOut),
+            _ => Ok(()),
+        }
+    }
+
+    /// The end of the call, if it has one.
+    pub(super) const fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Whether files can come.
+    pub(super) const fn is_unix(&self) -> bool {
+        self.unix
+    }
+
+    /// The beginning of the buffer for bodies, `length` bytes and at most [`PIECE`].
+    pub(super) fn piece(&mut self, length: usize) -> &mut [u8] {
+        if self.piece.len() < length {
+            self.piece.resize(length, 0);
+        }
+        &mut self.piece[..length]
     }
 
     /// Lowers the limit of the next wait to what is left of the call.
@@ -223,10 +263,26 @@ impl Connection {
         })
     }
 
+    /// The same with the file that comes with it, if one does. The connection must have been clean before the
+    /// request.
+    pub(super) fn receive_with_file(&mut self) -> Result<(Answer, Option<OwnedFd>)> {
+        self.hurry()?;
+        let received =
+            self.incoming
+                .receive_with_file(&self.socket, HEADER_BYTES, &mut self.patience);
+        match received.map_err(Error::lost)? {
+            (0, _) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
+            (_, file) => Ok((self.receive()?, file)),
+        }
+    }
+
     fn require(&mut self, count: usize) -> Result<()> {
         while self.incoming.bytes().len() < count {
             self.hurry()?;
-            match self.incoming.receive(&self.socket, count) {
+            match self
+                .incoming
+                .receive(&self.socket, count, &mut self.patience)
+            {
                 Ok(0) => return Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
                 Err(error) => return Err(Error::lost(error)),
@@ -245,18 +301,32 @@ impl Connection {
         self.incoming.consume(answer.head);
     }
 
-    /// Receives bytes of a body, at least one and at most `out.len()`, straight into `out` where none are there yet.
-    pub(super) fn read_body(&mut self, out: &mut [u8]) -> Result<usize> {
+    /// Receives bytes of a body of which `left` are to come, at least one and at most `out.len()`, straight into
+    /// `out` where none are there yet.
+    pub(super) fn read_body(&mut self, out: &mut [u8], left: u64) -> Result<usize> {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let out = &mut out[..most];
         let count = self.incoming.take(out);
         if count > 0 || out.is_empty() {
             return Ok(count);
         }
         self.hurry()?;
+        self.set_low_water(!self.unix && most >= LOW_WATER)?;
         match self.socket.receive(out) {
             Ok(0) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
             Ok(count) => Ok(count),
             Err(error) => Err(Error::lost(error)),
         }
+    }
+
+    /// With it a wait for TCP ends when [`LOW_WATER`] bytes are there, so that the processor wakes once for them.
+    pub(super) fn set_low_water(&mut self, wanted: bool) -> Result<()> {
+        if wanted != self.low_water {
+            let bytes = if wanted { LOW_WATER } else { 1 };
+            self.socket.set_low_water(bytes).map_err(Error::lost)?;
+            self.low_water = wanted;
+        }
+        Ok(())
     }
 }
 

@@ -1,18 +1,30 @@
 //! The bytes of an object as they come.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
+use std::time::Instant;
 
-use bucketload_store::ObjectInfo;
+use bucketload_store::{ObjectInfo, StoreError};
 
 use super::error::{Error, Result};
 use super::pool::Lease;
 
+/// Where the bytes come from.
+#[derive(Debug)]
+enum From {
+    Connection(Lease),
+    /// The object's file, over a Unix socket, and the end of the call.
+    File(File, Option<Instant>),
+    /// The last byte has come, or the connection has broken.
+    Nowhere,
+}
+
 /// An object that is being received. It has a connection to itself, which is closed if the download is dropped
-/// before its end.
+/// before its end, or over a Unix socket the object's file.
 #[derive(Debug)]
 pub struct Download {
-    /// `None` when the last byte has come, or the connection has broken.
-    lease: Option<Lease>,
+    from: From,
     info: ObjectInfo,
     start: u64,
     length: u64,
@@ -21,8 +33,27 @@ pub struct Download {
 
 impl Download {
     pub(super) fn new(lease: Lease, info: ObjectInfo, start: u64, length: u64) -> Self {
+        let from = match length {
+            0 => From::Nowhere,
+            _ => From::Connection(lease),
+        };
+        Self::of(from, info, start, length)
+    }
+
+    /// A download from a file; `deadline` is the end of the call.
+    pub(super) const fn of_file(
+        file: File,
+        deadline: Option<Instant>,
+        info: ObjectInfo,
+        start: u64,
+        length: u64,
+    ) -> Self {
+        Self::of(From::File(file, deadline), info, start, length)
+    }
+
+    const fn of(from: From, info: ObjectInfo, start: u64, length: u64) -> Self {
         Self {
-            lease: (length > 0).then_some(lease),
+            from,
             info,
             start,
             length,
@@ -57,30 +88,65 @@ impl Download {
     /// Receives the next bytes, at most as many as fit into `out`; 0 only when all have come, or `out` has no room.
     ///
     /// # Errors
-    /// [`Error::Lost`], [`Error::TimedOut`]; after one there is nothing more to come.
+    /// [`Error::Lost`], [`Error::TimedOut`], [`Error::Store`] when the object's file cannot be read; after one there is nothing more to come.
     pub fn receive(&mut self, out: &mut [u8]) -> Result<usize> {
         let most = usize::try_from(self.left)
             .unwrap_or(usize::MAX)
             .min(out.len());
-        if self.left == 0 || most == 0 {
+        if most == 0 {
             return Ok(0);
         }
-        let Some(lease) = &mut self.lease else {
-            return Err(Error::Lost(io::ErrorKind::NotConnected.into()));
+        let at = self.start + self.length - self.left;
+        let received = match &mut self.from {
+            From::Connection(lease) => lease.read_body(out, self.left).and_then(|count| {
+                if count as u64 == self.left {
+                    lease.set_low_water(false)?;
+                }
+                Ok(count)
+            }),
+            From::File(file, deadline) => read_file(file, *deadline, &mut out[..most], at),
+            From::Nowhere => Err(Error::Lost(io::ErrorKind::NotConnected.into())),
         };
-        match lease.read_body(&mut out[..most]) {
+        match received {
             Ok(count) => {
                 self.left -= count as u64;
                 if self.left == 0 {
-                    self.lease = None;
+                    self.from = From::Nowhere;
                 }
                 Ok(count)
             }
             Err(error) => {
-                lease.spoil();
-                self.lease = None;
+                self.give_up();
                 Err(error)
             }
+        }
+    }
+
+    fn give_up(&mut self) {
+        if let From::Connection(lease) = &mut self.from {
+            lease.spoil();
+        }
+        self.from = From::Nowhere;
+    }
+}
+
+/// Reads from an object's file.
+fn read_file(file: &File, deadline: Option<Instant>, out: &mut [u8], at: u64) -> Result<usize> {
+    if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+        return Err(Error::TimedOut);
+    }
+    let failed = |source| {
+        Error::Store(StoreError::Io {
+            context: "reading an object",
+            source,
+        })
+    };
+    loop {
+        match file.read_at(out, at) {
+            // Somebody has cut the file.
+            Ok(0) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.map_err(failed),
         }
     }
 }
@@ -97,8 +163,6 @@ impl Read for Download {
 
 impl Drop for Download {
     fn drop(&mut self) {
-        if let Some(lease) = &mut self.lease {
-            lease.spoil();
-        }
+        self.give_up();
     }
 }

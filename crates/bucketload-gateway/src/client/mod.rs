@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! calls: one function per call ── pool: connections between calls ── connection: handshake, frames
-//! download, pipeline ─────────────┘
+//! download, pipeline, files ──────┘
 //! ```
 //!
 //! A client may be used by any number of threads at once; each call has a connection to itself while it lasts. A
@@ -13,6 +13,7 @@ mod calls;
 mod connection;
 mod download;
 mod error;
+mod files;
 mod options;
 mod pipeline;
 mod pool;

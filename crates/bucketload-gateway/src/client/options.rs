@@ -16,12 +16,15 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// Longest single wait for the gateway within a call: no byte comes or goes for that long.
     pub stall_timeout: Duration,
+    /// How long a call looks for its answer before it sleeps, where it keeps nobody from working by that.
+    pub patience: Duration,
     /// Most connections that are kept between calls.
     pub idle_connections: usize,
 }
 
 impl Options {
-    /// The defaults for a gateway at `address`: no token, 10 s to connect, 60 s of stall, 64 connections.
+    /// The defaults for a gateway at `address`: no token, 10 s to connect, 60 s of stall, 50 µs of patience,
+    /// 64 connections.
     #[must_use]
     pub const fn new(address: Address) -> Self {
         Self {
@@ -29,6 +32,7 @@ impl Options {
             token: None,
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(60),
+            patience: Duration::from_micros(50),
             idle_connections: 64,
         }
     }

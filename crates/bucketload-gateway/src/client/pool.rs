@@ -1,12 +1,14 @@
 //! Connections between calls, the one used last on top.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::options::Options;
+use crate::address::Address;
 
 /// A connection that has rested longer is looked at before it is used: the gateway may have gone.
 const TRUSTED: Duration = Duration::from_millis(100);
@@ -16,13 +18,16 @@ const TRUSTED: Duration = Duration::from_millis(100);
 pub(super) struct Pool {
     options: Options,
     idle: Mutex<Vec<(Connection, Instant)>>,
+    /// The gateway has files for objects that are written, as far as is known.
+    pub(super) files: AtomicBool,
 }
 
 impl Pool {
     pub(super) const fn new(options: Options) -> Self {
         Self {
-            options,
+            files: AtomicBool::new(matches!(options.address, Address::Unix(_))),
             idle: Mutex::new(Vec::new()),
+            options,
         }
     }
 

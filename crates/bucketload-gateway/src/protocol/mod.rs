@@ -10,6 +10,17 @@
 //! All numbers are little-endian. A request's kind says what is asked for, an answer's kind how it ended; the answer
 //! has the sequence number of its request, and answers come in the order of requests. The head holds the
 //! arguments (`request`) or results (`reply`, `error`), the body the bytes of an object.
+//!
+//! On a Unix socket a client may ask for files instead of bytes, which then do not cross the socket (`SCM_RIGHTS`
+//! with the first byte of the answer):
+//!
+//! - `GetFile` is `Get` whose answer may have no body but the object's file, opened for reading: the bytes that are
+//!   asked for lie in it from the offset on that the head says. Small objects, and those of a store without files,
+//!   come as the body as ever.
+//! - `PutFile` asks for the file of a new object, opened for writing; the answer says whether there is one. The
+//!   client writes all bytes to it, closes it, and sends `CommitFile`, which makes the object visible if the file has
+//!   the size that was announced, or `DropFile`. Nothing else may be asked for in between, and a connection that
+//!   ends drops the file.
 
 pub(crate) mod codec;
 pub(crate) mod error;
@@ -20,7 +31,7 @@ pub(crate) mod values;
 use codec::Malformed;
 
 /// Version of the protocol; both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// Longest head of a request in bytes: a completion that names 10,000 parts with a checksum each.
 pub const MAX_REQUEST_HEAD_BYTES: u32 = 1 << 20;

@@ -208,6 +208,21 @@ pub(crate) fn opening(decoder: &mut Decoder<'_>) -> Decoded<(ObjectInfo, u64)> {
     Ok((info(decoder)?, decoder.number()?))
 }
 
+/// The same for a GET that may be answered by a file: `length` bytes of it, or, if it is `None`, the body.
+pub(crate) fn put_file_opening(
+    out: &mut Vec<u8>,
+    info: &ObjectInfo,
+    start: u64,
+    length: Option<u64>,
+) {
+    put_opening(out, info, start);
+    put_option(out, length.as_ref(), |out, n| put_number(out, *n));
+}
+
+pub(crate) fn file_opening(decoder: &mut Decoder<'_>) -> Decoded<((ObjectInfo, u64), Option<u64>)> {
+    Ok((opening(decoder)?, decoder.option(|d| d.number())?))
+}
+
 pub(crate) fn put_id(out: &mut Vec<u8>, id: &str) {
     put_text(out, id);
 }

@@ -45,7 +45,8 @@ pub(crate) enum Request<'a> {
     DeleteBucket(&'a str),
     List(&'a str, ListRequest<'a>),
     Put(Name<'a>, Option<[u8; 16]>, Commit),
-    Get(Name<'a>, Option<ByteRange>, ReadConditions),
+    /// The last says whether the object's file will do (`GetFile`).
+    Get(Name<'a>, Option<ByteRange>, ReadConditions, bool),
     Head(Name<'a>, ReadConditions),
     Delete(Name<'a>, Condition),
     /// Source and its conditions, destination, and what replaces the source's metadata.
@@ -57,6 +58,10 @@ pub(crate) enum Request<'a> {
     Abort(UploadName<'a>),
     ListParts(UploadName<'a>, u32, u32),
     ListUploads(&'a str, ListUploadsRequest<'a>),
+    /// The file of a new object of so many bytes.
+    PutFile(Name<'a>, u64),
+    CommitFile(Commit),
+    DropFile,
 }
 
 fn put_name(out: &mut Vec<u8>, name: &Name<'_>) {
@@ -128,7 +133,7 @@ impl<'a> Request<'a> {
             Self::DeleteBucket(_) => 4,
             Self::List(..) => 5,
             Self::Put(..) => 6,
-            Self::Get(..) => 7,
+            Self::Get(_, _, _, false) => 7,
             Self::Head(..) => 8,
             Self::Delete(..) => 9,
             Self::Copy(..) => 10,
@@ -139,6 +144,10 @@ impl<'a> Request<'a> {
             Self::Abort(_) => 15,
             Self::ListParts(..) => 16,
             Self::ListUploads(..) => 17,
+            Self::Get(_, _, _, true) => 18,
+            Self::PutFile(..) => 19,
+            Self::CommitFile(_) => 20,
+            Self::DropFile => 21,
         }
     }
 
@@ -147,10 +156,15 @@ impl<'a> Request<'a> {
         matches!(self, Self::Put(..) | Self::UploadPart(..))
     }
 
+    /// Whether it ends the writing of a file.
+    pub(crate) const fn needs_file(&self) -> bool {
+        matches!(self, Self::CommitFile(_) | Self::DropFile)
+    }
+
     /// Appends the arguments.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::ListBuckets => {}
+            Self::ListBuckets | Self::DropFile => {}
             Self::CreateBucket(bucket) | Self::HeadBucket(bucket) | Self::DeleteBucket(bucket) => {
                 put_text(out, bucket);
             }
@@ -166,7 +180,7 @@ impl<'a> Request<'a> {
                 put_option(out, md5.as_ref(), put_md5);
                 put_commit(out, commit);
             }
-            Self::Get(name, range, conditions) => {
+            Self::Get(name, range, conditions, _) => {
                 put_name(out, name);
                 put_option(out, range.as_ref(), put_range);
                 put_conditions(out, conditions);
@@ -224,6 +238,11 @@ impl<'a> Request<'a> {
                 put_text(out, request.upload_id_marker);
                 put_page(out, request.max_uploads);
             }
+            Self::PutFile(name, size) => {
+                put_name(out, name);
+                put_number(out, *size);
+            }
+            Self::CommitFile(commit) => put_commit(out, commit),
         }
     }
 
@@ -246,7 +265,12 @@ impl<'a> Request<'a> {
                 },
             ),
             6 => Self::Put(name(d)?, d.option(|d| d.array())?, commit(d)?),
-            7 => Self::Get(name(d)?, d.option(range)?, conditions(d)?),
+            7 | 18 => Self::Get(
+                name(d)?,
+                d.option(range)?,
+                conditions(d)?,
+                kind_number == 18,
+            ),
             8 => Self::Head(name(d)?, conditions(d)?),
             9 => Self::Delete(name(d)?, condition(d)?),
             10 => Self::Copy(name(d)?, conditions(d)?, name(d)?, d.option(commit)?),
@@ -273,6 +297,9 @@ impl<'a> Request<'a> {
                     max_uploads: d.small()? as usize,
                 },
             ),
+            19 => Self::PutFile(name(d)?, d.number()?),
+            20 => Self::CommitFile(commit(d)?),
+            21 => Self::DropFile,
             _ => return Err(Malformed("an unknown kind of request")),
         };
         decoder.end()?;

@@ -27,6 +27,16 @@ const SPLICED: u64 = 128 << 10;
 /// Size of the buffer for what is received.
 const PIECE: usize = 256 << 10;
 
+/// How the client gets the bytes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Body,
+    /// It would take the file, which it cannot get.
+    BodyNotFile,
+    /// By the file, if there is one and the bytes are many.
+    File,
+}
+
 /// Sends bytes `range` of an object.
 pub(super) fn send_object(
     socket: &Socket,
@@ -34,11 +44,25 @@ pub(super) fn send_object(
     sequence: u32,
     object: &Object,
     range: Range<u64>,
+    way: By,
 ) -> std::result::Result<(), End> {
     let size = range.end - range.start;
+    if way == By::File
+        && size > COPIED
+        && let Some(file) = object.file_descriptor()
+    {
+        output.flush(socket, false)?;
+        output.push(Outcome::Done, sequence, 0, |out| {
+            reply::put_file_opening(out, object.info(), range.start, Some(size));
+        });
+        return Ok(output.flush_with_file(socket, file)?);
+    }
     let before = output.buffer().len();
-    output.push(Outcome::Done, sequence, size, |out| {
-        reply::put_opening(out, object.info(), range.start);
+    output.push(Outcome::Done, sequence, size, |out| match way {
+        By::Body => reply::put_opening(out, object.info(), range.start),
+        By::BodyNotFile | By::File => {
+            reply::put_file_opening(out, object.info(), range.start, None);
+        }
     });
     if size <= COPIED {
         let buffer = output.buffer();

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::accept::{Guest, Shared};
+use super::files::FileUpload;
 use super::output::Output;
 use super::splice::Splice;
 use crate::frames::Incoming;
+use crate::patience::Patience;
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::Request;
 use crate::protocol::{
@@ -49,6 +51,9 @@ pub(super) struct Connection<'s> {
     pub(super) piece: Vec<u8>,
     /// For bytes that are moved within the kernel; made for the first ones.
     pub(super) splice: Option<Splice>,
+    /// The object to whose file the client writes.
+    pub(super) file: Option<FileUpload>,
+    patience: Patience,
 }
 
 impl<'s> Connection<'s> {
@@ -61,6 +66,8 @@ impl<'s> Connection<'s> {
             output: Output::default(),
             piece: Vec::new(),
             splice: None,
+            file: None,
+            patience: Patience::new(shared.options.patience),
         }
     }
 
@@ -159,8 +166,9 @@ impl<'s> Connection<'s> {
     fn serve(&mut self) -> Result<(), End> {
         loop {
             // In this order: who stops the server sets the one before it looks at the other.
-            self.busy.store(false, Ordering::SeqCst);
-            if self.shared.is_stopping() || !self.next_request()? {
+            let writing = self.file.is_some();
+            self.busy.store(writing, Ordering::SeqCst);
+            if (self.shared.is_stopping() && !writing) || !self.next_request()? {
                 self.output.flush(self.socket, false)?;
                 return Ok(());
             }
@@ -172,7 +180,8 @@ impl<'s> Connection<'s> {
             let whole = HEADER_BYTES + header.head as usize;
             if self.incoming.bytes().len() < whole {
                 self.output.flush(self.socket, false)?;
-                self.incoming.require(self.socket, whole)?;
+                self.incoming
+                    .require(self.socket, whole, &mut self.patience)?;
             }
             self.perform(&header, whole)?;
             if self.output.is_full() {
@@ -186,13 +195,16 @@ impl<'s> Connection<'s> {
         while self.incoming.bytes().len() < HEADER_BYTES {
             self.output.flush(self.socket, false)?;
             let between = self.incoming.bytes().is_empty();
-            match self.incoming.receive(self.socket, HEADER_BYTES) {
+            let received = self
+                .incoming
+                .receive(self.socket, HEADER_BYTES, &mut self.patience);
+            match received {
                 Ok(0) if between => return Ok(false),
                 Ok(0) => return Err(End::Socket),
                 Ok(_) => {}
                 // A client may be silent between requests for as long as it likes.
                 Err(error) if between && error.kind() == io::ErrorKind::TimedOut => {
-                    if self.shared.is_stopping() {
+                    if self.shared.is_stopping() && self.file.is_none() {
                         return Ok(false);
                     }
                 }
@@ -211,6 +223,26 @@ impl<'s> Connection<'s> {
         let request = Request::decode(header.kind, head).map_err(refused)?;
         if header.body > 0 && !request.has_body() {
             return Err(refused(Malformed("a body where there is none")));
+        }
+        if self.file.is_some() != request.needs_file() {
+            return Err(refused(Malformed("a request out of turn")));
+        }
+        if let Request::PutFile(name, size) = request {
+            self.file = super::files::offer(
+                self.shared,
+                self.socket,
+                &mut self.output,
+                header.sequence,
+                name,
+                size,
+            )?;
+            self.incoming.consume(whole);
+            return Ok(());
+        }
+        if let Some(file) = self.file.take() {
+            file.end(&mut self.output, header.sequence, request);
+            self.incoming.consume(whole);
+            return Ok(());
         }
         if request.has_body() {
             let head = head.to_vec();

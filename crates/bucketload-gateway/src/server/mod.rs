@@ -4,6 +4,7 @@
 //! listen: where, and who may come ── accept: one thread ── connection: one thread each, frames in, frames out
 //!                                                              perform: requests on the store
 //!                                                              body: bytes between socket and store
+//!                                                              files: files instead of bytes, on Unix sockets
 //! ```
 //!
 //! A client that is slow, dead or malicious costs its own thread and 8 MiB at most (0.5 MiB but for the
@@ -13,6 +14,7 @@
 mod accept;
 mod body;
 mod connection;
+mod files;
 mod listen;
 mod output;
 mod perform;
@@ -41,10 +43,14 @@ pub struct ServerOptions {
     pub connections: usize,
     /// Longest single wait for a client within a request, or to take an answer.
     pub stall_timeout: Duration,
+    /// How long a connection's thread looks for the next request before it sleeps, where it keeps nobody from
+    /// working by that.
+    pub patience: Duration,
 }
 
 impl ServerOptions {
-    /// The defaults at `address`: no token, 1,024 connections, 60 s of stall.
+    /// The defaults at `address`: no token, 1,024 connections, 60 s of stall, 50 µs of
+    /// patience.
     #[must_use]
     pub const fn new(address: Address) -> Self {
         Self {
@@ -52,6 +58,7 @@ impl ServerOptions {
             token: None,
             connections: 1024,
             stall_timeout: Duration::from_secs(60),
+            patience: Duration::from_micros(50),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Answers on their way out: gathered while further requests are there already, sent before any wait.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use bucketload_store::StoreError;
 
@@ -49,6 +50,17 @@ impl Output {
         self.buffer.clear();
         // A long listing must not be paid for by the connection's whole life.
         self.buffer.shrink_to(2 * FULL);
+        Ok(())
+    }
+
+    /// The same, with a file for the first of its bytes. Nothing but the answer that has the file may be there.
+    pub(super) fn flush_with_file(
+        &mut self,
+        socket: &Socket,
+        file: BorrowedFd<'_>,
+    ) -> io::Result<()> {
+        socket.send_with_file(&self.buffer, file)?;
+        self.buffer.clear();
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use bucketload_store::{
 };
 
 use super::accept::Shared;
-use super::body::send_object;
+use super::body::{By, send_object};
 use super::connection::End;
 use super::output::Output;
 use crate::protocol::request::{ByteRange, Name, Request, UploadName};
@@ -71,8 +71,23 @@ pub(super) fn answer(
             );
             push(output, sequence, &page, reply::put_listing);
         }
-        Request::Get(name, range, conditions) => {
-            return get(store, socket, output, sequence, name, range, &conditions);
+        Request::Get(name, range, conditions, by_file) => {
+            // Only a Unix socket can carry a file.
+            let way = match by_file {
+                false => By::Body,
+                true if shared.is_tcp() => By::BodyNotFile,
+                true => By::File,
+            };
+            return get(
+                store,
+                socket,
+                output,
+                sequence,
+                name,
+                range,
+                &conditions,
+                way,
+            );
         }
         Request::Head(name, conditions) => {
             let found = store.head(name.bucket, name.key);
@@ -145,9 +160,11 @@ pub(super) fn answer(
             );
             push(output, sequence, &page, reply::put_uploads);
         }
-        Request::Put(..) | Request::UploadPart(..) => {
-            unreachable!("requests with a body are written")
-        }
+        Request::Put(..)
+        | Request::UploadPart(..)
+        | Request::PutFile(..)
+        | Request::CommitFile(_)
+        | Request::DropFile => unreachable!("writes are performed elsewhere"),
     }
     Ok(())
 }
@@ -184,6 +201,7 @@ fn get(
     name: Name<'_>,
     range: Option<ByteRange>,
     conditions: &ReadConditions,
+    way: By,
 ) -> std::result::Result<(), End> {
     let opened = open(store, name, conditions).and_then(|object| match object {
         None => Ok(None),
@@ -193,7 +211,7 @@ fn get(
         }
     });
     match opened {
-        Ok(Some((object, range))) => send_object(socket, output, sequence, &object, range),
+        Ok(Some((object, range))) => send_object(socket, output, sequence, &object, range, way),
         Ok(None) => {
             output.push(Outcome::NotModified, sequence, 0, |_| ());
             Ok(())

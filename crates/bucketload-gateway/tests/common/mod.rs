@@ -1,6 +1,7 @@
 //! What the tests share: gateways over memory and files, on TCP and on Unix sockets.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct Gateway {
     pub server: Server,
     pub client: Client,
     pub store: Arc<dyn Store>,
+    /// Where objects are, if they are files.
+    pub root: PathBuf,
     _directory: TempDir,
 }
 
@@ -35,6 +38,7 @@ fn start(address: Address, store: Arc<dyn Store>, directory: TempDir) -> Gateway
         server,
         client,
         store,
+        root: directory.path().join("root"),
         _directory: directory,
     }
 }
@@ -57,6 +61,19 @@ pub fn over_unseen_files() -> Gateway {
     options.etag = bucketload_store::EtagMode::Opaque;
     start(
         tcp(),
+        Arc::new(PosixStore::open(options).unwrap()),
+        directory,
+    )
+}
+
+/// The same on a Unix socket: clients get the files of large objects.
+pub fn over_own_files() -> Gateway {
+    let directory = TempDir::new().unwrap();
+    let mut options = PosixOptions::new(directory.path().join("root"));
+    options.etag = bucketload_store::EtagMode::Opaque;
+    let address = Address::Unix(directory.path().join("socket"));
+    start(
+        address,
         Arc::new(PosixStore::open(options).unwrap()),
         directory,
     )

@@ -155,6 +155,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         failures: told.failures,
         oracle,
         ossperf,
+        io500: None,
         rounds: RoundsResult::new(&told.rounds),
         damage,
     };

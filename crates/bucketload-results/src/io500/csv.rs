@@ -29,7 +29,7 @@ pub fn csv(phase: &Phase, ranks: &PhaseRanks) -> String {
                 );
             }
         }
-        Tool::Mdtest | Tool::Timestamp => {
+        Tool::Mdtest | Tool::Workbench | Tool::Timestamp => {
             out.push_str("rank,items,failed,runtime,rate\n");
             for rank in &ranks.ranks {
                 let (time, rate) = (seconds(rank), rate(rank.good as f64, seconds(rank)));

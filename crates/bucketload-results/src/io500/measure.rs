@@ -11,7 +11,8 @@ use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::sink::{Event, PhaseEnd};
 
 use super::score::PhaseScore;
-use super::{IO500_VERSION, PHASES, Phase, Tool};
+use super::workbench;
+use super::{IO500_VERSION, Phase, Tool};
 use crate::error::ResultsError;
 use crate::rundir::{Manifest, RunDir};
 
@@ -28,6 +29,8 @@ pub struct Report {
     pub mapping: String,
     /// Number of ranks.
     pub ranks: u32,
+    /// Whether the phases are those of the extended mode.
+    pub extended: bool,
     /// Beginning, seconds since 1970.
     pub start_unix_s: i64,
     /// End, seconds since 1970.
@@ -43,6 +46,8 @@ pub struct Report {
 pub struct Settings {
     /// Hash of the configuration.
     pub config_hash: String,
+    /// Whether the phases are those of the extended mode.
+    pub extended: bool,
     /// The stonewall that counts, nanoseconds: 300 s, or 30 s for student clusters.
     pub required_ns: u64,
     /// Whether the stonewall is another one.
@@ -53,11 +58,19 @@ pub struct Settings {
 
 /// What a run directory tells of a phase.
 #[derive(Default)]
-struct Seen {
-    started_ns: Option<u64>,
-    ended: Option<(u64, PhaseEnd)>,
-    ranks: Option<PhaseRanks>,
+pub(super) struct Seen {
+    pub(super) started_ns: Option<u64>,
+    pub(super) ended: Option<(u64, PhaseEnd)>,
+    pub(super) ranks: Option<PhaseRanks>,
 }
+
+/// Whether a phase of the plan is the iteration that counts of MD-Workbench's benchmark.
+fn is_second(planned: &str, phase: &Phase) -> bool {
+    planned.strip_prefix(phase.name) == Some(SECOND)
+}
+
+/// What follows the name of the benchmark of MD-Workbench in its second iteration, which counts.
+pub const SECOND: &str = "-1";
 
 /// Computes the scores of the run in `dir`.
 ///
@@ -88,18 +101,20 @@ pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> 
             _ => {}
         }
     }
+    let phases_of = super::phases(settings.extended);
     let mut mapping = String::new();
     let mut ranks = 0;
-    let mut ranks_of: Vec<Option<PhaseRanks>> = vec![None; PHASES.len()];
-    let phases = PHASES.iter().enumerate().map(|(at, phase)| {
+    let mut ranks_of: Vec<Option<PhaseRanks>> = vec![None; phases_of.len()];
+    let phases = phases_of.iter().enumerate().map(|(at, phase)| {
         let planned = manifest.plan.phases.iter().enumerate();
         let found = planned
             .filter(|(_, plan)| plan.kind == PhaseKind::Run)
-            .find(|(_, plan)| plan.name == phase.name);
+            .find(|(_, plan)| plan.name == phase.name || is_second(&plan.name, phase));
         let Some((index, plan)) = found else {
             return not_planned(phase, settings);
         };
-        let seen = u16::try_from(index).ok().and_then(|index| seen.get(&index));
+        let all = &seen;
+        let seen = u16::try_from(index).ok().and_then(|index| all.get(&index));
         let model = plan.works.first().map(|work| &work.model);
         let Some(ModelPlan::Ranks(model)) = model else {
             return not_planned(phase, settings);
@@ -108,6 +123,15 @@ pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> 
         ranks = model.ranks;
         if let Some(seen) = seen {
             ranks_of[at].clone_from(&seen.ranks);
+        }
+        if phase.tool == Tool::Workbench {
+            // The first iteration of the benchmark stands before the one that counts.
+            let first = index
+                .checked_sub(1)
+                .and_then(|index| u16::try_from(index).ok());
+            let first = first.filter(|_| phase.extended != super::Group::None);
+            let first = first.and_then(|index| all.get(&index));
+            return workbench::score(phase, model, (first, seen), manifest);
         }
         score(
             phase,
@@ -126,11 +150,18 @@ pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> 
         result_dir: dir.display().to_string(),
         mapping,
         ranks,
+        extended: settings.extended,
         start_unix_s: seconds(manifest.started_unix_ns),
         end_unix_s: seconds(ended),
         phases,
         ranks_of,
     })
+}
+
+/// An instant of the run in seconds since 1970.
+pub(super) fn wall_s(manifest: &Manifest, at_ns: u64) -> i64 {
+    let at = manifest.started_unix_ns.saturating_add(at_ns);
+    i64::try_from(at / 1_000_000_000).unwrap_or(i64::MAX)
 }
 
 fn not_planned(phase: &Phase, settings: &Settings) -> PhaseScore {
@@ -169,11 +200,7 @@ fn score(
         out.invalid.push("Not run to its end".to_owned());
         return out;
     };
-    let wall = |at_ns: u64| {
-        let at = manifest.started_unix_ns.saturating_add(at_ns);
-        i64::try_from(at / 1_000_000_000).unwrap_or(i64::MAX)
-    };
-    (out.start_unix_s, out.end_unix_s) = (wall(started_ns), wall(ended_ns));
+    (out.start_unix_s, out.end_unix_s) = (wall_s(manifest, started_ns), wall_s(manifest, ended_ns));
     out.seconds = ended_ns.saturating_sub(started_ns) as f64 / 1e9;
     let length_ns = ranks.length_ns();
     let per_second = |amount: u64, ns: u64, unit: f64| match ns {
@@ -192,7 +219,7 @@ fn score(
             ranks.sum(|rank| rank.wall_bytes),
             f64::from(1u32 << 30),
         ),
-        Tool::Mdtest | Tool::Timestamp => (
+        Tool::Mdtest | Tool::Workbench | Tool::Timestamp => (
             ranks.sum(|rank| rank.good),
             ranks.sum(|rank| rank.wall_good),
             1000.0,

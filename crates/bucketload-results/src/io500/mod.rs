@@ -11,11 +11,14 @@ pub mod ini;
 pub mod measure;
 pub mod parse;
 pub mod score;
+pub mod table;
 pub mod text;
 pub mod verify;
+mod workbench;
 
 pub use measure::{Report, measure};
 pub use score::{PhaseScore, Scores};
+pub use table::ScoreTable;
 
 /// The version of IO500 whose phases, sizes and orders these are.
 pub const IO500_VERSION: &str = "io500-isc26_v2-26";
@@ -40,6 +43,8 @@ pub enum Tool {
     Mdtest,
     /// Names seen over the same time (pfind).
     Find,
+    /// Operations on the objects of all data sets over the longest rank's time (MD-Workbench).
+    Workbench,
     /// Nothing: an instant is noted.
     Timestamp,
 }
@@ -53,6 +58,10 @@ pub struct Phase {
     pub tool: Tool,
     /// Which mean it belongs to.
     pub group: Group,
+    /// Which mean of the extended score it belongs to.
+    pub extended: Group,
+    /// Whether it is run in the extended mode only.
+    pub optional: bool,
     /// Whether it writes, and so has to last as long as the stonewall.
     pub writes: bool,
 }
@@ -62,7 +71,21 @@ const fn phase(name: &'static str, tool: Tool, group: Group, writes: bool) -> Ph
         name,
         tool,
         group,
+        extended: group,
+        optional: false,
         writes,
+    }
+}
+
+/// A phase of the extended mode.
+const fn optional(name: &'static str, tool: Tool, extended: Group) -> Phase {
+    Phase {
+        name,
+        tool,
+        group: Group::None,
+        extended,
+        optional: true,
+        writes: false,
     }
 }
 
@@ -84,8 +107,40 @@ pub const PHASES: [Phase; 14] = [
     phase("ior-rnd4K-easy-read", Tool::Ior, Group::None, false),
 ];
 
+/// The phases of the extended mode in order of execution (section A.1).
+pub const EXTENDED: [Phase; 19] = [
+    PHASES[0],
+    PHASES[1],
+    optional("mdworkbench-create", Tool::Workbench, Group::None),
+    PHASES[2],
+    optional("find-easy", Tool::Find, Group::Metadata),
+    PHASES[3],
+    PHASES[4],
+    PHASES[5],
+    optional("find-hard", Tool::Find, Group::Metadata),
+    optional("mdworkbench-bench", Tool::Workbench, Group::Metadata),
+    PHASES[6],
+    PHASES[7],
+    PHASES[8],
+    PHASES[9],
+    optional("mdworkbench-delete", Tool::Workbench, Group::None),
+    PHASES[10],
+    PHASES[11],
+    PHASES[12],
+    PHASES[13],
+];
+
+/// The phases of a mode in order of execution.
+#[must_use]
+pub const fn phases(extended: bool) -> &'static [Phase] {
+    match extended {
+        true => &EXTENDED,
+        false => &PHASES,
+    }
+}
+
 /// The phase called `name`.
 #[must_use]
 pub fn phase_named(name: &str) -> Option<&'static Phase> {
-    PHASES.iter().find(|phase| phase.name == name)
+    EXTENDED.iter().find(|phase| phase.name == name)
 }

@@ -29,6 +29,16 @@ impl PhaseScore {
     pub fn group(&self) -> Group {
         phase_named(&self.name).map_or(Group::None, |phase| phase.group)
     }
+
+    /// Which mean of the extended score it belongs to.
+    #[must_use]
+    pub fn extended_group(&self) -> Group {
+        phase_named(&self.name).map_or(Group::None, |phase| phase.extended)
+    }
+
+    fn is_optional(&self) -> bool {
+        phase_named(&self.name).is_some_and(|phase| phase.optional)
+    }
 }
 
 /// The scores of a run.
@@ -45,16 +55,30 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// The scores of `phases`, which are valid as far as their own rules say.
+    /// The scores of `phases`, which are valid as far as their own rules say. Phases of the extended mode
+    /// change nothing.
     #[must_use]
     pub fn of(phases: &[PhaseScore]) -> Self {
-        let scored = phases.iter().filter(|phase| phase.group() != Group::None);
-        let valid = scored
-            .clone()
-            .all(|phase| phase.invalid.is_empty() && phase.score > 0.0);
+        let mandatory = phases.iter().filter(|phase| !phase.is_optional());
+        Self::over(mandatory, PhaseScore::group)
+    }
+
+    /// The extended scores: the same means over the phases of the extended mode as well.
+    #[must_use]
+    pub fn extended(phases: &[PhaseScore]) -> Self {
+        Self::over(phases.iter(), PhaseScore::extended_group)
+    }
+
+    fn over<'a>(
+        phases: impl Iterator<Item = &'a PhaseScore> + Clone,
+        group: impl Fn(&PhaseScore) -> Group + Clone,
+    ) -> Self {
+        let of = group.clone();
+        let scored = phases.clone().filter(move |phase| of(phase) != Group::None);
+        let valid = scored.clone().all(|phase| phase.score > 0.0);
         Self::from_figures(
-            scored.map(|phase| (phase.group(), phase.score)),
-            valid && phases.iter().all(|phase| phase.invalid.is_empty()),
+            scored.map(move |phase| (group(phase), phase.score)),
+            valid && phases.clone().all(|phase| phase.invalid.is_empty()),
         )
     }
 
@@ -135,5 +159,18 @@ mod tests {
         phases[5].invalid.push("no".to_owned());
         assert!(!Scores::of(&phases).valid);
         assert_eq!(Scores::of(&[]).total, 0.0);
+        phases[5].invalid.clear();
+        let official = Scores::of(&phases);
+        phases.push(phase("find-easy", 16.0));
+        phases.push(phase("mdworkbench-create", 0.0));
+        assert_eq!(Scores::of(&phases), official);
+        // find, mdtest-easy-write, mdtest-hard-write and find-easy: 1, 8, 2 and 16.
+        let extended = Scores::extended(&phases);
+        assert!(
+            (extended.md - 4.0).abs() < 1e-12 && extended.valid,
+            "{extended:?}"
+        );
+        phases[6].invalid.push("no".to_owned());
+        assert!(Scores::of(&phases).valid && !Scores::extended(&phases).valid);
     }
 }

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+use bucketload_core::ranks::PhaseRanks;
+
 use super::hash::of_scores;
 use super::score::{PhaseScore, Scores};
 use super::{Group, Report};
@@ -35,7 +37,7 @@ pub fn result(report: &Report) -> String {
     pair(&mut out, "version", &report.version);
     pair(&mut out, "config-hash", &report.config_hash);
     pair(&mut out, "result-dir", &report.result_dir);
-    pair(&mut out, "mode", "standard");
+    pair(&mut out, "mode", mode(report));
     pair(&mut out, "mapping", &report.mapping);
     let _ = writeln!(out, "; START {}\n", instant(report.start_unix_s));
     for phase in &report.phases {
@@ -53,7 +55,57 @@ pub fn result(report: &Report) -> String {
     pair(&mut out, "MD-without-find", &format!("{:.6}", without.md));
     let total = format!("{:.6}{}", without.total, flag(!without.valid));
     pair(&mut out, "SCORE-without-find", &total);
+    if report.extended {
+        let extended = Scores::extended(&report.phases);
+        out.push_str("\n[SCOREX]\n");
+        pair(&mut out, "MD", &format!("{:.6}", extended.md));
+        pair(&mut out, "BW", &format!("{:.6}", extended.bw));
+        let total = format!("{:.6}{}", extended.total, flag(!extended.valid));
+        pair(&mut out, "SCORE", &total);
+    }
     let _ = writeln!(out, "; END {}", instant(report.end_unix_s));
+    out
+}
+
+/// The mode's name.
+const fn mode(report: &Report) -> &'static str {
+    match report.extended {
+        true => "extended",
+        false => "standard",
+    }
+}
+
+/// The text of `<phase>.txt`: where IO500 keeps what its tools print, the phase's section and what its ranks
+/// did.
+#[must_use]
+pub fn phase(score: &PhaseScore, ranks: &PhaseRanks) -> String {
+    let mut out = String::new();
+    section(&mut out, score);
+    out.push_str(
+        "rank steps failed-steps requests failed-requests bytes seconds longest-request-seconds\n",
+    );
+    for rank in &ranks.ranks {
+        let _ = writeln!(
+            out,
+            "{} {} {} {} {} {} {:.6} {:.6}",
+            rank.rank,
+            rank.steps,
+            rank.steps - rank.good.min(rank.steps),
+            rank.ops + rank.failed,
+            rank.failed,
+            rank.bytes,
+            rank.last_ns.saturating_sub(rank.first_ns) as f64 / 1e9,
+            rank.longest_ns as f64 / 1e9
+        );
+    }
+    let steps = ranks.ranks.iter().map(|rank| rank.steps);
+    let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
+    let _ = writeln!(
+        out,
+        "\n{} ranks, {least} to {most} steps each, {:.6} s from the first start to the last end",
+        ranks.ranks.len(),
+        ranks.length_ns() as f64 / 1e9
+    );
     out
 }
 
@@ -76,6 +128,15 @@ fn section(out: &mut String, phase: &PhaseScore) {
     out.push('\n');
 }
 
+/// The unit of a phase's score.
+#[must_use]
+pub fn unit(phase: &str) -> &'static str {
+    match phase.starts_with('i') {
+        true => "GiB/s",
+        false => "kIOPS",
+    }
+}
+
 /// The line of a phase: `[RESULT] %20s %15s %s : time %.3f seconds`.
 #[must_use]
 pub fn phase_line(phase: &PhaseScore) -> String {
@@ -83,11 +144,7 @@ pub fn phase_line(phase: &PhaseScore) -> String {
         Group::None => "[      ]",
         Group::Bandwidth | Group::Metadata => "[RESULT]",
     };
-    let unit = if phase.name.starts_with('i') {
-        "GiB/s"
-    } else {
-        "kIOPS"
-    };
+    let unit = unit(&phase.name);
     let score = format!("{:.6}", phase.score);
     let (name, seconds) = (&phase.name, phase.seconds);
     let flag = flag(!phase.invalid.is_empty());
@@ -97,8 +154,12 @@ pub fn phase_line(phase: &PhaseScore) -> String {
 /// The line of the scores.
 #[must_use]
 pub fn score_line(scores: &Scores) -> String {
+    total_line("[SCORE ]", scores)
+}
+
+fn total_line(mark: &str, scores: &Scores) -> String {
     format!(
-        "[SCORE ] Bandwidth {:.6} GiB/s : IOPS {:.6} kiops : TOTAL {:.6}{}",
+        "{mark} Bandwidth {:.6} GiB/s : IOPS {:.6} kiops : TOTAL {:.6}{}",
         scores.bw,
         scores.md,
         scores.total,
@@ -109,12 +170,16 @@ pub fn score_line(scores: &Scores) -> String {
 /// The text of `result_summary.txt`. The score without the search is a line of our own.
 #[must_use]
 pub fn summary(report: &Report) -> String {
-    let mut out = format!("IO500 version {} (standard)\n", report.version);
+    let mut out = format!("IO500 version {} ({})\n", report.version, mode(report));
     for phase in &report.phases {
         out.push_str(&phase_line(phase));
         out.push('\n');
     }
     out.push_str(&score_line(&Scores::of(&report.phases)));
+    if report.extended {
+        let extended = Scores::extended(&report.phases);
+        let _ = write!(out, "\n{}", total_line("[SCOREX]", &extended));
+    }
     let without = Scores::without_find(&report.phases);
     let _ = writeln!(
         out,
@@ -202,6 +267,7 @@ mod tests {
             result_dir: "./results".to_owned(),
             mapping: "native".to_owned(),
             ranks: 2,
+            extended: false,
             start_unix_s: 1_795_163_891,
             end_unix_s: 1_795_163_916,
             phases: vec![easy, find],

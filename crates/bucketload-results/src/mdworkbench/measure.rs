@@ -166,7 +166,12 @@ pub fn stages(dir: &Path, mut show: impl FnMut(&Stage)) -> Result<u64, ResultsEr
             ranks,
         };
         if kind != StageKind::Audit {
-            samples(dir, &phase.name, start_ns, &mut stage.samples)?;
+            samples(
+                dir,
+                &phase.name,
+                (start_ns, ranks_plan.ranks),
+                &mut stage.samples,
+            )?;
             stage
                 .samples
                 .sort_by_key(|sample| (sample.rank, sample.at_ns));
@@ -186,10 +191,10 @@ fn object_bytes(plan: &Plan) -> u64 {
 fn samples(
     dir: &Path,
     phase: &str,
-    start_ns: u64,
+    (start_ns, ranks): (u64, u32),
     out: &mut Vec<Sample>,
 ) -> Result<(), ResultsError> {
-    let columns = ["phase", "class", "worker", "taken_ns", "done_ns", "outcome"];
+    let columns = ["phase", "class", "seq", "taken_ns", "done_ns", "outcome"];
     read(dir, &columns, |rows| {
         let text = |at: usize, row: usize| match &rows.columns[at] {
             Column::Texts(texts) => texts[row].as_deref().unwrap_or(""),
@@ -207,7 +212,8 @@ fn samples(
             let (taken, done) = (int(3, row), int(4, row));
             out.push(Sample {
                 kind,
-                rank: u32::try_from(int(2, row)).unwrap_or(u32::MAX),
+                // Sequence numbers of ranks (`bucketload_core::generate::ranks`).
+                rank: u32::try_from(int(2, row) % u64::from(ranks.max(1))).unwrap_or(u32::MAX),
                 at_ns: taken.saturating_sub(start_ns),
                 took_ns: done.saturating_sub(taken),
             });

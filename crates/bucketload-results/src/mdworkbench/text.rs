@@ -176,6 +176,7 @@ mod tests {
                 shift: 0,
                 steps: 2,
                 follows: None,
+                part: None,
                 after: Vec::new(),
                 start: 0,
                 stonewall_ns: 0,

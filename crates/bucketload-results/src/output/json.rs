@@ -24,6 +24,7 @@ pub fn json(result: &RunResult) -> String {
 /// | `realised` | `phase`, then the entry |
 /// | `point` | `phase`, then the values of the series at one point in time |
 /// | `failure` | one failed operation in full |
+/// | `io500` | the scores of IO500, of its runs |
 /// | `ossperf` | the six steps of OSSperf, of workloads that consist of them |
 /// | `rounds` | how soon listings were right, of works in rounds |
 /// | `oracle` | what the consistency oracle did and found, by kind; only where it judged |
@@ -50,6 +51,9 @@ pub fn jsonl(result: &RunResult) -> String {
     }
     for failure in &result.failures {
         line(&mut out, "failure", value(failure));
+    }
+    if let Some(table) = &result.io500 {
+        line(&mut out, "io500", value(table));
     }
     if let Some(run) = &result.ossperf {
         line(&mut out, "ossperf", value(run));

@@ -5,7 +5,8 @@
 //! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
 //! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
 //! `workload` the comparison with theory, `oracle` what was found out about consistency, `ossperf` the
-//! six steps of that benchmark, `density` the latencies of MD-Workbench,
+//! six steps of that benchmark, `io500` the scores of that one, `density` the latencies of MD-Workbench, `notes` what
+//! several phases have in common,
 //! `environment` the rest. `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
@@ -14,9 +15,11 @@ mod balance;
 mod comparison;
 mod density;
 mod environment;
+mod io500;
 mod latency;
 mod load;
 mod model;
+mod notes;
 mod oracle;
 mod ossperf;
 mod overlay;
@@ -49,6 +52,11 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
+    let notes = notes::gather(&mut page);
+    // Scores first: they are what the page is looked at for.
+    let scores = result.io500.as_ref().map(io500::section);
+    let head = scores.into_iter().chain(notes);
+    page.sections.splice(0..0, head);
     page.sections.extend(oracle::sections(result));
     page.sections.extend(environment::trace(result));
     page.sections

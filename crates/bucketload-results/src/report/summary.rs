@@ -5,6 +5,7 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::page::{Page, Section, Table, VerdictBox};
+use super::{io500, notes};
 use crate::result::{ClassResult, Latency, PhaseResult, RunHeader, RunResult};
 use crate::units;
 
@@ -17,17 +18,7 @@ pub(super) fn head(result: &RunResult) -> Page {
         format!("{} ({})", run.workload, run.profile)
     };
     let verdict = &result.verdict;
-    let mut reasons: Vec<String> = verdict
-        .reasons
-        .iter()
-        .map(|r| {
-            format!(
-                "{} ({}): {} {} {}",
-                r.word, r.rule, r.condition, r.measured, r.advice
-            )
-        })
-        .collect();
-    reasons.extend(verdict.notes.iter().map(|note| format!("Note: {note}")));
+    let mut reasons = notes::reasons(verdict, result);
     reasons.extend(
         result
             .warnings
@@ -67,7 +58,10 @@ pub(super) fn head(result: &RunResult) -> Page {
             meaning: meaning(verdict.word).to_owned(),
             reasons,
         },
-        facts: facts(result),
+        facts: match &result.io500 {
+            Some(table) => io500::facts(table),
+            None => facts(result),
+        },
         sections: Vec::new(),
     }
 }

@@ -20,6 +20,7 @@ pub mod realised;
 pub mod rounds;
 pub mod series;
 
+use crate::io500::ScoreTable;
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::op::OpClass;
 use bucketload_core::sink::Calibration;
@@ -74,6 +75,9 @@ pub struct RunResult {
     /// The six steps of OSSperf; only of workloads that consist of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ossperf: Option<Ossperf>,
+    /// The scores of IO500; only of its runs, and only where the configuration could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io500: Option<ScoreTable>,
     /// How soon listings showed what was written and deleted; only of works in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsResult>,

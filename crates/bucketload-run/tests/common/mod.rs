@@ -5,7 +5,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 mod plans;
-mod undisturbed;
+pub mod undisturbed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,7 +22,6 @@ use bucketload_core::sink::{Event, RunSink};
 use bucketload_core::tally::{Interval, Tally};
 use bucketload_run::now_ns;
 pub use plans::*;
-pub use undisturbed::*;
 
 /// What the script sees of a call.
 #[derive(Clone, Debug)]

@@ -32,13 +32,13 @@ const SLOW_MARK: u64 = 64 * 1024;
 const COPY_BELOW: u64 = 64 * 1024;
 
 /// Chooses the mark before each wait.
-struct LowWater {
+pub(super) struct LowWater {
     mark: u64,
     step_began: Instant,
 }
 
 impl LowWater {
-    fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self {
             mark: MARK,
             step_began: now,
@@ -46,7 +46,7 @@ impl LowWater {
     }
 
     /// Call before waiting for more of the `left` bytes that the socket will still deliver.
-    fn before(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
+    pub(super) fn before(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
         sock.set_low_water(self.value(left))
     }
 
@@ -56,7 +56,7 @@ impl LowWater {
     }
 
     /// Call after a wait has delivered bytes.
-    fn after(&mut self, now: Instant) {
+    pub(super) fn after(&mut self, now: Instant) {
         if now - self.step_began > SLOW_STEP {
             self.mark = self.mark.min(SLOW_MARK);
         }

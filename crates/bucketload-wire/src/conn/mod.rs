@@ -10,6 +10,7 @@ mod handshake;
 mod recv;
 mod seal;
 mod send;
+mod stream;
 mod tls;
 #[cfg(test)]
 mod tls12_tests;
@@ -25,6 +26,7 @@ use tls::{LayerError, TlsLayer};
 pub use handshake::TlsFacts;
 pub use recv::{MAX_UNCONSUMED, Step};
 pub use send::SendEnd;
+pub use stream::Receiver;
 
 /// A connection of a client or a server.
 #[derive(Debug)]

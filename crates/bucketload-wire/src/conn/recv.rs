@@ -114,7 +114,7 @@ impl Conn {
 }
 
 /// Shows the whole spill to `f`.
-fn review<T, E: From<Error>>(
+pub(super) fn review<T, E: From<Error>>(
     spill: &mut Spill,
     f: &mut impl FnMut(&[u8]) -> Result<Step<T>, E>,
 ) -> Result<Option<T>, E> {
@@ -132,7 +132,7 @@ fn review<T, E: From<Error>>(
 }
 
 /// Shows a new chunk to `f`, together with what it left before; keeps the rest.
-fn deliver<T, E: From<Error>>(
+pub(super) fn deliver<T, E: From<Error>>(
     spill: &mut Spill,
     chunk: &[u8],
     value: &mut Option<T>,

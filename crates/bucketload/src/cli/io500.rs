@@ -17,9 +17,12 @@ Examples:
       With the requests that IOR's backend S3-libs3 makes
   bucketload io500 --ranks 2 --target mem: --set debug.stonewall-time=1
       A trial run on the embedded server, which is marked as invalid
+  bucketload io500 --ranks 64 --agents h1:7400,h2:7400 --target s3://bench --endpoint-url http://host:9000
+      64 ranks on two agents (`bucketload agent --listen`)
   bucketload io500 --verify results/2026.11.20-08.38.11/result.txt --config results/2026.11.20-08.38.11/config.ini
 
-A rank is a worker with a connection of its own; all of them run in this program. Stonewall and wear-out,
+A rank is a worker with a connection of its own, in this program or on agents (--agents, --launch); rank R is on
+agent R modulo their number. Stonewall and wear-out,
 sizes, order and work assignment are IO500's. See docs/io500.md.";
 
 /// Score a target as IO500 does: bandwidth and metadata phases, stonewall, result files
@@ -38,7 +41,7 @@ pub(crate) struct Io500Args {
     )]
     pub(crate) set: Vec<String>,
 
-    /// Number of ranks; unless given as many as there are cores
+    /// Number of ranks; over all agents; unless given as many as there are cores, per agent
     #[arg(long, short = 'n', value_name = "N", help_heading = "IO500 options")]
     pub(crate) ranks: Option<String>,
 
@@ -61,14 +64,9 @@ pub(crate) struct Io500Args {
     #[arg(long, conflicts_with = "verify", help_heading = "IO500 options")]
     pub(crate) config_hash: bool,
 
-    /// Only `standard`: the phases of the extended mode are not run
-    #[arg(
-        long,
-        value_name = "MODE",
-        default_value = "standard",
-        help_heading = "IO500 options"
-    )]
-    pub(crate) mode: String,
+    /// Phases: standard, or extended (with mdworkbench, find-easy and find-hard); unless given standard
+    #[arg(long, value_name = "MODE", help_heading = "IO500 options")]
+    pub(crate) mode: Option<String>,
 
     /// Leave the files in the target
     #[arg(long, help_heading = "IO500 options")]

@@ -107,6 +107,10 @@ pub(crate) struct ManArgs {
     /// Directory for one page per command
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+
+    /// Write Markdown instead of roff, as in the reference of the manual
+    #[arg(long, requires = "out")]
+    pub(crate) markdown: bool,
 }
 
 /// Print the completions of a shell

@@ -16,7 +16,8 @@ Examples:
       Precreation and benchmark as two commands: the file of --run-info-file connects them
 
 Letters are those of MD-Workbench, but that its -t (waiting time) has no letter here: -t is the target.
-A rank is a worker with a connection of its own; all of them run in this program. See docs/md-workbench.md.";
+A rank is a worker with a connection of its own, in this program or on agents (--agents, --launch); rank R is on
+agent R modulo their number. See docs/md-workbench.md.";
 
 /// Measure metadata operations on a working set that stays as large as it is, as MD-Workbench does
 #[derive(Clone, Debug, Args)]
@@ -53,7 +54,7 @@ pub(crate) struct WorkbenchArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "MD-Workbench options")]
 pub(crate) struct WorkbenchOptions {
-    /// Number of ranks; unless given as many as there are cores
+    /// Number of ranks; over all agents; unless given as many as there are cores, per agent
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) ranks: Option<u32>,
 

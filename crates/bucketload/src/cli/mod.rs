@@ -11,6 +11,7 @@
 //!                  ├─ model    TraceArgs
 //!                  ├─ compare  CompareArgs: the same flags, and those of each side
 //!                  ├─ capacity, sweep, study-grid, s3-hpc  several runs in one directory
+//!                  ├─ study    StudyArgs: a matrix of runs; list, show, report
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
@@ -38,6 +39,7 @@ pub(crate) mod grid;
 pub(crate) mod hpc;
 pub(crate) mod io500;
 pub(crate) mod manage;
+pub(crate) mod markdown;
 pub(crate) mod mdworkbench;
 pub(crate) mod model;
 pub(crate) mod placement;
@@ -45,6 +47,7 @@ pub(crate) mod posix;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod target;
 pub(crate) mod trace;
@@ -73,6 +76,7 @@ use placement::PlacementArgs;
 use replay::ReplayArgs;
 use run::RunArgs;
 use serve::ServeArgs;
+use study::StudyArgs;
 use sweep::SweepArgs;
 
 /// Exit codes, for help texts.
@@ -180,6 +184,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     Capacity(Box<CapacityArgs>),
     Sweep(Box<SweepArgs>),
+    Study(Box<StudyArgs>),
     StudyGrid(Box<GridArgs>),
     #[command(name = "s3-hpc")]
     S3Hpc(HpcArgs),

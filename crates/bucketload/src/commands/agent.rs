@@ -1,17 +1,37 @@
 //! `bucketload agent`: a share of the runs of a coordinator on another host.
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use bucketload_agents::launch::rank::detect;
+use bucketload_agents::launch::rank::{Place, detect};
 use bucketload_agents::{Access, AgentOptions, AgentsError, dial, listen, serve_stdio};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::GlobalArgs;
-use crate::cli::agents::AgentArgs;
+use crate::cli::agents::{AgentArgs, AgentsArgs};
+use crate::distributed::fleet::{self, Role};
 use crate::distributed::{access, broken, host::DriverHost};
 use crate::embedded::Announcement;
 use crate::exit::{Exit, Failure};
+
+/// What this process of a command with agents is: the coordinator, or, where a launcher has started the
+/// command several times, an agent; its work is done then.
+///
+/// # Errors
+/// When the launcher does not tell enough, or the agent's run was lost.
+pub(crate) fn coordinates(
+    args: &AgentsArgs,
+    quiet: bool,
+) -> Result<ControlFlow<Exit, Option<Place>>, Failure> {
+    match fleet::role(args)? {
+        Role::Coordinator(place) => Ok(ControlFlow::Continue(place)),
+        Role::Agent { controller, rank } => {
+            let access = access(args.agent_token_file.as_deref(), &args.tls)?;
+            join(&controller, rank, access, args.agents_wait, quiet).map(ControlFlow::Break)
+        }
+    }
+}
 
 /// Serves until it is ended, or one run.
 pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -65,7 +85,7 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
 }
 
 /// Works for the coordinator at `controller`: this process was started together with it.
-pub(crate) fn join(
+fn join(
     controller: &str,
     rank: u32,
     access: Access,

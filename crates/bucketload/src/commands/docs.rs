@@ -5,16 +5,22 @@ use std::path::Path;
 
 use clap_complete::Shell;
 
-use crate::cli::docs;
+use crate::cli::{docs, markdown};
 use crate::exit::{Exit, Failure};
 
-/// Prints the manual page, or writes all pages into `out`.
-pub(crate) fn man(out: Option<&Path>) -> Result<Exit, Failure> {
+/// Prints the manual page, or writes all pages into `out`, as roff or as Markdown.
+pub(crate) fn man(out: Option<&Path>, as_markdown: bool) -> Result<Exit, Failure> {
     let Some(dir) = out else {
         return print(&docs::man_page().map_err(|e| Failure::aborted(e.to_string()))?);
     };
     let at = |e: std::io::Error| Failure::usage(format!("--out {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(at)?;
+    if as_markdown {
+        for (name, page) in markdown::pages() {
+            std::fs::write(dir.join(name), page).map_err(at)?;
+        }
+        return Ok(Exit::Ok);
+    }
     for (name, page) in docs::man_pages().map_err(|e| Failure::aborted(e.to_string()))? {
         std::fs::write(dir.join(name), page).map_err(at)?;
     }

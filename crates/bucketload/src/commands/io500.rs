@@ -1,19 +1,22 @@
 //! `bucketload io500`: one run of all phases, scored; or the verification of a result.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bucketload_core::resolve::Resolved;
 use bucketload_core::spec::TargetSpec;
 use bucketload_results::io500::verify::verify;
-use bucketload_results::io500::{PHASES, text};
+use bucketload_results::io500::{phases, text};
 use bucketload_run::StopHandle;
 
 use crate::cli::GlobalArgs;
 use crate::cli::io500::Io500Args;
 use crate::cli::run::OpLogForm;
+use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::{Connection, with_driver};
+use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::io500::{Config, place, plan, write};
 use crate::job::{Ceiling, Job};
@@ -24,7 +27,7 @@ use crate::{setup, signals};
 /// Runs, or verifies.
 pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
     if args.list {
-        let names: String = PHASES
+        let names: String = phases(args.mode.as_deref() == Some("extended"))
             .iter()
             .map(|phase| format!("{}\n", phase.name))
             .collect();
@@ -34,45 +37,40 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     if let Some(file) = &args.verify {
         return verified(file, args.config.as_deref());
     }
-    if args.agents.is_distributed() {
-        return Err(Failure::usage(
-            "--agents, --launch: the ranks of IO500 wait for each other at the stonewall and go on to the \
-             highest count, which one process must see; use --ranks on this machine",
-        ));
-    }
-    if args.mode != "standard" {
-        return Err(Failure::usage(format!(
-            "--mode {}: the phases of the extended mode (mdworkbench-…, find-easy, find-hard) are not run; \
-             `bucketload md-workbench` measures the former by themselves",
-            args.mode
-        )));
-    }
     let original = args.config.as_deref().map(read).transpose()?;
     let name = args.config.as_ref().map(|path| path.display().to_string());
     let mut config = Config::read(name.as_deref().zip(original.as_deref()), &args.set)
         .map_err(Failure::usage)?;
-    for (name, value) in [("ranks", &args.ranks), ("mapping", &args.mapping)] {
+    let flags = [
+        ("ranks", &args.ranks),
+        ("mapping", &args.mapping),
+        ("mode", &args.mode),
+    ];
+    for (name, value) in flags {
         if let Some(value) = value {
             config.replace(name, value);
         }
     }
+    config.check_mode().map_err(Failure::usage)?;
     if args.config_hash {
         let settings = config.settings(Vec::new()).map_err(Failure::usage)?;
         print(format!("{}\n", settings.config_hash).as_bytes())?;
         return Ok(Exit::Ok);
     }
+    let launched = match args.load.dry_run {
+        true => None,
+        false => match agent::coordinates(&args.agents, global.quiet)? {
+            ControlFlow::Continue(launched) => launched,
+            ControlFlow::Break(exit) => return Ok(exit),
+        },
+    };
+    let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
     let mut notes = Vec::new();
     let place = place(&config, &args.target, started, &mut notes).map_err(Failure::usage)?;
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let planned = plan(
-        &config,
-        &place,
-        cores.min(4096) as u32,
-        args.keep,
-        &mut notes,
-    )
-    .map_err(Failure::usage)?;
+    let ranks = setup::default_ranks(agents);
+    let planned = plan(&config, &place, ranks, args.keep, &mut notes).map_err(Failure::usage)?;
+    setup::check_ranks(&planned.plan, agents).map_err(Failure::usage)?;
     notes.extend(
         planned
             .skipped
@@ -110,7 +108,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         settings: Vec::new(),
     };
     let manifest = setup::manifest(&run_id, &resolved, &config.ini(), &connection, &options)?;
-    let job = Job {
+    let mut job = Job {
         options,
         manifest,
         out: out.clone(),
@@ -122,6 +120,10 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         agents: None,
         plan: resolved.plan,
     };
+    if args.agents.is_distributed() {
+        let flags = (&connection, &place.args);
+        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
+    }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =

@@ -1,6 +1,7 @@
 //! `bucketload md-workbench`: precreation, benchmark and cleanup, all or one part of them.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +13,10 @@ use time::macros::format_description;
 
 use crate::cli::GlobalArgs;
 use crate::cli::mdworkbench::{WorkbenchArgs, WorkbenchOptions};
+use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::{Connection, target_of, with_driver};
+use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
@@ -26,12 +29,14 @@ pub(crate) const LINES: &str = "md-workbench.txt";
 
 /// Runs and prints the lines.
 pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    if args.agents.is_distributed() {
-        return Err(Failure::usage(
-            "--agents, --launch: the ranks of MD-Workbench hand their objects on to each other, which one \
-             process must see; use --ranks on this machine",
-        ));
-    }
+    let launched = match args.load.dry_run {
+        true => None,
+        false => match agent::coordinates(&args.agents, global.quiet)? {
+            ControlFlow::Continue(launched) => launched,
+            ControlFlow::Break(exit) => return Ok(exit),
+        },
+    };
+    let agents = fleet::number(&args.agents, launched.as_ref());
     let options = &args.workbench;
     let parts = Parts::of(options);
     let target = target_of(&args.target, None)?;
@@ -53,8 +58,9 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         Some(info) => info.run_id.clone(),
         None => setup::new_run_id(started)?,
     };
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let ranks = options.ranks.unwrap_or(cores.min(4096) as u32);
+    let ranks = options
+        .ranks
+        .unwrap_or_else(|| setup::default_ranks(agents));
     let seed = options.seed.unwrap_or_else(|| {
         // The same data for all parts of a run.
         run_id.bytes().fold(0i32, |hash, b| {
@@ -62,6 +68,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         })
     });
     let plan = plan(options, parts, ranks, position, seed).map_err(Failure::usage)?;
+    setup::check_ranks(&plan, agents).map_err(Failure::usage)?;
     let header = header(options, ranks, started);
     if args.load.dry_run {
         print(header.as_bytes())?;
@@ -91,7 +98,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         );
     }
     print(header.as_bytes())?;
-    let job = Job {
+    let mut job = Job {
         options: run_options,
         manifest,
         out: out.clone(),
@@ -103,6 +110,10 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         agents: None,
         plan: resolved.plan,
     };
+    if args.agents.is_distributed() {
+        let flags = (&connection, &args.target);
+        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
+    }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let (done, exit) =

@@ -1,6 +1,6 @@
 //! `bucketload run`: from the command line to a job on a driver.
 
-use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,8 +21,7 @@ use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of, with_driver};
 use crate::cosbench;
 use crate::cosbench::Loaded;
-use crate::distributed::access;
-use crate::distributed::fleet::{self, Role};
+use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
@@ -37,13 +36,9 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
     let place = match args.load.dry_run {
         true => None,
-        false => match fleet::role(&args.agents)? {
-            Role::Coordinator(place) => place,
-            Role::Agent { controller, rank } => {
-                let access = access(args.agents.agent_token_file.as_deref(), &args.agents.tls)?;
-                let wait = args.agents.agents_wait;
-                return agent::join(&controller, rank, access, wait, global.quiet);
-            }
+        false => match agent::coordinates(&args.agents, global.quiet)? {
+            ControlFlow::Continue(place) => place,
+            ControlFlow::Break(exit) => return Ok(exit),
         },
     };
     let Loaded {
@@ -218,26 +213,11 @@ fn distribute(
     (connection, flags): (&Connection, &TargetArgs),
 ) -> Result<(), Failure> {
     let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;
-    job.options.share.of = fleet.len() as u32;
-    job.notes.extend(fleet.snapshot().clear_warning());
     if job.plan.is_named() {
         job.options.pins = cosbench::pins(&job.plan, &fleet.snapshot(), &mut job.notes)?;
         fleet.pin(job.options.pins.clone());
     }
-    fleet::assign(
-        &mut fleet,
-        &args.agents,
-        &args.load,
-        &job.plan,
-        &job.options,
-        (connection, flags),
-        job.op_log.is_some(),
-    )?;
-    job.manifest.client.threads = fleet.threads();
-    job.agents = Some(fleet.watch());
-    let remote = fleet.remote(&job.plan, job.options.interval);
-    job.options.remote = Some(RefCell::new(Box::new(remote)));
-    Ok(())
+    fleet::hand_over(job, fleet, &args.agents, &args.load, (connection, flags))
 }
 
 fn job(

@@ -1,5 +1,6 @@
 //! The coordinator's side: finds or starts the agents of a run.
 
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,6 +17,7 @@ use crate::cli::run::LoadArgs;
 use crate::connection::Connection;
 use crate::embedded::random_hex;
 use crate::exit::Failure;
+use crate::job::Job;
 
 /// Port at which the coordinator of a Kubernetes job listens.
 pub(crate) const PORT: u16 = 7401;
@@ -87,6 +89,62 @@ fn no_leader(launcher: &str) -> Failure {
         "--launch: {launcher} does not tell where its first process runs; set {CONTROLLER_ENV} to \
          HOST:PORT of it for all processes"
     ))
+}
+
+/// Number of agents that the flags ask for; `None` where there are none, or where it is not known yet.
+pub(crate) fn number(args: &AgentsArgs, place: Option<&Place>) -> Option<u32> {
+    match &args.launch {
+        None => u32::try_from(args.agents.len()).ok().filter(|n| *n > 0),
+        Some(Launch::Local(n)) => Some(*n),
+        Some(Launch::Ssh(hosts)) => u32::try_from(hosts.len()).ok(),
+        Some(Launch::Slurm(n) | Launch::Mpi(n) | Launch::Kubernetes(n)) => {
+            n.or_else(|| place?.size)
+        }
+    }
+}
+
+/// Brings agents together and has them carry out the load of `job`.
+///
+/// # Errors
+/// When they do not come together, or one cannot open the target.
+pub(crate) fn distribute(
+    job: &mut Job,
+    args: &AgentsArgs,
+    load: &LoadArgs,
+    place: Option<&Place>,
+    (connection, flags): (&Connection, &crate::cli::target::TargetArgs),
+) -> Result<(), Failure> {
+    let fleet = gather(args, place, connection, &job.options.run_id)?;
+    hand_over(job, fleet, args, load, (connection, flags))
+}
+
+/// Has `fleet` carry out the load of `job`.
+///
+/// # Errors
+/// When an agent cannot open the target.
+pub(crate) fn hand_over(
+    job: &mut Job,
+    mut fleet: Fleet,
+    args: &AgentsArgs,
+    load: &LoadArgs,
+    (connection, flags): (&Connection, &crate::cli::target::TargetArgs),
+) -> Result<(), Failure> {
+    job.options.share.of = fleet.len() as u32;
+    job.notes.extend(fleet.snapshot().clear_warning());
+    assign(
+        &mut fleet,
+        args,
+        load,
+        &job.plan,
+        &job.options,
+        (connection, flags),
+        job.op_log.is_some(),
+    )?;
+    job.manifest.client.threads = fleet.threads();
+    job.agents = Some(fleet.watch());
+    let remote = fleet.remote(&job.plan, job.options.interval);
+    job.options.remote = Some(RefCell::new(Box::new(remote)));
+    Ok(())
 }
 
 /// Brings the agents together. The target is `connection`'s.
@@ -190,7 +248,7 @@ fn launch_number(launch: &Launch) -> u32 {
 ///
 /// # Errors
 /// When a file that the target needs cannot be read.
-pub(crate) fn assign(
+fn assign(
     fleet: &mut Fleet,
     args: &AgentsArgs,
     load: &LoadArgs,

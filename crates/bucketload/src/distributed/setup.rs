@@ -1,7 +1,7 @@
 //! What an agent is told of the target: the coordinator's flags, target, environment variables and the
 //! contents of the files that these name.
 //!
-//! A workload may bring settings of its own (`Settled`); they are part of it, since flags and environment
+//! A workload or IO500's configuration may bring settings of its own (`Settled`); they are part of it, since flags and environment
 //! alone would open another target.
 //!
 //! Files are never written on the agent: their contents lie in anonymous memory (`memfd_create(2)`) and
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::{Parser as _, ValueEnum as _};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::run::{LoadArgs, RunArgs};
+use crate::cli::run::LoadArgs;
 use crate::cli::target::{Addressing, Given, TargetArgs};
 use crate::cli::{Cli, Command};
 use crate::connection::Connection;
@@ -56,7 +56,7 @@ pub(crate) struct Setup {
     embedded: Option<Embedded>,
 }
 
-/// Flags about the target that a workload may change, as they are after it has.
+/// Flags about the target that a workload or configuration may change, as they are after it has.
 #[derive(Clone, Serialize, Deserialize)]
 struct Settled {
     endpoint_url: Vec<String>,
@@ -64,6 +64,7 @@ struct Settled {
     /// Name of [`Addressing`].
     addressing: Option<String>,
     no_verify_ssl: bool,
+    drop_caches: bool,
     given: Given,
 }
 
@@ -74,6 +75,7 @@ impl Settled {
             region: args.region.clone(),
             addressing: args.addressing.map(|style| style.name().to_owned()),
             no_verify_ssl: args.no_verify_ssl,
+            drop_caches: args.posix.posix_drop_caches,
             given: args.given.clone(),
         }
     }
@@ -86,6 +88,7 @@ impl Settled {
         let style = style.map(|name| Addressing::from_str(name, false));
         args.addressing = style.transpose().map_err(Failure::usage)?;
         args.no_verify_ssl = self.no_verify_ssl;
+        args.posix.posix_drop_caches = self.drop_caches;
         args.given = self.given.clone();
         Ok(())
     }
@@ -140,7 +143,7 @@ impl Setup {
         }
         let command_line: Vec<String> = std::env::args().collect();
         let settled = Settled::of(args);
-        let mut rebuilt = run_args(&command_line)?.target;
+        let (mut rebuilt, _) = flags(&command_line)?;
         settled.settle(&mut rebuilt)?;
         if rebuilt != *args {
             return Err(Failure::aborted(
@@ -167,11 +170,7 @@ impl Setup {
     /// # Errors
     /// When the target cannot be opened here.
     pub(crate) fn open(mut self) -> Result<(Connection, LoadArgs, Holding), Failure> {
-        let RunArgs {
-            target: mut args,
-            load,
-            ..
-        } = run_args(&self.command_line)?;
+        let (mut args, load) = flags(&self.command_line)?;
         self.settled.settle(&mut args)?;
         let mut files = Vec::new();
         for (name, contents) in &self.variable_files {
@@ -221,14 +220,13 @@ pub(crate) struct Holding {
     _files: Vec<File>,
 }
 
-/// The flags of a `run` on another process's command line. This is the same version, so it understands
-/// them.
-fn run_args(command_line: &[String]) -> Result<RunArgs, Failure> {
-    match Cli::try_parse_from(command_line) {
-        Ok(Cli {
-            command: Command::Run(args),
-            ..
-        }) => Ok(*args),
+/// The flags about target and load on another process's command line. This is the same version, so it
+/// understands them.
+fn flags(command_line: &[String]) -> Result<(TargetArgs, LoadArgs), Failure> {
+    match Cli::try_parse_from(command_line).map(|cli| cli.command) {
+        Ok(Command::Run(args)) => Ok((args.target, args.load)),
+        Ok(Command::Io500(args)) => Ok((args.target, args.load)),
+        Ok(Command::MdWorkbench(args)) => Ok((args.target, args.load)),
         _ => Err(Failure::usage("the coordinator's command is no run")),
     }
 }

@@ -9,7 +9,7 @@ use bucketload_results::io500::ini::Ini;
 use bucketload_results::io500::measure::Settings;
 use bucketload_results::io500::verify::config_hash;
 
-use super::options::{EXTENDED, OPTIONS, Use};
+use super::options::{EXTENDED, Use, options};
 
 /// A second in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -61,8 +61,7 @@ impl Config {
     /// What is not known, not followed or wrong, with its place and a remedy.
     pub(crate) fn read(file: Option<(&str, &str)>, set: &[String]) -> Result<Self, String> {
         let mut config = Self {
-            values: OPTIONS
-                .iter()
+            values: options(true)
                 .map(|(section, name, default, _)| {
                     let value = Value {
                         text: (*default).to_owned(),
@@ -98,18 +97,7 @@ impl Config {
     }
 
     fn section(&self, at: &str, section: &str) -> Result<(), String> {
-        if EXTENDED
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(section))
-        {
-            return Err(format!(
-                "{at}: phases of the extended mode are not run; remove the section"
-            ));
-        }
-        match OPTIONS
-            .iter()
-            .any(|(name, ..)| name.eq_ignore_ascii_case(section))
-        {
+        match options(true).any(|(name, ..)| name.eq_ignore_ascii_case(section)) {
             true => Ok(()),
             false => Err(format!(
                 "{at}: there is no such section in IO500's configuration"
@@ -119,12 +107,9 @@ impl Config {
 
     fn put(&mut self, at: &str, section: &str, name: &str, value: &str) -> Result<(), String> {
         self.section(at, section)?;
-        let known = OPTIONS
-            .iter()
-            .find(|(s, n, ..)| key(s, n) == key(section, name));
+        let known = options(true).find(|(s, n, ..)| key(s, n) == key(section, name));
         let Some((_, _, _, used)) = known else {
-            let names: Vec<&str> = OPTIONS
-                .iter()
+            let names: Vec<&str> = options(true)
                 .filter(|(s, ..)| s.eq_ignore_ascii_case(section))
                 .map(|(_, name, ..)| *name)
                 .collect();
@@ -216,7 +201,7 @@ impl Config {
 
     /// Reads every value once, so that nothing is found wrong when the run is under way.
     fn check(&self) -> Result<(), String> {
-        for (section, name, _, used) in OPTIONS {
+        for (section, name, _, used) in options(true) {
             if *name == "run" && *used == Use::Read {
                 self.truth(section, name)?;
             }
@@ -238,18 +223,93 @@ impl Config {
         self.ranks()?;
         self.mapping()?;
         self.part_size()?;
-        self.deletes().map(drop)
+        self.deletes()?;
+        self.waiting()?;
+        self.workbench()?;
+        self.extended().map(drop)
+    }
+
+    /// Refuses options of the extended mode in the standard mode, where nothing would come of them.
+    ///
+    /// # Errors
+    /// The first one, with its place.
+    pub(crate) fn check_mode(&self) -> Result<(), String> {
+        if self.extended()? {
+            return Ok(());
+        }
+        for (section, name, default, _) in EXTENDED {
+            let (text, from) = self.text(section, name);
+            let off = *name == "run" && self.truth(section, name) == Ok(false);
+            if !from.is_empty() && !off && !text.eq_ignore_ascii_case(default) {
+                return Err(format!(
+                    "{from} = {text}: the phases of [{section}] are run in the extended mode only; add --mode \
+                     extended, or remove the option"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the phases of the extended mode are run.
+    pub(crate) fn extended(&self) -> Result<bool, String> {
+        match self.text("bucketload", "mode").0 {
+            "standard" => Ok(false),
+            "extended" => Ok(true),
+            _ => Err(self.wrong("bucketload", "mode", "write standard or extended")),
+        }
+    }
+
+    /// The waiting factor of MD-Workbench.
+    pub(crate) fn waiting(&self) -> Result<f64, String> {
+        let factor = self
+            .text("mdworkbench", "waitingTime")
+            .0
+            .parse::<f64>()
+            .ok();
+        factor
+            .filter(|factor| factor.is_finite() && *factor >= 0.0)
+            .ok_or_else(|| self.wrong("mdworkbench", "waitingTime", "write a factor of 0 or more"))
+    }
+
+    /// Objects per data set and steps of MD-Workbench, where they are stated.
+    pub(crate) fn workbench(&self) -> Result<Option<(u64, u64)>, String> {
+        const NAMES: [&str; 2] = ["precreatePerSet", "filesPerProc"];
+        let stated = NAMES.map(|name| !self.text("mdworkbench", name).0.is_empty());
+        match stated {
+            [false, false] => Ok(None),
+            [true, true] => {
+                let [objects, steps] = NAMES.map(|name| self.number("mdworkbench", name));
+                Ok(Some((objects?, steps?)))
+            }
+            [first, _] => {
+                let (is, is_not) = match first {
+                    true => (NAMES[0], NAMES[1]),
+                    false => (NAMES[1], NAMES[0]),
+                };
+                Err(self.wrong(
+                    "mdworkbench",
+                    is,
+                    &format!("state {is_not} as well, or none of them"),
+                ))
+            }
+        }
     }
 
     /// Whether phase `phase` runs, and if not, why.
     pub(crate) fn skipped(&self, phase: &str) -> Option<String> {
-        let family = ["ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"]
-            .into_iter()
-            .find(|family| {
-                phase
-                    .strip_prefix(family)
-                    .is_some_and(|rest| rest.starts_with('-'))
-            });
+        let family = [
+            "ior-easy",
+            "ior-hard",
+            "mdtest-easy",
+            "mdtest-hard",
+            "mdworkbench",
+        ]
+        .into_iter()
+        .find(|family| {
+            phase
+                .strip_prefix(family)
+                .is_some_and(|rest| rest.starts_with('-'))
+        });
         let off = |section: &str| self.truth(section, "run") == Ok(false);
         let named = |section: &str| self.values.contains_key(&key(section, "run"));
         let section = family
@@ -368,6 +428,7 @@ impl Config {
         let required_ns = required_s * SECOND_NS;
         Ok(Settings {
             config_hash: config_hash(&self.ini())?,
+            extended: self.extended()?,
             required_ns,
             stonewall_ok: self.stonewall_ns()? == required_ns,
             skipped,
@@ -378,7 +439,7 @@ impl Config {
     pub(crate) fn ini(&self) -> String {
         let mut out = String::new();
         let mut last = "";
-        for (section, name, ..) in OPTIONS {
+        for (section, name, ..) in options(self.extended() == Ok(true)) {
             if *section != last {
                 let gap = if last.is_empty() { "" } else { "\n" };
                 let _ = writeln!(out, "{gap}[{section}]");
@@ -447,7 +508,7 @@ mod tests {
             ("[ior-easy-write]\nAPI = MPIIO\n", ["line 2", "[global]"]),
             ("[find]\nexternal-script = ./x\n", ["line 2", "not run"]),
             ("[find]\nrun = maybe\n", ["line 2", "TRUE or FALSE"]),
-            ("[mdworkbench]\n", ["line 1", "extended"]),
+            ("[mdworkbench]\nwaitingTime = -1\n", ["line 2", "0 or more"]),
             (
                 "[bucketload]\nmapping = ior-libs3-bucket-per-file\n",
                 ["line 2", "InvalidBucketName"],

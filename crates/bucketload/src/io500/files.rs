@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bucketload_results::io500::csv::csv;
-use bucketload_results::io500::measure::{Report, measure};
-use bucketload_results::io500::{PHASES, text};
+use bucketload_results::io500::measure::{Report, SECOND, measure};
+use bucketload_results::io500::{phases, text};
 use bucketload_results::rundir::RunDir;
 
 use super::{Config, PROFILE};
@@ -18,6 +18,35 @@ pub(crate) fn is_io500(dir: &Path) -> bool {
 fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
     let path = dir.join(name);
     std::fs::write(&path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
+}
+
+/// Computes the scores of the run in `dir` and its configuration.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
+    let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    let manifest = run.manifest();
+    let ini = &manifest.workload_source;
+    let config = Config::read(Some(("config.ini", ini)), &[]).map_err(Failure::usage)?;
+    let planned = |name: &str| {
+        let mut all = manifest.plan.phases.iter();
+        all.any(|phase| phase.name == name || phase.name == format!("{name}{SECOND}"))
+    };
+    let extended = config.extended().map_err(Failure::usage)?;
+    let skipped = phases(extended)
+        .iter()
+        .filter(|phase| !planned(phase.name))
+        .map(|phase| {
+            let why = config.skipped(phase.name).unwrap_or_else(|| {
+                "what it reads is not written, or not in this mapping".to_owned()
+            });
+            (phase.name.to_owned(), why)
+        });
+    let skipped = skipped.collect();
+    let settings = config.settings(skipped).map_err(Failure::usage)?;
+    let report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
+    Ok((report, config))
 }
 
 /// Computes the scores of the run in `dir` and writes its result files.
@@ -41,23 +70,7 @@ pub(crate) fn files(
     dir: &Path,
     place: Option<String>,
 ) -> Result<(Report, Vec<(String, String)>), Failure> {
-    let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
-    let manifest = run.manifest();
-    let ini = &manifest.workload_source;
-    let config = Config::read(Some(("config.ini", ini)), &[]).map_err(Failure::usage)?;
-    let planned = |name: &str| manifest.plan.phases.iter().any(|phase| phase.name == name);
-    let skipped = PHASES
-        .iter()
-        .filter(|phase| !planned(phase.name))
-        .map(|phase| {
-            let why = config.skipped(phase.name).unwrap_or_else(|| {
-                "what it reads is not written, or not in this mapping".to_owned()
-            });
-            (phase.name.to_owned(), why)
-        });
-    let skipped = skipped.collect();
-    let settings = config.settings(skipped).map_err(Failure::usage)?;
-    let mut report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
+    let (mut report, config) = scored(dir)?;
     if let Some(place) = place {
         report.result_dir = place;
     }
@@ -67,9 +80,11 @@ pub(crate) fn files(
         ("result.txt".to_owned(), text::result(&report)),
         ("result_summary.txt".to_owned(), text::summary(&report)),
     ];
-    for (phase, ranks) in PHASES.iter().zip(&report.ranks_of) {
+    let phases = phases(report.extended);
+    for ((phase, ranks), score) in phases.iter().zip(&report.ranks_of).zip(&report.phases) {
         if let Some(ranks) = ranks {
             files.push((format!("{}.csv", phase.name), csv(phase, ranks)));
+            files.push((format!("{}.txt", phase.name), text::phase(score, ranks)));
         }
     }
     Ok((report, files))

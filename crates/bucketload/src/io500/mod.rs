@@ -11,9 +11,10 @@ mod files;
 mod options;
 mod place;
 mod plan;
+mod workbench;
 
 pub(crate) use config::{Config, redact};
-pub(crate) use files::{files, is_io500, write};
+pub(crate) use files::{files, is_io500, scored, write};
 pub(crate) use place::place;
-use plan::PROFILE;
-pub(crate) use plan::plan;
+
+pub(crate) use plan::{PROFILE, plan};

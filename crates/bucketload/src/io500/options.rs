@@ -23,7 +23,7 @@ const NO_COMMANDS: Use = Use::Only("", "commands from a file are not run");
 const NO_COLLECTIVE: Use = Use::Only("FALSE", "there is no collective buffering between ranks");
 const NO_MPI: Use = Use::Only("", "the search is made by the ranks themselves");
 
-/// Every option that is known, in the order of `config.ini`.
+/// The options of both modes.
 pub(super) const OPTIONS: &[Opt] = &[
     ("global", "datadir", "./datafiles", Use::Read),
     ("global", "timestamp-datadir", "TRUE", Use::Read),
@@ -121,19 +121,58 @@ pub(super) const OPTIONS: &[Opt] = &[
     ("mdtest-hard-delete", "run", "TRUE", Use::Read),
     ("ior-rnd4K-easy-read", "API", "", ONE_TARGET),
     ("ior-rnd4K-easy-read", "run", "TRUE", Use::Read),
-    // Not IO500's: what mpirun and the environment say there.
+    // Not IO500's: what mpirun, the command line and the environment say there.
+    ("bucketload", "mode", "standard", Use::Read),
     ("bucketload", "ranks", "", Use::Read),
     ("bucketload", "mapping", "", Use::Read),
     ("bucketload", "part-size", "8MiB", Use::Read),
     ("bucketload", "delete", "list", Use::Read),
 ];
 
-/// Sections of the extended mode, which is not run.
-pub(super) const EXTENDED: &[&str] = &[
-    "mdworkbench",
-    "mdworkbench-create",
-    "mdworkbench-bench",
-    "mdworkbench-delete",
-    "find-easy",
-    "find-hard",
+/// Options of the phases of the extended mode.
+pub(super) const EXTENDED: &[Opt] = &[
+    ("mdworkbench", "API", "", ONE_TARGET),
+    ("mdworkbench", "waitingTime", "0.0", Use::Read),
+    ("mdworkbench", "precreatePerSet", "", Use::Read),
+    ("mdworkbench", "filesPerProc", "", Use::Read),
+    ("mdworkbench", "run", "TRUE", Use::Read),
+    ("mdworkbench", "verbosity", "", Use::Ignored),
+    ("mdworkbench-create", "API", "", ONE_TARGET),
+    ("mdworkbench-create", "run", "TRUE", Use::Read),
+    ("find-easy", "external-script", "", NO_COMMANDS),
+    ("find-easy", "external-mpi-args", "", NO_MPI),
+    ("find-easy", "external-extra-args", "", NO_MPI),
+    ("find-easy", "nproc", "", Use::Only("", "all ranks search")),
+    ("find-easy", "run", "TRUE", Use::Read),
+    ("find-easy", "pfind-queue-length", "10000", Use::Ignored),
+    ("find-easy", "pfind-steal-next", "FALSE", Use::Ignored),
+    (
+        "find-easy",
+        "pfind-parallelize-single-dir-access-using-hashing",
+        "FALSE",
+        Use::Ignored,
+    ),
+    ("find-hard", "external-script", "", NO_COMMANDS),
+    ("find-hard", "external-mpi-args", "", NO_MPI),
+    ("find-hard", "external-extra-args", "", NO_MPI),
+    ("find-hard", "nproc", "", Use::Only("", "all ranks search")),
+    ("find-hard", "run", "TRUE", Use::Read),
+    ("find-hard", "pfind-queue-length", "10000", Use::Ignored),
+    ("find-hard", "pfind-steal-next", "FALSE", Use::Ignored),
+    (
+        "find-hard",
+        "pfind-parallelize-single-dir-access-using-hashing",
+        "FALSE",
+        Use::Ignored,
+    ),
+    ("mdworkbench-bench", "API", "", ONE_TARGET),
+    ("mdworkbench-bench", "run", "TRUE", Use::Read),
+    ("mdworkbench-delete", "API", "", ONE_TARGET),
+    ("mdworkbench-delete", "run", "TRUE", Use::Read),
 ];
+
+/// Every option of a mode, in the order of `config.ini`.
+pub(super) fn options(extended: bool) -> impl Iterator<Item = &'static Opt> {
+    let more = if extended { EXTENDED } else { &[] };
+    OPTIONS.iter().chain(more)
+}

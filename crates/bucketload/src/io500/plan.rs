@@ -8,11 +8,13 @@ use bucketload_core::plan::{
     Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::resolve::EMBEDDED_MEMORY_BUDGET;
-use bucketload_results::io500::{PHASES, Phase};
+use bucketload_results::io500::measure::SECOND;
+use bucketload_results::io500::{Phase, Tool, phases};
 
 use super::Config;
 use super::config::{Deletes, Packet};
 use super::place::Place;
+use super::workbench;
 use crate::target::Target;
 
 /// Name of the profile in plans.
@@ -33,7 +35,13 @@ const MOST_BUFFERS: u64 = 4 << 30;
 const MEMORY_ITEMS: u64 = 20_000;
 
 /// Trees of files: key sets of the plan, in this order.
-const TREES: [&str; 4] = ["ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"];
+const TREES: [&str; 5] = [
+    "ior-easy",
+    "ior-hard",
+    "mdtest-easy",
+    "mdtest-hard",
+    "mdworkbench",
+];
 
 /// A plan, and why phases are not in it.
 pub(crate) struct Planned {
@@ -81,24 +89,29 @@ pub(crate) fn plan(
             max_backoff_ns: 0,
         },
         not_found_is_failure: true,
-        keysets: TREES.iter().map(|tree| keyset(tree, place)).collect(),
+        keysets: TREES[..if config.extended()? { 5 } else { 4 }]
+            .iter()
+            .map(|tree| keyset(tree, place))
+            .collect(),
         phases: vec![control("init", PhaseKind::Init)],
     };
     let mut skipped = Vec::new();
-    for phase in &PHASES {
+    for phase in phases(config.extended()?) {
         match work(config, place, &amounts, phase, &plan.phases)? {
-            Step::Work(work) => plan.phases.push(PhasePlan {
-                name: phase.name.to_owned(),
-                kind: PhaseKind::Run,
-                works: vec![*work],
-                limits: Limits {
-                    drain_ns: DRAIN_NS,
-                    ..Limits::default()
-                },
-                steady_state: false,
-                stop: None,
-                accounting: Accounting::default(),
-            }),
+            Step::Work(work) => plan.phases.push(loaded(*work)),
+            Step::Twice(first) => {
+                let mut second = (*first).clone();
+                if let ModelPlan::Ranks(ranks) = &mut second.model {
+                    // The queues have moved on.
+                    ranks.after.extend(u16::try_from(plan.phases.len()));
+                }
+                let named = |work: WorkPlan, suffix: &str| WorkPlan {
+                    name: format!("{}{suffix}", work.name),
+                    ..work
+                };
+                plan.phases.push(loaded(named(*first, FIRST)));
+                plan.phases.push(loaded(named(second, SECOND)));
+            }
             Step::Skipped(why) => skipped.push((phase.name.to_owned(), why)),
             Step::Nothing => {}
         }
@@ -204,6 +217,10 @@ fn payload(config: &Config, place: &Place, amounts: &Amounts) -> Result<PayloadK
             set(TREES[1], HARD_TRANSFER, files),
             PatternSet::default(),
             set(TREES[3], HARD_FILE, false),
+            match config.extended()? {
+                true => set(TREES[4], HARD_FILE, false),
+                false => PatternSet::default(),
+            },
         ],
     };
     let bytes = pattern.total_bytes();
@@ -215,6 +232,21 @@ fn payload(config: &Config, place: &Place, amounts: &Amounts) -> Result<PayloadK
         ));
     }
     Ok(PayloadKind::Timestamp(pattern))
+}
+
+/// What follows the name of MD-Workbench's benchmark in its first iteration.
+const FIRST: &str = "-0";
+
+/// A phase that consists of `work`.
+fn loaded(work: WorkPlan) -> PhasePlan {
+    PhasePlan {
+        works: vec![work.clone()],
+        limits: Limits {
+            drain_ns: DRAIN_NS,
+            ..Limits::default()
+        },
+        ..control(&work.name, PhaseKind::Run)
+    }
 }
 
 fn control(name: &str, kind: PhaseKind) -> PhasePlan {
@@ -260,7 +292,7 @@ fn keyset(tree: &str, place: &Place) -> KeysetPlan {
     }
 }
 
-fn entry(class: OpClass, keyset: u16, bytes: Option<u64>) -> MixEntry {
+pub(super) fn entry(class: OpClass, keyset: u16, bytes: Option<u64>) -> MixEntry {
     MixEntry {
         class,
         weight: 1.0,
@@ -279,8 +311,10 @@ fn held(entry: MixEntry) -> MixEntry {
     MixEntry { count: 1, ..entry }
 }
 
-enum Step {
+pub(super) enum Step {
     Work(Box<WorkPlan>),
+    /// Two iterations.
+    Twice(Box<WorkPlan>),
     Skipped(String),
     Nothing,
 }
@@ -313,6 +347,7 @@ fn work(
         shift: 0,
         steps: 0,
         follows: None,
+        part: None,
         after: Vec::new(),
         start: 0,
         stonewall_ns: if phase.writes { stonewall_ns } else { 0 },
@@ -390,8 +425,20 @@ fn work(
                 _ => read,
             });
         }
-        "find" => {
-            plan.task = RankTask::Find { bytes: HARD_FILE };
+        "find-easy" => {
+            plan.task = RankTask::Find {
+                bytes: None,
+                within: Some(2),
+                workbench: false,
+            };
+            mix.push(entry(List, 0, None));
+        }
+        "find" | "find-hard" => {
+            plan.task = RankTask::Find {
+                bytes: Some(HARD_FILE),
+                within: (phase.name == "find-hard").then_some(3),
+                workbench: index("mdworkbench-create").is_some(),
+            };
             let since = ["ior-hard-write", "mdtest-hard-write"]
                 .into_iter()
                 .find_map(index);
@@ -399,6 +446,9 @@ fn work(
             mix.push(entry(List, 0, None));
         }
         "timestamp" => return Ok(Step::Nothing),
+        name if phase.tool == Tool::Workbench => {
+            return workbench::work(config, (name, plan), before);
+        }
         name => {
             let hard = name.starts_with("mdtest-hard");
             let (tree, bytes) = if hard {
@@ -451,7 +501,7 @@ fn work(
         }
     }
     plan.shift %= amounts.ranks;
-    if !phase.writes && phase.name != "find" {
+    if !phase.writes && phase.tool != Tool::Find {
         let written = match phase.name.rsplit_once('-') {
             _ if phase.name == "ior-rnd4K-easy-read" => "ior-easy-write".to_owned(),
             Some((family, _)) => format!("{family}-write"),

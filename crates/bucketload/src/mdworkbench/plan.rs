@@ -135,6 +135,7 @@ pub(crate) fn plan(
         shift: 0,
         steps: objects,
         follows: None,
+        part: None,
         after: Vec::new(),
         start: position,
         stonewall_ns: 0,
@@ -292,7 +293,7 @@ fn payload(options: &WorkbenchOptions, ranks: u32, seed: i32) -> Result<PayloadK
     }
     let mut pattern = Pattern {
         ranks,
-        sets: [PatternSet::default(); 4],
+        sets: [PatternSet::default(); 5],
     };
     pattern.sets[0] = PatternSet {
         seed,

@@ -5,6 +5,8 @@
     reason = "each test file uses its own part"
 )]
 
+pub mod agents;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,103 @@
+//! Sessions alone, without workload model and records, that read objects of 4 KiB.
+
+use bucketload_core::driver::{Driver, Session, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::payload::Content;
+use bucketload_core::record::Probe;
+
+use crate::{Failure, SIZE, clock, cpu};
+
+/// Who reads how much.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    /// Sessions, each with one request in flight.
+    pub(crate) workers: u32,
+    /// Objects that each of them reads.
+    pub(crate) requests: u32,
+    /// Objects there are.
+    pub(crate) objects: u32,
+    /// Whether the time of all threads of the process counts, not only the caller's: a library may have
+    /// some of its own.
+    pub(crate) all_threads: bool,
+}
+
+/// CPU time per object that `driver` needs for `load`, in nanoseconds.
+pub(crate) async fn gets<D: Driver>(load: Load, driver: &D) -> Result<f64, Failure> {
+    let mut sessions = Vec::new();
+    for worker in 0..load.workers {
+        let id = WorkerId { thread: 0, worker };
+        sessions.push(driver.open(id, &mut Probe::new(clock)).await?);
+    }
+    let now = || match load.all_threads {
+        true => cpu::process_ns(),
+        false => cpu::thread_ns(),
+    };
+    let local = tokio::task::LocalSet::new();
+    let before = now();
+    let mut tasks = Vec::new();
+    for session in sessions {
+        tasks.push(local.spawn_local(work(load, session)));
+    }
+    local
+        .run_until(async {
+            for task in tasks {
+                task.await??;
+            }
+            Ok::<_, Failure>(())
+        })
+        .await?;
+    let spent = now() - before;
+    Ok(spent as f64 / f64::from(load.workers * load.requests))
+}
+
+async fn work<S: Session>(load: Load, mut session: S) -> Result<(), OpError> {
+    let mut probe = Probe::new(clock);
+    let mut key = String::new();
+    for seq in 0..load.requests {
+        set_key(&mut key, seq % load.objects);
+        probe.reset();
+        let request = request(OpClass::Get, &key, None);
+        session.execute(&request, &mut probe).await?;
+    }
+    Ok(())
+}
+
+/// Makes `key` the key of object `number`.
+pub(crate) fn set_key(key: &mut String, number: u32) {
+    use std::fmt::Write as _;
+    key.clear();
+    let _ = write!(key, "bucketload-bench/data/{number:013}");
+}
+
+/// An operation on one object.
+pub(crate) fn request<'a>(
+    class: OpClass,
+    key: &'a str,
+    content: Option<Content<'a>>,
+) -> Request<'a> {
+    Request {
+        op: Op {
+            seq: 0,
+            class,
+            entry: 0,
+            keyset: 0,
+            key: 0,
+            source_key: 0,
+            source_keyset: 0,
+            version: 0,
+            size: SIZE as u64,
+            range: None,
+            count: 0,
+            pages: 0,
+        },
+        bucket: "bench",
+        key,
+        source: "",
+        delimiter: "",
+        keys: None,
+        content,
+        verify: false,
+        watch: None,
+    }
+}

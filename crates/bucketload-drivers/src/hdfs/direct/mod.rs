@@ -1,0 +1,239 @@
+//! Reads without the library: Hadoop's RPC to the name node and the data transfer protocol, on
+//! connections of the session.
+//!
+//! ```text
+//! session ── Direct ──┬── rpc        calls to the name node
+//!                     ├── located    where the blocks of a file are
+//!                     └── nodes ── packets     data nodes and what they send
+//!            proto                   Protocol Buffers, as far as these need them
+//! ```
+//!
+//! A read is a call and one request per block; a steady state allocates nothing. Clusters with Kerberos,
+//! tokens or encryption, and several name nodes, are left to the library
+//! ([`HdfsConfig::library_reads`](super::HdfsConfig::library_reads)), and so is every file that is
+//! encrypted, erasure-coded or still being written.
+
+mod failure;
+mod located;
+mod nodes;
+mod packets;
+mod proto;
+mod rpc;
+
+use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use self::located::Located;
+use self::nodes::DataNodes;
+use self::proto::{Fields, put_bytes, put_number};
+use self::rpc::{ID, NameNode};
+use crate::hadoop::path;
+use crate::hadoop::semantics::{DONE, late, past_the_end};
+use crate::http::endpoint::Endpoint;
+use crate::http::pool::Buffer;
+use crate::http::reading::Reading;
+
+/// The most that the name node can be asked for: Java's largest number.
+const EVERYTHING: u64 = i64::MAX.cast_unsigned();
+/// `FileType` of `HdfsFileStatusProto`.
+const IS_DIRECTORY: u64 = 1;
+
+/// Where and as whom the sessions of a driver read.
+#[derive(Debug)]
+pub(super) struct Door {
+    /// The name node.
+    pub(super) endpoint: Endpoint,
+    pub(super) user: String,
+    /// Directory of the buckets.
+    pub(super) root: String,
+}
+
+/// A session's own connections.
+#[derive(Debug)]
+pub(super) struct Direct {
+    id: [u8; ID],
+    name_node: NameNode,
+    nodes: DataNodes,
+    /// Path of the operation under way.
+    path: String,
+}
+
+impl Direct {
+    /// Connects to the name node and asks it whether reads can be plain.
+    ///
+    /// # Errors
+    /// When it cannot be reached, refuses, or demands encryption.
+    pub(super) async fn open(door: &Door, probe: &mut Probe) -> Result<Self, OpError> {
+        let mut id = [0; ID];
+        let drawn = SystemRandom::new().fill(&mut id);
+        drawn.map_err(|_| OpError::new(ErrorKind::Connect, "the system gives no random bytes"))?;
+        let client = format!("bucketload_{:032x}", u128::from_be_bytes(id));
+        let mut direct = Self {
+            id,
+            name_node: NameNode::default(),
+            nodes: DataNodes::new(client.into()),
+            path: String::new(),
+        };
+        direct.connect(door, probe).await?;
+        let mut answer = Buffer::take();
+        let (id, untimed) = (&direct.id, &mut Probe::new(|| 0));
+        let name_node = &mut direct.name_node;
+        let defaults = name_node.call("getServerDefaults", id, b"", &mut answer, untimed);
+        if demands_encryption(defaults.await?)? {
+            return Err(OpError::new(
+                ErrorKind::Unsupported,
+                "the cluster encrypts data transfer; say so to the client, with \
+                 dfs.encrypt.data.transfer=true in hdfs-site.xml and HADOOP_CONF_DIR",
+            ));
+        }
+        Ok(direct)
+    }
+
+    async fn connect(&mut self, door: &Door, probe: &mut Probe) -> Result<(), OpError> {
+        let name_node = &mut self.name_node;
+        name_node
+            .connect(&door.endpoint, &door.user, &self.id, probe)
+            .await
+    }
+
+    /// Takes the path of `request`'s file.
+    fn set_path(&mut self, door: &Door, request: &Request<'_>) -> Result<(), OpError> {
+        path::check(request.bucket, request.key)?;
+        self.path.clear();
+        path::push(&mut self.path, &door.root, request.bucket, request.key);
+        Ok(())
+    }
+
+    /// Performs a get or range-get; `None` when the file is one for the library.
+    ///
+    /// # Errors
+    /// As of the operation.
+    pub(super) async fn get(
+        &mut self,
+        door: &Door,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Option<Completion>, OpError> {
+        self.set_path(door, request)?;
+        let mut reading = Reading::of(request);
+        let asked = reading.range().map_or((0, EVERYTHING), |range| {
+            (range.offset, range.len.min(EVERYTHING))
+        });
+        self.connect(door, probe).await?;
+        let mut answer = Buffer::take();
+        let answer = {
+            let mut call = Buffer::take();
+            put_bytes(&mut call, 1, self.path.as_bytes());
+            put_number(&mut call, 2, asked.0);
+            put_number(
+                &mut call,
+                3,
+                asked.1.min(EVERYTHING.saturating_sub(asked.0)),
+            );
+            let name_node = &mut self.name_node;
+            let called = name_node.call("getBlockLocations", &self.id, &call, &mut answer, probe);
+            called.await?
+        };
+        let Some(file) = Located::parse(answer)? else {
+            return Err(absent(&self.path));
+        };
+        if file.special {
+            return Ok(None);
+        }
+        let (offset, size) = match reading.range() {
+            Some(range) if range.offset >= file.length => {
+                return Err(past_the_end(range.offset, file.length));
+            }
+            Some(range) => (range.offset, range.len.min(file.length - range.offset)),
+            None => (0, file.length),
+        };
+        let mut at = offset;
+        while at < offset + size {
+            let Some(block) = file.block_at(at)? else {
+                return Err(OpError::new(
+                    ErrorKind::Server,
+                    format!("the name node names no block for the file's byte {at}"),
+                ));
+            };
+            let part = (
+                at - block.offset,
+                block.length.min(offset + size - block.offset),
+            );
+            self.nodes.read(&block, part, &mut reading, probe).await?;
+            at = block.offset + part.1;
+        }
+        let judged = reading.judge(0, size, None);
+        judged.map(Some).map_err(|error| late(error, size))
+    }
+
+    /// Performs a head.
+    ///
+    /// # Errors
+    /// As of the operation.
+    pub(super) async fn head(
+        &mut self,
+        door: &Door,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        self.set_path(door, request)?;
+        self.connect(door, probe).await?;
+        let mut answer = Buffer::take();
+        let answer = {
+            let mut call = Buffer::take();
+            put_bytes(&mut call, 1, self.path.as_bytes());
+            let name_node = &mut self.name_node;
+            let called = name_node.call("getFileInfo", &self.id, &call, &mut answer, probe);
+            called.await?
+        };
+        let mut found = None;
+        for field in Fields(answer) {
+            if let (1, status) = field? {
+                found = Some(status.bytes());
+            }
+        }
+        let Some(status) = found else {
+            return Err(absent(&self.path));
+        };
+        let mut object_size = 0;
+        for field in Fields(status) {
+            match field? {
+                (1, kind) if kind.number() == IS_DIRECTORY => {
+                    return Err(OpError::new(ErrorKind::NotFound, "the path is a directory"));
+                }
+                (3, length) => object_size = length.number(),
+                _ => {}
+            }
+        }
+        Ok(Completion {
+            object_size,
+            ..DONE
+        })
+    }
+}
+
+#[cold]
+fn absent(path: &str) -> OpError {
+    OpError::new(
+        ErrorKind::NotFound,
+        format!("FileNotFoundException: {path}"),
+    )
+}
+
+/// Reads `GetServerDefaultsResponseProto`.
+fn demands_encryption(answer: &[u8]) -> Result<bool, OpError> {
+    let mut demands = false;
+    for field in Fields(answer) {
+        if let (1, defaults) = field? {
+            for field in Fields(defaults.bytes()) {
+                if let (6, encrypt) = field? {
+                    demands = encrypt.number() != 0;
+                }
+            }
+        }
+    }
+    Ok(demands)
+}

@@ -1,0 +1,91 @@
+//! Objects whose files the client writes itself, over a Unix socket.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::os::fd::OwnedFd;
+
+use bucketload_store::{Commit, StoreError, Written};
+
+use super::calls::{Client, finish};
+use super::connection::{Outgoing, PIECE};
+use super::error::{Error, Result};
+use super::pool::Lease;
+use crate::protocol::reply;
+use crate::protocol::request::{Name, Request};
+
+/// Objects from this size on, in bytes, are written to their file.
+pub(super) const FROM: u64 = 128 << 10;
+
+/// The file that came with an answer, if it is one to read from or write to at will: a pipe, say, could keep its
+/// user waiting for ever.
+pub(super) fn regular(file: Option<OwnedFd>) -> Option<File> {
+    let file = File::from(file?);
+    file.metadata()
+        .is_ok_and(|found| found.is_file())
+        .then_some(file)
+}
+
+fn failed(source: io::Error) -> Error {
+    Error::Store(match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StoreError::InsufficientStorage
+        }
+        _ => StoreError::Io {
+            context: "writing an object",
+            source,
+        },
+    })
+}
+
+impl Client {
+    /// Writes an object to its file. `None`: there is none to be had, and nothing has been read from `body`.
+    pub(super) fn put_to_file(
+        &self,
+        lease: &mut Lease,
+        name: Name<'_>,
+        size: u64,
+        body: &mut dyn Read,
+        commit: &Commit,
+    ) -> Result<Option<Written>> {
+        lease.send(&Request::PutFile(name, size), Outgoing::None)?;
+        let (answer, file) = lease.receive_with_file()?;
+        let offered = finish(lease, &answer, |d| d.flag())?;
+        if !offered {
+            return Ok(None);
+        }
+        let Some(file) = regular(file) else {
+            // It did not arrive: this process may have no more descriptors.
+            discard(lease)?;
+            return Ok(None);
+        };
+        if let Err(error) = fill(lease, file, size, body) {
+            if matches!(error, Error::Store(_) | Error::Body(_)) {
+                discard(lease)?;
+            }
+            return Err(error);
+        }
+        lease.send(&Request::CommitFile(commit.clone()), Outgoing::None)?;
+        let answer = lease.receive()?;
+        finish(lease, &answer, reply::written).map(Some)
+    }
+}
+
+fn discard(lease: &mut Lease) -> Result<()> {
+    lease.send(&Request::DropFile, Outgoing::None)?;
+    let answer = lease.receive()?;
+    finish(lease, &answer, |_| Ok(()))
+}
+
+/// Writes `size` bytes of `body` to `file`, piece by piece, and closes it.
+fn fill(lease: &mut Lease, mut file: File, size: u64, body: &mut dyn Read) -> Result<()> {
+    let mut left = size;
+    while left > 0 {
+        let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+        lease.check_deadline()?;
+        let piece = lease.piece(length);
+        body.read_exact(piece).map_err(Error::Body)?;
+        file.write_all(piece).map_err(failed)?;
+        left -= length as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! The scores of IO500: a row per phase, and the three means.
+
+use super::page::{Section, Table};
+use crate::io500::text::unit;
+use crate::io500::{Group, PhaseScore, ScoreTable, Scores};
+
+/// The headline figures.
+pub(super) fn facts(table: &ScoreTable) -> Vec<(String, String)> {
+    let Scores { bw, md, total, .. } = table.scores;
+    [
+        ("score", format!("{total:.6}{}", mark(table.scores.valid))),
+        ("bandwidth", format!("{bw:.6} GiB/s")),
+        ("metadata", format!("{md:.6} kIOPS")),
+        ("ranks", table.ranks.to_string()),
+        ("mapping", table.mapping.clone()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+const fn mark(valid: bool) -> &'static str {
+    if valid { "" } else { " [INVALID]" }
+}
+
+/// Phases and scores.
+pub(super) fn section(table: &ScoreTable) -> Section {
+    let scored = |name: &str, scores: &Scores| {
+        [
+            ("bandwidth", format!("{:.6} GiB/s", scores.bw)),
+            ("metadata", format!("{:.6} kIOPS", scores.md)),
+            ("total", format!("{:.6}", scores.total)),
+        ]
+        .map(|(figure, value)| {
+            let whole = format!("{figure}{name}");
+            // A mean of valid phases may stand in a run that is not valid: only the total is marked.
+            let valid = scores.valid || figure != "total";
+            vec![whole, value, mark(valid).trim().to_owned()]
+        })
+    };
+    let mut scores = scored("", &table.scores).to_vec();
+    scores.extend(scored(", without find", &table.without_find));
+    if let Some(extended) = &table.extended {
+        scores.extend(scored(", extended", extended));
+    }
+    Section {
+        title: "IO500 scores".to_owned(),
+        intro: format!(
+            "{} ranks, mapping {}. Bandwidth and metadata are geometric means of their phases, the total is the root \
+             of their product. Rates of different mappings are rates of different requests and cannot be \
+             compared.",
+            table.ranks, table.mapping
+        ),
+        tables: vec![
+            Table {
+                title: "Scores".to_owned(),
+                head: ["", "score", "valid"].map(str::to_owned).to_vec(),
+                rows: scores,
+                ..Table::default()
+            },
+            Table {
+                title: "Phases".to_owned(),
+                head: ["", "value", "time", "requests", "counts in", "invalid because"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                rows: table.phases.iter().map(row).collect(),
+                note: "In order of execution. The time is that of the whole phase; values are computed from the start \
+                       of the first operation to the end of the last one of all ranks."
+                    .to_owned(),
+                ..Table::default()
+            },
+        ],
+        ..Section::default()
+    }
+}
+
+fn row(phase: &PhaseScore) -> Vec<String> {
+    let ran = phase.seconds > 0.0;
+    let line = |key: &str| phase.lines.iter().find(|(name, _)| name == key);
+    vec![
+        phase.name.clone(),
+        match ran {
+            true => format!("{:.6} {}", phase.score, unit(&phase.name)),
+            false => "–".to_owned(),
+        },
+        match ran {
+            true => format!("{:.3} s", phase.seconds),
+            false => "–".to_owned(),
+        },
+        line("requests").map_or_else(String::new, |(_, value)| value.clone()),
+        match (phase.group(), phase.extended_group()) {
+            (Group::Bandwidth, _) => "bandwidth",
+            (Group::Metadata, _) => "metadata",
+            (Group::None, Group::None) => "none",
+            (Group::None, _) => "extended metadata",
+        }
+        .to_owned(),
+        match (line("not-run"), phase.invalid.is_empty()) {
+            (Some((_, why)), _) => format!("not run: {why}"),
+            (None, true) => String::new(),
+            (None, false) => format!("[INVALID] {}", phase.invalid.join("; ")),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{facts, section};
+    use crate::io500::{PhaseScore, ScoreTable, Scores};
+
+    #[test]
+    fn every_phase_has_a_row_and_invalid_ones_say_why() {
+        let phase = |name: &str, score: f64, invalid: &[&str]| PhaseScore {
+            name: name.to_owned(),
+            score,
+            seconds: 2.0,
+            invalid: invalid.iter().map(|&why| why.to_owned()).collect(),
+            lines: vec![("requests".to_owned(), "80".to_owned())],
+            ..PhaseScore::default()
+        };
+        let phases = vec![
+            phase("ior-easy-write", 4.0, &["Runtime is smaller"]),
+            phase("mdtest-easy-write", 9.0, &[]),
+        ];
+        let table = ScoreTable {
+            mapping: "native".to_owned(),
+            ranks: 3,
+            scores: Scores::of(&phases),
+            without_find: Scores::without_find(&phases),
+            extended: None,
+            phases,
+        };
+        assert_eq!(facts(&table)[0].1, "6.000000 [INVALID]");
+        let section = section(&table);
+        let rows = &section.tables[1].rows;
+        assert_eq!(
+            rows[0][1..5],
+            ["4.000000 GiB/s", "2.000 s", "80", "bandwidth"]
+        );
+        assert_eq!(rows[0][5], "[INVALID] Runtime is smaller");
+        assert_eq!(
+            (rows[1][1].as_str(), rows[1][5].as_str()),
+            ("9.000000 kIOPS", "")
+        );
+        assert_eq!(section.tables[0].rows.len(), 6);
+        assert_eq!(
+            section.tables[0].rows[2],
+            ["total", "6.000000", "[INVALID]"]
+        );
+    }
+}

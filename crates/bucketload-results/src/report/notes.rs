@@ -1,0 +1,134 @@
+//! What is the same for several phases stands once at the head of the page.
+
+use super::page::{Page, Section, Table};
+use crate::result::RunResult;
+use bucketload_core::verdict::Verdict;
+
+/// Notes of fewer places than this stay where they are.
+const SEVERAL: usize = 3;
+
+/// The reasons of the verdict and the notes beside it, those of several phases together.
+pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
+    // What a reason says beside its figures, and the figures.
+    let mut grouped: Vec<([String; 2], Vec<&str>)> = Vec::new();
+    for reason in &verdict.reasons {
+        let head = format!("{} ({}): {}", reason.word, reason.rule, reason.condition);
+        let key = [head, reason.advice.clone()];
+        match grouped.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, figures)) => figures.push(&reason.measured),
+            None => grouped.push((key, vec![&reason.measured])),
+        }
+    }
+    let mut out: Vec<String> = grouped
+        .into_iter()
+        .map(|([head, advice], figures)| format!("{head} {} {advice}", figures.join("; ")))
+        .collect();
+    let phases: Vec<&str> = result.measured().map(|phase| phase.name.as_str()).collect();
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for note in &verdict.notes {
+        let (phase, text) = match note.split_once(": ") {
+            Some((phase, text)) if phases.contains(&phase) => (Some(phase), text),
+            _ => (None, note.as_str()),
+        };
+        match notes.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, of)) => of.extend(phase),
+            None => notes.push((text, phase.into_iter().collect())),
+        }
+    }
+    out.extend(notes.into_iter().map(|(text, of)| match of.len() {
+        0 => format!("Note: {text}"),
+        n if n >= SEVERAL && n == phases.len() => format!("Note: all phases: {text}"),
+        _ => format!("Note: {}: {text}", of.join(", ")),
+    }));
+    out
+}
+
+/// Moves the explanations that several sections, tables or charts have in common into a section of their own.
+/// Returns it; nothing on a page whose phases are few.
+pub(super) fn gather(page: &mut Page) -> Option<Section> {
+    let mut notes: Vec<(String, String, usize)> = Vec::new();
+    each(page, |title, note| {
+        match notes.iter_mut().find(|(_, known, _)| known == note) {
+            Some((_, _, count)) => *count += 1,
+            None => notes.push((title.to_owned(), note.clone(), 1)),
+        }
+    });
+    notes.retain(|(_, note, count)| *count >= SEVERAL && !note.is_empty());
+    if notes.is_empty() {
+        return None;
+    }
+    each(page, |_, note| {
+        if notes.iter().any(|(_, known, _)| known == note) {
+            note.clear();
+        }
+    });
+    Some(Section {
+        title: "Notes on all phases".to_owned(),
+        tables: vec![Table {
+            rows: notes
+                .into_iter()
+                .map(|(title, note, _)| vec![title, note])
+                .collect(),
+            text: true,
+            ..Table::default()
+        }],
+        ..Section::default()
+    })
+}
+
+/// Every explanation with the title that it stands below.
+fn each(page: &mut Page, mut look: impl FnMut(&str, &mut String)) {
+    for section in &mut page.sections {
+        look(&section.title, &mut section.intro);
+        for table in &mut section.tables {
+            let title = match table.title.is_empty() {
+                true => &section.title,
+                false => &table.title,
+            };
+            look(title, &mut table.note);
+        }
+        for chart in &mut section.charts {
+            look(&chart.title, &mut chart.note);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gather;
+    use crate::report::page::{Page, Section, Table};
+
+    #[test]
+    fn what_several_sections_say_stands_once() {
+        let section = |name: &str, note: &str| Section {
+            title: name.to_owned(),
+            intro: format!("about {name}"),
+            tables: vec![Table {
+                title: "Latency".to_owned(),
+                note: note.to_owned(),
+                ..Table::default()
+            }],
+            ..Section::default()
+        };
+        let sections = ["a", "b", "c"].map(|name| section(name, "from the intended start"));
+        let mut page = Page {
+            sections: sections.to_vec(),
+            ..Page::default()
+        };
+        page.sections.push(section("d", "another"));
+        let notes = gather(&mut page).unwrap();
+        assert_eq!(
+            notes.tables[0].rows,
+            [["Latency", "from the intended start"]]
+        );
+        assert!(
+            page.sections[..3]
+                .iter()
+                .all(|section| section.tables[0].note.is_empty())
+        );
+        assert_eq!(page.sections[3].tables[0].note, "another");
+        assert_eq!(page.sections[0].intro, "about a");
+        page.sections.truncate(1);
+        assert!(gather(&mut page).is_none());
+    }
+}

@@ -1,0 +1,101 @@
+//! Distributions of response times, thinned to what a drawing can show.
+
+use bucketload_core::histogram::Histogram;
+use bucketload_results::result::Cdf;
+
+/// Points per decade that are kept.
+const PER_DECADE: f64 = 120.0;
+/// Half of the width that a density is smoothed over, decades: as the report of a single run.
+const HALF: f64 = 0.05;
+/// Points per decade of a density.
+const DENSITY: f64 = 40.0;
+
+/// A distribution function of merged runs: latency in ns and the share of operations up to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// Operations.
+    pub n: u64,
+    /// Points, ascending in both.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// The curve of a histogram: of the points inside a hundredth of a decade the last; the first and the
+    /// last of all are kept.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let cdf = Cdf::of(histogram);
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let slot = |ns: f64| (ns.max(1.0).log10() * PER_DECADE).floor();
+        for (&ns, &share) in cdf.value_ns.iter().zip(&cdf.fraction) {
+            let ns = ns as f64;
+            let first = points.len() < 2;
+            match points.last_mut() {
+                Some(last) if !first && slot(last.0) == slot(ns) => *last = (ns, share),
+                _ => points.push((ns, share)),
+            }
+        }
+        Self {
+            n: histogram.count(),
+            points,
+        }
+    }
+
+    /// The share of operations that took at most `ns`.
+    fn below(&self, ns: f64) -> f64 {
+        let after = self.points.partition_point(|(value, _)| *value <= ns);
+        if after == 0 {
+            0.0
+        } else {
+            self.points[after - 1].1
+        }
+    }
+
+    /// Latency in ns and the share of operations per decade around it.
+    #[must_use]
+    pub fn density(&self) -> Vec<(f64, f64)> {
+        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else {
+            return Vec::new();
+        };
+        let (from, to) = (
+            first.0.max(1.0).log10() - 2.0 * HALF,
+            last.0.max(1.0).log10() + 2.0 * HALF,
+        );
+        let steps = ((to - from) * DENSITY).ceil() as usize;
+        let at = |step: usize| {
+            let x = from + step as f64 / DENSITY;
+            let share = self.below(10f64.powf(x + HALF)) - self.below(10f64.powf(x - HALF));
+            (10f64.powf(x), share / (2.0 * HALF))
+        };
+        (0..=steps).map(at).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::histogram::Histogram;
+
+    use super::Curve;
+
+    #[test]
+    fn a_curve_is_thin_and_right() {
+        let mut histogram = Histogram::new();
+        for i in 1..=100_000u64 {
+            histogram.record(i * 1000);
+        }
+        let curve = Curve::of(&histogram);
+        assert!(curve.points.len() < 620, "{}", curve.points.len());
+        assert_eq!(curve.points.last().unwrap().1, 1.0);
+        for (ns, share) in &curve.points {
+            // Uniform: the share up to ns is ns / 10^8, to the width of a bucket.
+            assert!((share - ns / 1e8).abs() < 0.002, "{ns} {share}");
+        }
+        let density = curve.density();
+        let area: f64 = density
+            .windows(2)
+            .map(|pair| (pair[1].0 / pair[0].0).log10() * f64::midpoint(pair[0].1, pair[1].1))
+            .sum();
+        assert!((area - 1.0).abs() < 0.02, "{area}");
+        assert_eq!(Curve::of(&Histogram::new()).density(), Vec::new());
+    }
+}

@@ -1,0 +1,313 @@
+//! What the report keeps of one run: a few figures per phase and class.
+//!
+//! A study may have thousands of cells. Each is read once, reduced to a [`Run`] of some hundred bytes per class,
+//! and forgotten; histograms live only while the repetitions of their cell are merged.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bucketload_core::histogram::Histogram;
+use bucketload_core::plan::ModelPlan;
+use bucketload_core::tally::Tally;
+use bucketload_core::verdict::Word;
+use bucketload_results::analyze::examine;
+use bucketload_results::result::{PhaseResult, RunResult};
+use bucketload_results::rundir::Manifest;
+
+use crate::model::Metric;
+
+/// Figures of operations of one class (or all) in one phase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations that succeeded, per second.
+    pub ops_per_s: f64,
+    /// Object bytes of these, per second.
+    pub bytes_per_s: f64,
+    /// Mean response time, nanoseconds; 0 without operations, as the others.
+    pub mean_ns: f64,
+    /// Shortest response time, nanoseconds.
+    pub min_ns: f64,
+    /// Longest response time, nanoseconds.
+    pub max_ns: f64,
+    /// Percentiles 50, 95, 99, 99.9 of the response time, nanoseconds; `None` with too few values beyond.
+    pub quantiles_ns: [Option<f64>; 4],
+    /// Mean time to the first byte, nanoseconds; `None` where it was not recorded.
+    pub first_byte_ns: Option<f64>,
+    /// CPU time of the client per operation, microseconds; of all classes together.
+    pub cpu_us_per_op: Option<f64>,
+}
+
+impl Figures {
+    /// The metric; `None` where the run does not have it.
+    #[must_use]
+    pub fn metric(&self, metric: Metric) -> Option<f64> {
+        let some = |value: f64| (self.ok > 0).then_some(value);
+        match metric {
+            Metric::Throughput => Some(self.ops_per_s),
+            // Operations that move nothing have no bandwidth, rather than one of 0.
+            Metric::Bandwidth => Some(self.bytes_per_s).filter(|b| *b > 0.0),
+            Metric::Mean => some(self.mean_ns),
+            Metric::P50 => self.quantiles_ns[0],
+            Metric::P95 => self.quantiles_ns[1],
+            Metric::P99 => self.quantiles_ns[2],
+            Metric::P999 => self.quantiles_ns[3],
+            Metric::FirstByte => self.first_byte_ns,
+            Metric::Errors => {
+                let ended = self.ok + self.failed;
+                (ended > 0).then(|| self.failed as f64 / ended as f64)
+            }
+            Metric::ClientCpu => self.cpu_us_per_op,
+        }
+    }
+}
+
+/// Figures with what they are of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// Name of the phase; empty for the one that measures, where there is only one.
+    pub phase: String,
+    /// Operation class; empty for all.
+    pub class: String,
+    /// The figures.
+    pub figures: Figures,
+}
+
+/// A run of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Identifier of the cell.
+    pub cell: String,
+    /// Repetition, from 1.
+    pub repetition: u32,
+    /// Its verdict.
+    pub word: Word,
+    /// Rules that found something.
+    pub rules: Vec<String>,
+    /// Its figures, in the order of phases and classes.
+    pub slots: Vec<Slot>,
+}
+
+impl Run {
+    /// The figures of a class (empty: all) in a phase (empty: the only one that measures).
+    #[must_use]
+    pub fn figures(&self, phase: &str, class: &str) -> Option<&Figures> {
+        let slot = |s: &&Slot| s.phase == phase && s.class == class;
+        self.slots.iter().find(slot).map(|s| &s.figures)
+    }
+}
+
+/// Facts of a run for the methods.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Facts {
+    /// Version of the program.
+    pub version: String,
+    /// Driver and engine.
+    pub client: String,
+    /// The machine in words.
+    pub machine: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// Load threads.
+    pub threads: u32,
+    /// Content of objects.
+    pub payload: String,
+    /// Whether what is read is compared.
+    pub verified: bool,
+    /// How load was made, in words, by phase.
+    pub load: Vec<String>,
+    /// Length of the measured windows, seconds, rounded.
+    pub window_s: Vec<u64>,
+    /// Warm-up cut off, seconds, rounded.
+    pub warmup_s: Vec<u64>,
+    /// Whether operations were due independently of the store.
+    pub open_loop: bool,
+    /// Name of another benchmark whose procedure was reproduced; empty for none.
+    pub compat: String,
+    /// Factor applied to the number of objects, and to sizes, as texts.
+    pub scale: String,
+}
+
+/// Distributions of a run, to be merged over repetitions: response times by phase and class.
+pub type Histograms = BTreeMap<(String, String), Histogram>;
+
+/// A run directory as read.
+pub struct Seen {
+    /// The analysis.
+    pub result: RunResult,
+    /// What identifies it.
+    pub facts: Facts,
+    /// Its figures.
+    pub slots: Vec<Slot>,
+    /// Its distributions.
+    pub histograms: Histograms,
+    /// Workers of the phase called `upload` or the first phase with workers.
+    pub workers: u32,
+}
+
+/// Reads and analyses the run directory `dir`.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn read(dir: &Path) -> Result<Seen, String> {
+    let (result, tallies) = examine(dir).map_err(|e| e.to_string())?;
+    let manifest = Manifest::read(dir).map_err(|e| e.to_string())?;
+    let mut slots = Vec::new();
+    let mut histograms = Histograms::new();
+    let measured: Vec<&PhaseResult> = result.measured().collect();
+    for phase in &measured {
+        let tally = tallies.get(&phase.index);
+        phase_slots(phase, tally, &mut slots, &mut histograms);
+    }
+    if let [only] = measured[..] {
+        let same = slots.iter().filter(|s| s.phase == only.name).cloned();
+        let unnamed: Vec<Slot> = same
+            .map(|s| Slot {
+                phase: String::new(),
+                ..s
+            })
+            .collect();
+        slots.extend(unnamed);
+    }
+    Ok(Seen {
+        facts: facts(&result),
+        workers: workers(&manifest),
+        slots,
+        histograms,
+        result,
+    })
+}
+
+fn phase_slots(
+    phase: &PhaseResult,
+    tally: Option<&Tally>,
+    slots: &mut Vec<Slot>,
+    histograms: &mut Histograms,
+) {
+    let mut all = Histogram::new();
+    let mut first = Histogram::new();
+    let cpu = phase.client.cpu_us_per_op;
+    let mut classes: BTreeMap<&str, (Figures, Histogram, Histogram)> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for class in &phase.classes {
+        let name = class.class.name();
+        if !order.contains(&name) {
+            order.push(name);
+        }
+        let (figures, _, _) = classes.entry(name).or_default();
+        figures.ok += class.ok;
+        figures.failed += class.failed;
+        figures.ops_per_s += class.ops_per_s.mean;
+        figures.bytes_per_s += class.bytes_per_s.mean;
+    }
+    for cell in tally.iter().flat_map(|tally| &tally.cells) {
+        if let Some((_, response, ttfb)) = classes.get_mut(cell.class.name()) {
+            response.merge(&cell.response);
+            ttfb.merge(&cell.ttfb);
+        }
+        all.merge(&cell.response);
+        first.merge(&cell.ttfb);
+    }
+    let totals = Figures {
+        ok: phase.classes.iter().map(|c| c.ok).sum(),
+        failed: phase.classes.iter().map(|c| c.failed).sum(),
+        ops_per_s: phase.rates.ops_per_s.mean,
+        bytes_per_s: phase.rates.bytes_per_s.mean,
+        cpu_us_per_op: cpu,
+        ..Figures::default()
+    };
+    let mut put = |class: &str, figures: Figures, response: Histogram, ttfb: &Histogram| {
+        slots.push(Slot {
+            phase: phase.name.clone(),
+            class: class.to_owned(),
+            figures: timed(figures, &response, ttfb),
+        });
+        histograms.insert((phase.name.clone(), class.to_owned()), response);
+    };
+    put("", totals, all, &first);
+    for name in order {
+        if let Some((mut figures, response, ttfb)) = classes.remove(name) {
+            figures.cpu_us_per_op = cpu;
+            put(name, figures, response, &ttfb);
+        }
+    }
+}
+
+/// The figures with the times of `response`.
+fn timed(figures: Figures, response: &Histogram, ttfb: &Histogram) -> Figures {
+    use bucketload_core::stats::quantile::{Print, print_rule};
+    let n = response.count();
+    let quantile = |q: f64| {
+        // The median is the best there is even of a handful of operations.
+        let shown = n > 0 && (q == 0.5 || print_rule(n, q) != Print::Omit);
+        shown.then(|| response.quantile_ns(q) as f64)
+    };
+    let has = n > 0;
+    Figures {
+        mean_ns: if has { response.mean_ns() } else { 0.0 },
+        min_ns: if has { response.min_ns() as f64 } else { 0.0 },
+        max_ns: if has { response.max_ns() as f64 } else { 0.0 },
+        quantiles_ns: [0.5, 0.95, 0.99, 0.999].map(quantile),
+        first_byte_ns: (!ttfb.is_empty()).then(|| ttfb.mean_ns()),
+        ..figures
+    }
+}
+
+fn workers(manifest: &Manifest) -> u32 {
+    let workers = |model: &ModelPlan| match model {
+        ModelPlan::Closed { workers, .. } => Some(*workers),
+        _ => None,
+    };
+    let phases = &manifest.plan.phases;
+    let named = phases.iter().find(|phase| phase.name == "upload");
+    let models = named
+        .into_iter()
+        .chain(phases)
+        .flat_map(|phase| &phase.works);
+    models
+        .into_iter()
+        .find_map(|work| workers(&work.model))
+        .unwrap_or(0)
+}
+
+fn facts(result: &RunResult) -> Facts {
+    let run = &result.run;
+    let host = &run.host;
+    let memory_gib = host.memory_bytes as f64 / f64::from(1 << 30);
+    let whole = |seconds: f64| seconds.round().max(0.0) as u64;
+    let seconds = |figure: fn(&PhaseResult) -> f64| -> Vec<u64> {
+        result
+            .measured()
+            .map(|phase| whole(figure(phase)))
+            .collect()
+    };
+    let scale = |name: &str, factor: f64| (factor != 1.0).then(|| format!("{name} × {factor}"));
+    let scales: Vec<String> = [scale("objects", run.scale), scale("sizes", run.size_scale)]
+        .into_iter()
+        .flatten()
+        .collect();
+    Facts {
+        version: run.version.clone(),
+        client: format!("{} driver, {} engine", run.driver.driver, run.driver.engine),
+        machine: format!(
+            "{}, {} cores, {memory_gib:.0} GiB of memory",
+            host.cpu_model, host.cores
+        ),
+        kernel: format!("{} {}", host.platform, host.kernel),
+        threads: run.client.threads,
+        payload: run.payload.clone(),
+        verified: run.verify,
+        load: result
+            .measured()
+            .map(|phase| format!("{}: {}", phase.name, phase.load.join("; ")))
+            .collect(),
+        window_s: seconds(|phase| phase.window.seconds()),
+        warmup_s: seconds(|phase| phase.window.warmup_ns as f64 / 1e9),
+        open_loop: result.measured().any(|phase| phase.open_loop),
+        compat: run.compat.clone(),
+        scale: scales.join(", "),
+    }
+}

@@ -1,0 +1,178 @@
+//! One figure of a cell over its repetitions.
+//!
+//! The unit of analysis is the run (statistics.md section 5): every repetition gives one value, and the
+//! interval is over these values. Rates and times are positive and vary by factors, so location and interval
+//! are those of their logarithms: geometric mean with Student's t. A percentile is never averaged; a cell's
+//! is the median of the runs' percentiles.
+
+use bucketload_core::stats::dist::t_quantile;
+use bucketload_core::stats::moments::Moments;
+use bucketload_core::stats::quantile::ci_ranks;
+use bucketload_core::stats::ratio::{Interval, log_welch};
+
+/// Confidence level of every interval of the report.
+pub const LEVEL: f64 = 0.95;
+
+/// A figure over the runs of a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Over {
+    /// The figure.
+    pub value: f64,
+    /// Interval at [`LEVEL`]; `None` for a single run and where a value is not positive.
+    pub ci: Option<(f64, f64)>,
+    /// Runs.
+    pub runs: usize,
+}
+
+impl Over {
+    /// A figure that is no estimate of ours, such as a published one.
+    #[must_use]
+    pub fn plain(value: f64) -> Self {
+        Self {
+            value,
+            ci: None,
+            runs: 1,
+        }
+    }
+
+    /// Rates and mean times: geometric mean of the runs with the t interval of their logarithms. With a
+    /// value that is not positive: the arithmetic mean, without an interval. `None` without runs.
+    #[must_use]
+    pub fn mean(values: &[f64]) -> Option<Self> {
+        let runs = values.len();
+        let plain = values.iter().sum::<f64>() / runs as f64;
+        match log_t(values) {
+            _ if runs == 0 => None,
+            Some((value, ci)) => Some(Self { value, ci, runs }),
+            None => Some(Self {
+                value: plain,
+                ci: None,
+                runs,
+            }),
+        }
+    }
+
+    /// Percentiles: median of the runs' percentiles. The interval is that of the order statistics from six
+    /// runs on, below that the t interval of the logarithms. `None` without runs.
+    #[must_use]
+    pub fn median(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let runs = sorted.len();
+        let value = match runs {
+            0 => return None,
+            n if n % 2 == 1 => sorted[n / 2],
+            n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+        };
+        let ranks = ci_ranks(runs as u64, 0.5)
+            .map(|(low, high)| (sorted[low as usize - 1], sorted[high as usize - 1]));
+        let ci = ranks.or_else(|| log_t(&sorted).and_then(|(_, ci)| ci));
+        Some(Self { value, ci, runs })
+    }
+
+    /// The same figure in another unit.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            ci: self.ci.map(|(low, high)| (low * factor, high * factor)),
+            ..self
+        }
+    }
+}
+
+/// Geometric mean and t interval of the logarithms; `None` without values or when one is not positive.
+fn log_t(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
+    if values.is_empty() || !values.iter().all(|v| *v > 0.0 && v.is_finite()) {
+        return None;
+    }
+    if values.len() == 1 {
+        return Some((values[0], None));
+    }
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let moments = Moments::of(&logs);
+    let n = values.len() as f64;
+    let half = t_quantile(0.5 + LEVEL / 2.0, n - 1.0) * moments.sd / n.sqrt();
+    let (low, high) = ((moments.mean - half).exp(), (moments.mean + half).exp());
+    Some((moments.mean.exp(), Some((low, high))))
+}
+
+/// How many times `of` is `base`: the ratio of geometric means with Welch's interval of the logarithms; a
+/// single run on a side leaves the ratio without an interval. `None` without positive values.
+#[must_use]
+pub fn ratio(base: &[f64], of: &[f64]) -> Option<Over> {
+    let runs = base.len().min(of.len());
+    if let Some(Interval {
+        estimate,
+        low,
+        high,
+        ..
+    }) = log_welch(base, of, LEVEL)
+    {
+        return Some(Over {
+            value: estimate,
+            ci: Some((low, high)),
+            runs,
+        });
+    }
+    let (base, of) = (log_t(base)?.0, log_t(of)?.0);
+    Some(Over {
+        value: of / base,
+        ci: None,
+        runs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Over, ratio};
+
+    fn near(a: f64, b: f64) -> bool {
+        (a / b - 1.0).abs() < 1e-6
+    }
+
+    /// Computed independently: logarithms of 90, 100, 115 have mean 4.6165587 and standard deviation
+    /// 0.1226965; t(0.975, 2) = 4.3026527, so the half width is 0.3047979.
+    #[test]
+    fn the_interval_is_that_of_the_logarithms() {
+        let over = Over::mean(&[100.0, 90.0, 115.0]).unwrap();
+        let logs: [f64; 3] = [90f64.ln(), 100f64.ln(), 115f64.ln()];
+        let mean = logs.iter().sum::<f64>() / 3.0;
+        let sd = (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
+        let half = 4.302_652_729_9 * sd / 3f64.sqrt();
+        assert!(near(over.value, (90.0f64 * 100.0 * 115.0).cbrt()));
+        let (low, high) = over.ci.unwrap();
+        assert!(near(low, (mean - half).exp()), "{low}");
+        assert!(near(high, (mean + half).exp()), "{high}");
+    }
+
+    #[test]
+    fn one_run_has_no_interval_and_zero_no_logarithm() {
+        assert_eq!(Over::mean(&[]), None);
+        let one = Over::mean(&[5.0]).unwrap();
+        assert_eq!((one.value, one.ci, one.runs), (5.0, None, 1));
+        let zero = Over::mean(&[0.0, 4.0]).unwrap();
+        assert_eq!((zero.value, zero.ci), (2.0, None));
+    }
+
+    #[test]
+    fn percentiles_are_medians_of_runs_never_means() {
+        let over = Over::median(&[1.0, 2.0, 900.0]).unwrap();
+        assert!(near(over.value, 2.0));
+        assert!(over.ci.is_some());
+        // From six runs on the interval is of order statistics: for 6 it is the whole range.
+        let six = Over::median(&[6.0, 1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!((six.value, six.ci), (3.5, Some((1.0, 6.0))));
+    }
+
+    #[test]
+    fn ratios_have_intervals_where_both_sides_have_two_runs() {
+        let twice = ratio(&[10.0, 11.0, 10.5], &[20.0, 22.0, 21.0]).unwrap();
+        assert!(near(twice.value, 2.0));
+        let (low, high) = twice.ci.unwrap();
+        assert!(low < 2.0 && 2.0 < high && high < 2.5);
+        assert_eq!(ratio(&[10.0], &[30.0]).unwrap().value, 3.0);
+        assert_eq!(ratio(&[10.0], &[30.0]).unwrap().ci, None);
+        assert_eq!(ratio(&[], &[30.0]), None);
+    }
+}

@@ -1,0 +1,315 @@
+//! Metrics over the values of the swept field.
+
+use bucketload_core::stats::usl::{self, UslFit};
+use bucketload_core::verdict::Word;
+
+use super::super::estimate::{Over, ratio};
+use super::super::groups::Group;
+use super::super::published;
+use super::super::show::{self, Look};
+use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
+use super::{Context, bars_note, hollow, line_name, processes, targets};
+use crate::model::{Figure, Metric};
+
+/// Points of a drawn law.
+const LAW_POINTS: usize = 60;
+/// Series that repeat a colour differ by this in their look.
+const NEXT: usize = 8;
+
+/// A line per target (and number of processes).
+pub(super) fn curve(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+    let metric = figure.metric.unwrap_or(Metric::Throughput);
+    let phases = show::phases(context.groups(), &figure.phase);
+    let charts = phases.into_iter().map(|phase| {
+        let look = Look {
+            phase,
+            class: &figure.class,
+        };
+        let (x, mut series) = series(context, look, |group| show::over(group, metric, look));
+        let ours = !series.is_empty();
+        if ours && metric == Metric::Bandwidth {
+            series.extend(ossperf(context, phase));
+        }
+        let with_published = series.iter().any(|s| s.dashed);
+        let mut chart = context.chart(
+            figure,
+            &[
+                show::key(metric),
+                &figure.class,
+                if figure.phase.is_empty() {
+                    phase
+                } else {
+                    &figure.phase
+                },
+            ],
+            show::titled(show::name(metric), phase, &figure.class),
+            (x, y_axis(metric, &series)),
+            Body::Lines(series),
+        );
+        chart.note =
+            bars_note(context.groups(), show::is_percentile(metric)) + hollow(context.groups());
+        if with_published {
+            chart.note += " Dashed: published, another machine.";
+        }
+        chart
+    });
+    charts.collect()
+}
+
+fn y_axis(metric: Metric, series: &[Series]) -> Axis {
+    let values = series.iter().flat_map(|s| s.points.iter().map(|p| p.y));
+    Axis::fitting(&show::label(metric), show::unit(metric), values)
+}
+
+/// Lines of `figure` over the swept values.
+fn series(
+    context: &Context<'_>,
+    _look: Look<'_>,
+    figure: impl Fn(&Group) -> Option<Over>,
+) -> (Axis, Vec<Series>) {
+    let groups = context.groups();
+    let (x, at) = context.values_axis();
+    let several = processes(groups);
+    let mut out = Vec::new();
+    for (name, label, look) in targets(groups) {
+        for (i, number) in several.iter().enumerate() {
+            let own = groups.iter().zip(&at);
+            let own = own.filter(|(g, _)| g.target == name && g.processes == *number);
+            let mut points: Vec<Point> = own
+                .filter_map(|(group, x)| point(*x, figure(group)?, group.flawed()))
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            if !points.is_empty() {
+                out.push(Series {
+                    name: line_name(label, *number, several.len() > 1),
+                    points,
+                    look: look % NEXT + NEXT * i,
+                    markers: true,
+                    ..Series::default()
+                });
+            }
+        }
+    }
+    (x, out)
+}
+
+fn point(x: f64, over: Over, flawed: bool) -> Option<Point> {
+    over.value.is_finite().then_some(Point {
+        x,
+        y: over.value,
+        ci: over.ci,
+        flawed,
+    })
+}
+
+/// OSSperf's published bandwidths over the file size, where the experiment is one of its steps.
+fn ossperf(context: &Context<'_>, phase: &str) -> Vec<Series> {
+    let groups = context.groups();
+    let clients = groups
+        .iter()
+        .flat_map(|g| &g.extra.ossperf)
+        .map(|(clients, _)| *clients);
+    let Some(clients) = clients
+        .max()
+        .filter(|_| context.files.study.published == "ossperf")
+    else {
+        return Vec::new();
+    };
+    let variant = if clients > 1 {
+        "parallel"
+    } else {
+        "sequential"
+    };
+    let systems = ["MinIO", "Amazon S3"].into_iter().enumerate();
+    let lines = systems.map(|(i, system)| {
+        let values = published::of("ossperf")
+            .filter(|v| v.system == system && v.quantity == phase && v.variant == variant);
+        let points = values.filter_map(|v| {
+            Some(Point {
+                x: v.key.parse().ok()?,
+                y: v.value * 1e6 / 8.0,
+                ci: None,
+                flawed: false,
+            })
+        });
+        Series {
+            name: format!(
+                "{system}, published ({})",
+                if i == 0 { "Table 4" } else { "Table 5" }
+            ),
+            points: points.collect(),
+            look: 6 - i * 3,
+            dashed: true,
+            ..Series::default()
+        }
+    });
+    lines.filter(|s| !s.points.is_empty()).collect()
+}
+
+/// The runs of a target that a law is fitted to: those that the client did not limit.
+pub(in super::super) fn fit(groups: &[&Group], look: Look<'_>) -> Option<UslFit> {
+    let points: Vec<usl::Point> = groups
+        .iter()
+        .filter_map(|group| group.number.map(|n| (group, n)))
+        .flat_map(|(group, n)| {
+            group
+                .counted()
+                .filter(|run| run.word != Word::ClientBound)
+                .filter_map(move |run| run.figures(look.phase, look.class))
+                .map(move |figures| usl::Point {
+                    n,
+                    x: figures.ops_per_s,
+                })
+        })
+        .collect();
+    usl::fit(&points)
+}
+
+/// Throughput with the fitted law, and response time, over the number of workers.
+pub(super) fn scaling(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+    let groups = context.groups();
+    let phases = show::phases(groups, &figure.phase);
+    let phase = phases.first().copied().unwrap_or("");
+    let look = Look {
+        phase,
+        class: &figure.class,
+    };
+    let metrics = match figure.metric {
+        Some(metric) => vec![metric],
+        None => vec![Metric::Throughput, Metric::Mean],
+    };
+    let charts = metrics.into_iter().map(|metric| {
+        let (x, mut lines) = series(context, look, |group| show::over(group, metric, look));
+        let mut note = bars_note(groups, show::is_percentile(metric)) + hollow(groups);
+        if metric == Metric::Throughput {
+            let laws: Vec<Series> = targets(groups)
+                .into_iter()
+                .filter_map(|(name, label, colour)| {
+                    let own: Vec<&Group> = groups.iter().filter(|g| g.target == name).collect();
+                    law(&fit(&own, look)?, label, colour, &own)
+                })
+                .collect();
+            note += match laws.is_empty() {
+                true => " The Universal Scalability Law is not fitted: it takes six numbers of workers over a factor of 32, and runs that the client did not limit.",
+                false => " Dashed: fit of the Universal Scalability Law to the runs that the client did not limit; its parameters and their intervals stand in the table.",
+            };
+            lines.extend(laws);
+        }
+        let mut chart = context.chart(
+            figure,
+            &[show::key(metric), &figure.class],
+            show::titled(show::name(metric), phase, &figure.class),
+            (x, y_axis(metric, &lines)),
+            Body::Lines(lines),
+        );
+        chart.note = note;
+        chart
+    });
+    charts.collect()
+}
+
+fn law(fit: &UslFit, label: &str, look: usize, groups: &[&Group]) -> Option<Series> {
+    let numbers = groups.iter().filter_map(|g| g.number);
+    let (low, high) = numbers.fold((f64::INFINITY, 0.0f64), |(l, h), n| (l.min(n), h.max(n)));
+    let at = |i: usize| low * (high / low).powf(i as f64 / LAW_POINTS as f64);
+    let points = (0..=LAW_POINTS).filter_map(|i| {
+        Some(Point {
+            x: at(i),
+            y: fit.at(at(i))?,
+            ci: None,
+            flawed: false,
+        })
+    });
+    (low > 0.0).then(|| Series {
+        name: format!("{label}, law"),
+        points: points.collect(),
+        look,
+        dashed: true,
+        ..Series::default()
+    })
+}
+
+/// Throughput per process (worker, node) against that of the smallest number.
+pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+    let groups = context.groups();
+    let metric = figure.metric.unwrap_or(Metric::Throughput);
+    let swept_inside = groups.iter().any(|g| g.processes > 0);
+    let phases = show::phases(groups, &figure.phase);
+    let charts = phases.into_iter().filter_map(|phase| {
+        let look = Look {
+            phase,
+            class: &figure.class,
+        };
+        let mut lines = Vec::new();
+        let mut rows: Vec<(&str, &str, usize, &str)> = Vec::new();
+        for group in groups {
+            let value = if swept_inside { group.value.as_str() } else { "" };
+            if !rows.iter().any(|(t, _, _, v)| (*t, *v) == (&*group.target, value)) {
+                rows.push((&group.target, &group.label, group.look, value));
+            }
+        }
+        let several = targets(groups).len() > 1;
+        for (i, (target, label, colour, value)) in rows.into_iter().enumerate() {
+            let own = groups.iter().filter(|g| g.target == target && (!swept_inside || g.value == value));
+            let mut units: Vec<(f64, Vec<f64>, bool)> = own
+                .filter_map(|group| {
+                    let n = if swept_inside { f64::from(group.processes) } else { group.number? };
+                    let each = show::values(group, metric, look);
+                    let each: Vec<f64> = each.into_iter().map(|x| x / n).collect();
+                    (n > 0.0 && !each.is_empty()).then(|| (n, each, group.flawed()))
+                })
+                .collect();
+            units.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((first, base, _)) = units.first().cloned() else {
+                continue;
+            };
+            let points = units.iter().filter_map(|(n, each, flawed)| {
+                let over = match *n == first {
+                    true => Over::plain(1.0),
+                    false => ratio(&base, each)?,
+                };
+                point(*n, over, *flawed)
+            });
+            let name = match (swept_inside, several) {
+                (true, true) => format!("{label}, {value}"),
+                (true, false) => value.to_owned(),
+                (false, _) => label.to_owned(),
+            };
+            lines.push(Series {
+                name,
+                points: points.collect(),
+                look: if swept_inside { i } else { colour },
+                markers: true,
+                ..Series::default()
+            });
+        }
+        let counts: Vec<f64> = lines.iter().flat_map(|l| l.points.iter().map(|p| p.x)).collect();
+        if lines.iter().all(|line| line.points.len() < 2) {
+            return None;
+        }
+        let of = if swept_inside { "processes" } else { "workers" };
+        let mut x = Axis::fitting(&format!("number of {of}"), Unit::Number, counts.iter().copied());
+        let mut at = counts;
+        at.sort_by(f64::total_cmp);
+        at.dedup();
+        if at.len() <= 12 {
+            x.at = at;
+        }
+        x.zero = false;
+        let y = Axis::linear("throughput per unit against the smallest number", Unit::Share);
+        let mut chart = context.chart(
+            figure,
+            &[show::key(metric), &figure.class, phase],
+            show::titled("efficiency", phase, &figure.class),
+            (x, y),
+            Body::Lines(lines),
+        );
+        chart.note = format!(
+            "Ratio of the {} per unit, 95 % interval of the ratio (Welch, logarithms) where both sides have two runs.{}",
+            show::name(metric),
+            hollow(groups)
+        );
+        Some(chart)
+    });
+    charts.collect()
+}

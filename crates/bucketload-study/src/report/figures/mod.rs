@@ -1,0 +1,230 @@
+//! The charts of an experiment: what its figures ask for, made of its groups.
+//!
+//! [`lines`] are metrics over swept values, [`bars`] metrics per target, [`distributions`] densities and
+//! distribution functions, [`spread`] load per node, [`capacity`] searches. A figure without data makes no
+//! chart, but a sentence that says so.
+
+mod bars;
+mod capacity;
+mod distributions;
+mod lines;
+mod spread;
+
+pub(super) use bars::rows as multiples_of;
+pub(super) use capacity::ends;
+pub(super) use lines::fit;
+pub(super) use spread::shares;
+
+use super::escape::slug;
+use super::groups::{Group, Measured};
+use super::read::Files;
+use super::svg::{Axis, Chart, Unit};
+use crate::model::{Figure, FigureKind};
+
+/// Most charts of one figure that has one per value, class or phase.
+const MOST: usize = 24;
+
+/// What the figures of an experiment are made of.
+pub(super) struct Context<'a> {
+    /// The study.
+    pub(super) files: &'a Files,
+    /// The experiment.
+    pub(super) measured: &'a Measured,
+}
+
+/// The charts of an experiment, and what to say where a figure has none.
+pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>) {
+    let context = Context { files, measured };
+    let (mut charts, mut notes) = (Vec::new(), Vec::new());
+    for figure in &measured.experiment.figures {
+        let mut made = one(&context, figure);
+        made.retain(|chart| !chart.is_empty());
+        // Several charts of one figure have to be told apart; a single one has the title that was given.
+        if let ([chart], false) = (&mut made[..], figure.title.is_empty()) {
+            chart.title.clone_from(&figure.title);
+        }
+        if made.is_empty() {
+            notes.push(format!(
+                "Figure \"{}\" has no data: {}.",
+                figure.kind.name(),
+                why(&measured.groups, figure)
+            ));
+        }
+        if made.len() > MOST {
+            notes.push(format!(
+                "Figure \"{}\" has {} charts; the first {MOST} are shown.",
+                figure.kind.name(),
+                made.len()
+            ));
+            made.truncate(MOST);
+        }
+        charts.extend(made);
+        notes.dedup();
+    }
+    (charts, notes)
+}
+
+fn one(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+    match figure.kind {
+        FigureKind::Curve => lines::curve(context, figure),
+        FigureKind::Scaling => lines::scaling(context, figure),
+        FigureKind::Efficiency => lines::efficiency(context, figure),
+        FigureKind::Bars => bars::bars(context, figure),
+        FigureKind::Multiples => bars::multiples(context, figure),
+        FigureKind::Hotspot => bars::hotspot(context, figure),
+        FigureKind::ThroughputPdf => distributions::throughput(context, figure),
+        FigureKind::LatencyCdf => distributions::cdf(context, figure),
+        FigureKind::LatencyDensity => distributions::density(context, figure),
+        FigureKind::LoadBalance => spread::balance(context, figure),
+        FigureKind::Capacity => capacity::capacity(context, figure),
+    }
+}
+
+fn why(groups: &[Group], figure: &Figure) -> &'static str {
+    let measured = groups.iter().filter(|group| !group.runs.is_empty()).count();
+    match figure.kind {
+        _ if measured == 0 => "no cell was measured",
+        FigureKind::Multiples if measured == 1 => "multiples need a second target",
+        FigureKind::Efficiency => "it takes two numbers of processes or workers",
+        FigureKind::Capacity => "there is no search that ended",
+        _ => "the runs do not have what it shows, or too few operations for it",
+    }
+}
+
+impl<'a> Context<'a> {
+    fn groups(&self) -> &'a [Group] {
+        &self.measured.groups
+    }
+
+    /// A chart of this experiment; `parts` tell it from its other charts.
+    fn chart(
+        &self,
+        figure: &Figure,
+        parts: &[&str],
+        title: String,
+        axes: (Axis, Axis),
+        body: super::svg::Body,
+    ) -> Chart {
+        let experiment = &self.measured.experiment;
+        let mut name = vec![experiment.name.as_str(), figure.kind.name()];
+        name.extend(parts.iter().copied().filter(|part| !part.is_empty()));
+        let title = match figure.title.as_str() {
+            "" => format!("{}: {title}", experiment.label()),
+            given => format!("{given}: {title}"),
+        };
+        Chart {
+            name: slug(&name.join("-")),
+            title,
+            note: String::new(),
+            x: axes.0,
+            y: axes.1,
+            body,
+        }
+    }
+
+    /// The axis of the swept values, and where each group lies on it.
+    fn values_axis(&self) -> (Axis, Vec<f64>) {
+        let groups = self.groups();
+        let experiment = &self.measured.experiment;
+        let mut names: Vec<&str> = Vec::new();
+        for group in groups {
+            if !names.contains(&&*group.value) {
+                names.push(&group.value);
+            }
+        }
+        let numbers: Option<Vec<f64>> = groups
+            .iter()
+            .map(|g| g.number.filter(|n| *n > 0.0))
+            .collect();
+        let distinct = |numbers: &[f64]| {
+            let mut sorted = numbers.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            sorted.dedup();
+            sorted
+        };
+        let size = super::groups::is_size(&experiment.field, &names)
+            || matches!(experiment.command, crate::model::Command::S3Hpc);
+        let label = match experiment.field.as_str() {
+            _ if size => "object size".to_owned(),
+            "" => "value".to_owned(),
+            field => field
+                .rsplit('.')
+                .next()
+                .unwrap_or(field)
+                .replace(['-', '_'], " "),
+        };
+        match numbers.filter(|numbers| distinct(numbers).len() == names.len() && names.len() > 1) {
+            Some(numbers) => {
+                let unit = if size { Unit::Bytes } else { Unit::Number };
+                let mut axis = Axis::fitting(&label, unit, numbers.iter().copied());
+                let at = distinct(&numbers);
+                if at.len() <= 12 {
+                    axis.at = at;
+                }
+                axis.zero = false;
+                (axis, numbers)
+            }
+            None => {
+                let at = groups
+                    .iter()
+                    .map(|g| names.iter().position(|n| *n == g.value).unwrap_or(0) as f64);
+                let at = at.collect();
+                let names = names.iter().map(|n| (*n).to_owned()).collect();
+                (Axis::named(&label, names), at)
+            }
+        }
+    }
+}
+
+/// Numbers of processes that groups have, ascending; one of 0 where commands sweep none.
+pub(super) fn processes(groups: &[Group]) -> Vec<u32> {
+    let mut out: Vec<u32> = groups.iter().map(|group| group.processes).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Targets of groups, in order: name, name for people, look.
+pub(super) fn targets(groups: &[Group]) -> Vec<(&str, &str, usize)> {
+    let mut out: Vec<(&str, &str, usize)> = Vec::new();
+    for group in groups {
+        if !out.iter().any(|(name, _, _)| *name == group.target) {
+            out.push((&group.target, &group.label, group.look));
+        }
+    }
+    out
+}
+
+/// Name of a line: target, with the number of processes where there are several.
+pub(super) fn line_name(label: &str, processes: u32, several: bool) -> String {
+    match (several, processes) {
+        (true, 1) => format!("{label}, 1 process"),
+        (true, n) => format!("{label}, {n} processes"),
+        (false, _) => label.to_owned(),
+    }
+}
+
+/// What hollow marks mean; empty without any.
+pub(super) fn hollow(groups: &[Group]) -> &'static str {
+    match groups.iter().any(Group::flawed) {
+        true => " Hollow: a run of the cell is not VALID (see the table of verdicts).",
+        false => "",
+    }
+}
+
+/// What error bars mean, given the number of repetitions.
+pub(super) fn bars_note(groups: &[Group], percentile: bool) -> String {
+    let most = groups
+        .iter()
+        .map(|g| g.counted().count())
+        .max()
+        .unwrap_or(0);
+    let what = match percentile {
+        true => "Median of the repetitions' percentiles",
+        false => "Geometric mean of the repetitions",
+    };
+    match most {
+        0 | 1 => "One run per cell: no interval.".to_owned(),
+        n => format!("{what} (up to {n}) with 95 % interval."),
+    }
+}

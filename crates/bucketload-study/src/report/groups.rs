@@ -1,0 +1,483 @@
+//! Cells with all their repetitions: what figures and tables are made of.
+//!
+//! ```text
+//!  plan, journal ─► groups (experiment, target, value) ─ per cell: its directory ─► Run, Extra
+//! ```
+//!
+//! Commands that measure several things themselves (`study-grid`, `s3-hpc`) leave directories of trials; each of
+//! their rows becomes a group of its own, so that one code draws all. Groups are read one after the other.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bucketload_core::stats::balance::Indices;
+use bucketload_core::verdict::Word;
+use bucketload_results::analyze;
+use bucketload_results::capacity::{CapacityResult, CapacityStudy};
+use bucketload_results::io500::parse::Recorded;
+use bucketload_results::result::{Ossperf, PhaseResult, PopularityId, RunResult};
+use bucketload_results::study;
+
+use super::curves::Curve;
+use super::digest::{self, Facts, Histograms, Run};
+use super::read::Files;
+use super::trials;
+use super::workbench::{self, Stage};
+use crate::model::{Cell, Command, Experiment, FigureKind};
+
+/// Most values of throughput per second that are kept of a run.
+const PER_SECOND: usize = 2000;
+
+/// A cell with its repetitions.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// Name of the target, or of the row of a comparison.
+    pub target: String,
+    /// The same for people.
+    pub label: String,
+    /// Number of its look: the position of its target.
+    pub look: usize,
+    /// Value of the swept field as written; empty for none.
+    pub value: String,
+    /// The value as a number (bytes for sizes); `None` for categories.
+    pub number: Option<f64>,
+    /// Number of processes, where the command sweeps them itself; else 0.
+    pub processes: u32,
+    /// Cells that were planned.
+    pub planned: usize,
+    /// The runs that were measured, in the order of repetitions.
+    pub runs: Vec<Run>,
+    /// Cells without a run: identifier and why.
+    pub missing: Vec<(String, String)>,
+    /// Further results, as many as the figures need.
+    pub extra: Extra,
+}
+
+/// What only some kinds of cells have.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// Distributions of the response time over all repetitions, by phase and class.
+    pub curves: BTreeMap<(String, String), Curve>,
+    /// Throughput per second inside the windows of all repetitions: operations and bytes, by phase.
+    pub per_second: BTreeMap<String, PerSecond>,
+    /// Results of capacity searches.
+    pub capacity: Vec<CapacityResult>,
+    /// Results of IO500.
+    pub io500: Vec<Recorded>,
+    /// Phases of MD-Workbench, each of one run.
+    pub workbench: Vec<Stage>,
+    /// The steps of OSSperf, with the number of clients.
+    pub ossperf: Vec<(u32, Ossperf)>,
+    /// How load was spread, of each run that says so.
+    pub balance: Vec<Balance>,
+    /// Popularity of keys as realised, of each run.
+    pub popularity: Vec<PopularityId>,
+    /// Files of each process and their size, for the grid.
+    pub files: Option<(u64, u64)>,
+}
+
+/// Throughput per second.
+#[derive(Clone, Debug, Default)]
+pub struct PerSecond {
+    /// Operations per second.
+    pub ops: Vec<f64>,
+    /// Bytes per second.
+    pub bytes: Vec<f64>,
+    /// Fluctuation of completed over offered bytes of each run that states it.
+    pub excess: Vec<f64>,
+    /// Length of a value, seconds.
+    pub bin_s: f64,
+}
+
+/// Load per node or endpoint of one run.
+#[derive(Clone, Debug)]
+pub struct Balance {
+    /// What the load is spread over: `data node` or `endpoint`.
+    pub over: &'static str,
+    /// Whether the loads were observed; else they follow from popularity and placement.
+    pub observed: bool,
+    /// Name, requests and objects (0 for endpoints) of each.
+    pub loads: Vec<(String, f64, f64)>,
+    /// Indices of the requests.
+    pub indices: Option<Indices>,
+    /// Peak factor that the workload alone causes; `None` where it is not known.
+    pub by_workload: Option<f64>,
+}
+
+impl Group {
+    /// The runs that figures rest on: those whose verdict is not INCOMPLETE.
+    pub fn counted(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| run.word != Word::Incomplete)
+    }
+
+    /// The gravest verdict; `None` without runs.
+    #[must_use]
+    pub fn word(&self) -> Option<Word> {
+        self.runs.iter().map(|run| run.word).max()
+    }
+
+    /// Whether a run is not VALID.
+    #[must_use]
+    pub fn flawed(&self) -> bool {
+        self.word().is_some_and(|word| word != Word::Valid)
+    }
+
+    /// Why there is no figure, in a word or two.
+    #[must_use]
+    pub fn why_none(&self) -> &'static str {
+        let has = |what: &str| self.missing.iter().any(|(_, why)| why.starts_with(what));
+        match () {
+            () if !self.runs.is_empty() => "no figure",
+            () if has("failed") => "failed",
+            () if has("skipped") => "skipped",
+            () => "not measured",
+        }
+    }
+}
+
+/// An experiment with its groups.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What was asked for.
+    pub experiment: Experiment,
+    /// Its groups, by target, value, processes.
+    pub groups: Vec<Group>,
+}
+
+/// Facts over all runs of a study, for the methods.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// The facts of every run, by experiment.
+    pub facts: BTreeMap<String, Vec<Facts>>,
+}
+
+/// Reads the cells of every experiment.
+#[must_use]
+pub fn load(files: &Files) -> (Vec<Measured>, Summary) {
+    let mut summary = Summary::default();
+    let experiments = files.study.experiments.iter().map(|experiment| {
+        let groups = groups(files, experiment, &mut summary);
+        Measured {
+            experiment: experiment.clone(),
+            groups,
+        }
+    });
+    (experiments.collect(), summary)
+}
+
+fn groups(files: &Files, experiment: &Experiment, summary: &mut Summary) -> Vec<Group> {
+    let cells = || {
+        files
+            .plan
+            .cells
+            .iter()
+            .filter(|c| c.experiment == experiment.name)
+    };
+    let mut keys: Vec<(usize, usize, &str, &str)> = Vec::new();
+    for cell in cells() {
+        let target = files.target(&cell.target).map_or(usize::MAX, |(at, _)| at);
+        let value = experiment
+            .values
+            .iter()
+            .position(|value| *value == cell.value);
+        let key = (
+            target,
+            value.unwrap_or(usize::MAX),
+            &*cell.target,
+            &*cell.value,
+        );
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys.sort_unstable();
+    let mut out: Vec<Group> = Vec::new();
+    for (look, _, target, value) in keys {
+        let mut own: Vec<&Cell> = cells()
+            .filter(|c| c.target == target && c.value == value)
+            .collect();
+        own.sort_by_key(|cell| (cell.repetition, cell.block));
+        let group = Group {
+            target: target.to_owned(),
+            label: files.label(target),
+            look: look.min(files.study.targets.len()),
+            value: value.to_owned(),
+            number: number(value),
+            planned: own.len(),
+            ..Group::default()
+        };
+        match experiment.command {
+            Command::StudyGrid | Command::S3Hpc => {
+                trials::expand(files, experiment.command, group, &own, &mut out);
+            }
+            _ => out.push(read_group(files, experiment, group, &own, summary)),
+        }
+    }
+    out
+}
+
+fn read_group(
+    files: &Files,
+    experiment: &Experiment,
+    mut group: Group,
+    cells: &[&Cell],
+    summary: &mut Summary,
+) -> Group {
+    let mut merged = Histograms::new();
+    let wants = |kinds: &[FigureKind]| experiment.figures.iter().any(|f| kinds.contains(&f.kind));
+    let curves = wants(&[FigureKind::LatencyCdf, FigureKind::LatencyDensity]);
+    let per_second = wants(&[FigureKind::ThroughputPdf]);
+    for cell in cells {
+        let dir = match files.measured(cell) {
+            Ok(dir) => dir,
+            Err(why) => {
+                group.missing.push((cell.id.clone(), why));
+                continue;
+            }
+        };
+        if cell.command == Command::Capacity {
+            match capacity(&dir, cell) {
+                Ok((result, run)) => {
+                    group.extra.capacity.push(result);
+                    group.runs.push(run);
+                }
+                Err(why) => group
+                    .missing
+                    .push((cell.id.clone(), format!("failed: {why}"))),
+            }
+            continue;
+        }
+        let seen = match digest::read(&dir) {
+            Ok(seen) => seen,
+            Err(why) => {
+                group
+                    .missing
+                    .push((cell.id.clone(), format!("failed: {why}")));
+                continue;
+            }
+        };
+        if curves && seen.result.verdict.word != Word::Incomplete {
+            for (key, histogram) in seen.histograms {
+                merged.entry(key).or_default().merge(&histogram);
+            }
+        }
+        for phase in seen.result.measured().filter(|_| per_second) {
+            let all = group
+                .extra
+                .per_second
+                .entry(phase.name.clone())
+                .or_default();
+            add_seconds(all, phase);
+        }
+        extras(&mut group.extra, &dir, cell, &seen.result, seen.workers);
+        let facts = summary.facts.entry(experiment.name.clone()).or_default();
+        if !facts.contains(&seen.facts) {
+            facts.push(seen.facts);
+        }
+        group.runs.push(Run {
+            cell: cell.id.clone(),
+            repetition: cell.repetition,
+            word: seen.result.verdict.word,
+            rules: rules(&seen.result),
+            slots: seen.slots,
+        });
+    }
+    group.extra.curves = merged
+        .into_iter()
+        .filter(|(_, histogram)| !histogram.is_empty())
+        .map(|(key, histogram)| (key, Curve::of(&histogram)))
+        .collect();
+    group
+}
+
+/// The rules that found something, each once.
+fn rules(result: &RunResult) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for reason in &result.verdict.reasons {
+        if !out.contains(&reason.rule) {
+            out.push(reason.rule.clone());
+        }
+    }
+    out
+}
+
+fn capacity(dir: &Path, cell: &Cell) -> Result<(CapacityResult, Run), String> {
+    let files = study::read::<CapacityStudy>(dir).map_err(|e| e.to_string())?;
+    let result = CapacityResult::new(files);
+    // The verdict of a search: what ended it says more than those of trials that were meant to fail.
+    let word = match &result.outcome {
+        Some(outcome) => match outcome.limit {
+            bucketload_core::capacity::Limit::Client => Word::ClientBound,
+            bucketload_core::capacity::Limit::Unconfirmed => Word::Degraded,
+            _ => Word::Valid,
+        },
+        None => Word::Incomplete,
+    };
+    let run = Run {
+        cell: cell.id.clone(),
+        repetition: cell.repetition,
+        word,
+        rules: Vec::new(),
+        slots: Vec::new(),
+    };
+    Ok((result, run))
+}
+
+fn extras(extra: &mut Extra, dir: &Path, cell: &Cell, result: &RunResult, workers: u32) {
+    if let Some(ossperf) = &result.ossperf {
+        extra.ossperf.push((workers, ossperf.clone()));
+    }
+    if cell.command == Command::Io500
+        && let Ok(text) = std::fs::read_to_string(dir.join("result.txt"))
+        && let Ok(recorded) = Recorded::parse(&text)
+    {
+        extra.io500.push(recorded);
+    }
+    if cell.command == Command::MdWorkbench {
+        extra.workbench.extend(workbench::stages(dir));
+    }
+    extra
+        .popularity
+        .extend(result.run.popularity.iter().cloned());
+    extra.balance.extend(nodes(dir, result));
+}
+
+/// Name of the file in a cell that says where the store keeps each key: lines `key,node`.
+pub const PLACEMENT: &str = "placement.csv";
+
+fn nodes(dir: &Path, result: &RunResult) -> Option<Balance> {
+    let placement = dir.join(PLACEMENT);
+    let placed = placement.is_file().then(|| {
+        analyze::read_placement(&placement).and_then(|table| analyze::nodes(dir, &table, None))
+    });
+    if let Some(nodes) = result.nodes.clone().or_else(|| placed.and_then(Result::ok)) {
+        let observed = nodes.nodes.iter().all(|node| node.observed.is_some());
+        let loads: Vec<(String, f64, f64)> = nodes
+            .nodes
+            .iter()
+            .map(|n| (n.name.clone(), n.observed.unwrap_or(n.expected), n.objects))
+            .collect();
+        let requests: Vec<f64> = loads.iter().map(|(_, requests, _)| *requests).collect();
+        return Some(Balance {
+            over: "data node",
+            observed,
+            indices: Indices::of(&requests),
+            by_workload: nodes.attribution.by_workload.filter(|_| observed),
+            loads,
+        });
+    }
+    let endpoints = result
+        .measured()
+        .find_map(|phase| phase.endpoints.as_ref())?;
+    Some(Balance {
+        over: "endpoint",
+        observed: true,
+        loads: endpoints
+            .endpoints
+            .iter()
+            .map(|e| (e.name.clone(), e.requests as f64, 0.0))
+            .collect(),
+        indices: endpoints.requests,
+        by_workload: None,
+    })
+}
+
+/// Adds the throughput of the seconds inside the window of `phase`.
+fn add_seconds(all: &mut PerSecond, phase: &PhaseResult) {
+    let from = phase.window.start_ns.saturating_sub(phase.started_ns) as f64 / 1e9;
+    let to = phase.window.end_ns.saturating_sub(phase.started_ns) as f64 / 1e9;
+    let series = &phase.series;
+    let step = series
+        .t_s
+        .windows(2)
+        .map(|w| w[1] - w[0])
+        .next()
+        .unwrap_or(1.0);
+    let inside = series
+        .t_s
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| **t >= from - 1e-9 && **t + step <= to + 1e-6)
+        .map(|(i, _)| i)
+        .take(PER_SECOND);
+    for i in inside {
+        all.ops
+            .push(series.ops_per_s.get(i).copied().unwrap_or(0.0));
+        all.bytes
+            .push(series.bytes_per_s.get(i).copied().unwrap_or(0.0));
+    }
+    all.bin_s = step;
+    let throughput = phase.throughput.as_ref();
+    all.excess.extend(
+        throughput
+            .and_then(|t| t.excess_bytes.as_ref())
+            .map(|e| e.ratio),
+    );
+}
+
+/// A swept value as a number: sizes in bytes, plain numbers as they are; `None` for others.
+#[must_use]
+pub fn number(value: &str) -> Option<f64> {
+    let value = value.trim();
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%' || c == '/');
+    let number: f64 = digits.trim().parse().ok().filter(|n: &f64| n.is_finite())?;
+    let factor = match &value[digits.len()..] {
+        "" | "B" | "/s" | "%" | "s" => 1.0,
+        "k" | "K" | "kB" | "KB" => 1e3,
+        "m" | "M" | "MB" => 1e6,
+        "g" | "G" | "GB" => 1e9,
+        "KiB" | "Ki" => 1024.0,
+        "MiB" | "Mi" => 1_048_576.0,
+        "GiB" | "Gi" => 1_073_741_824.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+/// Whether values of `field` are sizes in bytes.
+#[must_use]
+pub fn is_size(field: &str, values: &[&str]) -> bool {
+    let unit = |value: &&str| value.trim_end().ends_with('B');
+    field.contains("size") || !values.is_empty() && values.iter().all(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_size, number};
+
+    #[test]
+    fn values_are_numbers_where_they_look_like_it() {
+        let values = [
+            "4",
+            "64KiB",
+            "1.5 MiB",
+            "4kB",
+            "200/s",
+            "zipf(0.99)",
+            "",
+            "5ms",
+            "1e3",
+        ];
+        let numbers = values.map(number);
+        let kib = 1024.0;
+        assert_eq!(
+            numbers,
+            [
+                Some(4.0),
+                Some(64.0 * kib),
+                Some(1.5 * kib * kib),
+                Some(4000.0),
+                Some(200.0),
+                None,
+                None,
+                Some(0.005),
+                Some(1000.0)
+            ]
+        );
+        assert!(is_size("object-size", &["1024"]));
+        assert!(is_size("x", &["4KiB", "1MiB"]));
+        assert!(!is_size("workers", &["4", "8"]));
+    }
+}

@@ -1,0 +1,469 @@
+//! The methods: what was really done, in sentences, from the files of the study.
+
+use std::collections::BTreeMap;
+
+use bucketload_core::verdict::Word;
+use bucketload_results::units;
+
+use super::digest::Facts;
+use super::groups::{Measured, Summary};
+use super::read::Files;
+use crate::journal::{End, instant};
+use crate::model::{JournalLine, Order, TargetFacts};
+
+/// A titled paragraph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paragraph {
+    /// Heading.
+    pub title: &'static str,
+    /// Sentences.
+    pub text: String,
+}
+
+/// The paragraphs, in order.
+#[must_use]
+pub fn methods(files: &Files, all: &[Measured], summary: &Summary) -> Vec<Paragraph> {
+    let paragraph = |title, sentences: Vec<String>| Paragraph {
+        title,
+        text: sentences.join(" "),
+    };
+    let mut out = vec![
+        paragraph("Design and order", design(files)),
+        paragraph("What was measured", experiments(files, all, summary)),
+        paragraph("Machine and client", machine(summary)),
+        paragraph("Stores", stores(files)),
+        paragraph("Analysis", analysis(all)),
+        paragraph("Deviations", deviations(files, all)),
+    ];
+    out.retain(|p| !p.text.is_empty());
+    out
+}
+
+fn n(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", units::count(count as u64))
+}
+
+/// Seconds with the digits that their size deserves; `0 s` for none.
+fn seconds(ns: f64) -> String {
+    units::seconds(ns / 1e9)
+}
+
+/// `a, b and c`.
+fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+fn design(files: &Files) -> Vec<String> {
+    let (study, plan) = (&files.study, &files.plan);
+    let blocks = plan.cells.iter().map(|cell| cell.block).max().unwrap_or(0) as usize;
+    let mut out = vec![format!(
+        "The study consists of {} in {} (a block is one repetition of everything), planned with {}.",
+        n(plan.cells.len(), "cell"),
+        n(blocks, "block"),
+        match plan.order {
+            Order::Random => format!(
+                "the cells of each target in random order inside randomised blocks, seed {}",
+                plan.seed
+            ),
+            Order::Abba => format!(
+                "one random order forwards and backwards in turn (ABBA), seed {}",
+                plan.seed
+            ),
+        }
+    )];
+    if study.quick {
+        out.push("It is the quick form: durations, sizes or repetitions are those of the specification's [quick] part, shorter than the study's own.".to_owned());
+    }
+    if let Some(budget) = plan.budget_ns {
+        out.push(format!("The budget was {}.", seconds(budget as f64)));
+    }
+    for note in &plan.notes {
+        let note = note.trim().trim_end_matches('.');
+        if !note.is_empty() {
+            out.push(format!("{note}."));
+        }
+    }
+    let pauses: Vec<u64> = files
+        .journal
+        .iter()
+        .filter_map(|line| match line {
+            JournalLine::Started { pause_ns, .. } => Some(*pause_ns),
+            _ => None,
+        })
+        .collect();
+    if let (Some(low), Some(high)) = (pauses.iter().min(), pauses.iter().max())
+        && *high > 0
+    {
+        out.push(match low == high {
+            true => format!("Before each cell there was a pause of {}.", seconds(*low as f64)),
+            false => format!(
+                "Before each cell there was a pause of {} to {} (at least the recovery of {}, longer while the machine was not idle).",
+                seconds(*low as f64),
+                seconds(*high as f64),
+                seconds(study.recovery_ns as f64)
+            ),
+        });
+    }
+    let busy: Vec<f64> = files
+        .journal
+        .iter()
+        .filter_map(|line| match line {
+            JournalLine::Started { busy, .. } => *busy,
+            _ => None,
+        })
+        .collect();
+    if let Some(most) = busy.iter().copied().reduce(f64::max) {
+        out.push(format!(
+            "At the end of the pauses up to {} of the machine's processors were busy.",
+            units::percent(most)
+        ));
+    }
+    out.extend(time(files));
+    out
+}
+
+/// When it took place and how long.
+fn time(files: &Files) -> Vec<String> {
+    let sessions = files
+        .journal
+        .iter()
+        .filter(|l| matches!(l, JournalLine::Session { .. }));
+    let (Some(first), Some(last)) = (files.journal.first(), files.journal.last()) else {
+        return Vec::new();
+    };
+    let from = date(instant(first));
+    let to = date(instant(last));
+    let mut out = vec![format!(
+        "It took place from {from} to {to} UTC in {}, {} of work.",
+        n(sessions.count(), "session"),
+        seconds(files.state.active_ns as f64)
+    )];
+    if let Some(JournalLine::Ended { reason, .. }) = files
+        .journal
+        .iter()
+        .rev()
+        .find(|line| matches!(line, JournalLine::Ended { .. }))
+        && reason != "complete"
+    {
+        out.push(format!("The last session ended because: {reason}."));
+    }
+    out
+}
+
+/// Date and time of an instant, to the second, by the civil calendar (H. Hinnant's algorithm of days).
+fn date(unix_ns: u64) -> String {
+    let seconds = (unix_ns / 1_000_000_000) as i64;
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (h, m, s) = (rest / 3600, rest % 3600 / 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02}")
+}
+
+fn experiments(files: &Files, all: &[Measured], summary: &Summary) -> Vec<String> {
+    let mut out = Vec::new();
+    for measured in all {
+        let experiment = &measured.experiment;
+        let what = match experiment.workload.as_str() {
+            "" => format!("the command {}", experiment.command.name()),
+            workload => format!("{} {workload}", experiment.command.name()),
+        };
+        let mut sentence = format!("{}: {what}", experiment.label());
+        if !experiment.field.is_empty() {
+            sentence += &format!(
+                ", {} swept over {}",
+                experiment.field,
+                experiment.values.join(", ")
+            );
+        }
+        let counts: Vec<usize> = measured.groups.iter().map(|g| g.runs.len()).collect();
+        let (low, high) = (
+            counts.iter().min().copied().unwrap_or(0),
+            counts.iter().max().copied().unwrap_or(0),
+        );
+        sentence += &match low == high {
+            true => format!("; {} per cell were measured", n(high, "repetition")),
+            false => format!("; {low} to {high} repetitions per cell were measured"),
+        };
+        let facts = summary
+            .facts
+            .get(&experiment.name)
+            .map_or(&[][..], Vec::as_slice);
+        sentence += &runs(facts);
+        out.push(format!("{sentence}."));
+    }
+    let took: Vec<u64> = files
+        .state
+        .cells
+        .values()
+        .filter_map(|cell| match &cell.end {
+            Some(End::Finished { took_ns, .. }) => Some(*took_ns),
+            _ => None,
+        })
+        .collect();
+    if let (Some(low), Some(high)) = (took.iter().min(), took.iter().max()) {
+        out.push(format!(
+            "A cell, with preparation and clean-up, took {} to {}.",
+            seconds(*low as f64),
+            seconds(*high as f64)
+        ));
+    }
+    out
+}
+
+/// What the runs of an experiment have in common: load, windows, warm-up, content.
+fn runs(facts: &[Facts]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let mut out = String::new();
+    let range = |values: Vec<u64>| -> Option<String> {
+        let (low, high) = (*values.iter().min()?, *values.iter().max()?);
+        Some(match low == high {
+            true => format!("{high} s"),
+            false => format!("{low} to {high} s"),
+        })
+    };
+    if let Some(window) = range(facts.iter().flat_map(|f| f.window_s.clone()).collect()) {
+        out += &format!("; measured windows of {window}");
+    }
+    match range(facts.iter().flat_map(|f| f.warmup_s.clone()).collect()).as_deref() {
+        None => {}
+        Some("0 s") => out += " without a warm-up to cut off",
+        Some(warmup) => out += &format!(" after a detected warm-up of {warmup} that was cut off"),
+    }
+    let mut loads: Vec<&str> = Vec::new();
+    for load in facts.iter().flat_map(|f| &f.load) {
+        if !loads.contains(&&**load) {
+            loads.push(load);
+        }
+    }
+    match loads.len() {
+        0 => {}
+        1..=4 => out += &format!("; load: {}", loads.join("; ")),
+        more => {
+            out += &format!(
+                "; load: {}; and {} further forms by value",
+                loads[0],
+                more - 1
+            )
+        }
+    }
+    let open = facts.iter().any(|f| f.open_loop);
+    out += match open {
+        true => "; open loop, response times count from the instant at which operations were due",
+        false => "; closed loop",
+    };
+    let distinct = |of: fn(&Facts) -> &str| {
+        let mut all: Vec<String> = facts
+            .iter()
+            .map(|f| of(f).to_owned())
+            .filter(|t| !t.is_empty())
+            .collect();
+        all.sort();
+        all.dedup();
+        list(&all)
+    };
+    let payload = distinct(|f| &f.payload);
+    if !payload.is_empty() {
+        out += &format!("; content: {payload}");
+    }
+    if facts.iter().all(|f| f.verified) {
+        out += ", compared byte for byte when read";
+    }
+    let scale = distinct(|f| &f.scale);
+    if !scale.is_empty() {
+        out += &format!("; scaled: {scale}");
+    }
+    let compat = distinct(|f| &f.compat);
+    if !compat.is_empty() {
+        out += &format!("; procedure of {compat}");
+    }
+    out
+}
+
+fn machine(summary: &Summary) -> Vec<String> {
+    let facts = || summary.facts.values().flatten();
+    let distinct = |of: fn(&Facts) -> String| {
+        let mut all: Vec<String> = facts().map(of).filter(|t| !t.is_empty()).collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    if facts().next().is_none() {
+        return Vec::new();
+    }
+    let threads = distinct(|f| f.threads.to_string());
+    vec![
+        format!(
+            "The load came from Bucketload {} ({}) on {}, {}, with {} load {}.",
+            list(&distinct(|f| f.version.clone())),
+            list(&distinct(|f| f.client.clone())),
+            list(&distinct(|f| f.machine.clone())),
+            list(&distinct(|f| f.kernel.clone())),
+            list(&threads),
+            if threads == ["1"] { "thread" } else { "threads" },
+        ),
+        "Stores that the study started ran on the same machine, one after the other, and shared its processors with the client.".to_owned(),
+    ]
+}
+
+fn stores(files: &Files) -> Vec<String> {
+    let pairs = |of: &BTreeMap<String, String>| {
+        let all: Vec<String> = of
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        all.join(", ")
+    };
+    let sentence = |target: &TargetFacts| {
+        let mut out = match target.title.as_str() {
+            "" => target.name.clone(),
+            title => title.to_owned(),
+        };
+        if !target.skipped.is_empty() {
+            return format!(
+                "{out} was left out: {}.",
+                target.skipped.trim_end_matches('.')
+            );
+        }
+        out += &match target.server.as_str() {
+            "" => format!(": used at {}", target.url),
+            server => format!(": started by {server}"),
+        };
+        if !target.endpoint.is_empty() {
+            out += &format!(" at {}", target.endpoint);
+        }
+        if !target.versions.is_empty() {
+            out += &format!("; versions: {}", pairs(&target.versions));
+        }
+        if !target.settings.is_empty() {
+            out += &format!("; settings: {}", pairs(&target.settings));
+        }
+        if !target.machine.is_empty() {
+            out += &format!("; machine: {}", pairs(&target.machine));
+        }
+        format!("{out}.")
+    };
+    let targets = files.study.targets.iter();
+    let known = targets.filter_map(|target| files.facts.get(&target.name));
+    known.map(sentence).collect()
+}
+
+fn analysis(all: &[Measured]) -> Vec<String> {
+    let most = all
+        .iter()
+        .flat_map(|m| &m.groups)
+        .map(|g| g.counted().count())
+        .max()
+        .unwrap_or(0);
+    let mut out = vec![
+        "The unit of analysis is the run. Rates and mean times of a cell are geometric means over its repetitions with the t interval of the logarithms; \
+         percentiles are computed from each run's merged histograms, and a cell shows the median of its runs' percentiles with the interval of the order \
+         statistics from six runs on and the t interval of the logarithms below that. Ratios are of geometric means with Welch's interval of the logarithms. \
+         All intervals are at 95 % and are not adjusted for their number."
+            .to_owned(),
+    ];
+    match most {
+        0 => {}
+        1 => out.push("With one repetition per cell there are no intervals: differences between cells may be chance.".to_owned()),
+        2..=4 => out.push(format!("With at most {most} repetitions per cell intervals are wide.")),
+        _ => {}
+    }
+    out
+}
+
+fn deviations(files: &Files, all: &[Measured]) -> Vec<String> {
+    let mut out = Vec::new();
+    let groups = || {
+        all.iter()
+            .flat_map(|m| m.groups.iter().map(move |g| (m, g)))
+    };
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, group) in groups() {
+        for (_, why) in &group.missing {
+            *reasons.entry(why).or_default() += 1;
+        }
+    }
+    for (why, count) in reasons {
+        out.push(format!(
+            "{}: {}.",
+            n(count, "cell"),
+            why.trim_end_matches('.')
+        ));
+    }
+    let mut words: BTreeMap<Word, usize> = BTreeMap::new();
+    for run in groups().flat_map(|(_, g)| &g.runs) {
+        *words.entry(run.word).or_default() += 1;
+    }
+    let total: usize = words.values().sum();
+    let valid = words.remove(&Word::Valid).unwrap_or(0);
+    let others: Vec<String> = words
+        .iter()
+        .map(|(word, n)| format!("{n} {word}"))
+        .collect();
+    if total > 0 {
+        out.push(match others.is_empty() {
+            true => format!("All {} are VALID.", n(total, "run")),
+            false => format!(
+                "Of {}, {valid} are VALID, {}.",
+                n(total, "run"),
+                list(&others)
+            ),
+        });
+    }
+    let retried = files
+        .state
+        .cells
+        .values()
+        .filter(|cell| cell.attempts > 1)
+        .count();
+    if retried > 0 {
+        out.push(format!(
+            "{} took more than one attempt.",
+            n(retried, "cell")
+        ));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{date, list};
+
+    #[test]
+    fn dates_are_civil() {
+        let at = |s: u64| date(s * 1_000_000_000);
+        assert_eq!(at(0), "1970-01-01 00:00:00");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00:00");
+        assert_eq!(at(1_767_323_045), "2026-01-02 03:04:05");
+        assert_eq!(at(4_102_444_799), "2099-12-31 23:59:59");
+    }
+
+    #[test]
+    fn lists_read_as_sentences() {
+        let words = |n: usize| {
+            ["a", "b", "c"][..n]
+                .iter()
+                .map(|w| (*w).to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            [0, 1, 2, 3].map(|n| list(&words(n))),
+            ["", "a", "a and b", "a, b and c"]
+        );
+    }
+}

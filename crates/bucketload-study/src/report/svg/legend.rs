@@ -1,0 +1,75 @@
+//! The legend: as many rows above the plot as its texts need.
+
+use super::{WIDTH, colour, fitted, px, width};
+use crate::report::escape::xml;
+
+/// Height of a row, pixels.
+const ROW: f64 = 19.0;
+/// Width of a key, pixels.
+const KEY: f64 = 30.0;
+
+/// An entry.
+pub(super) struct Entry {
+    /// Its text.
+    pub(super) name: String,
+    /// Number of its look.
+    pub(super) look: usize,
+    /// How its key is drawn.
+    pub(super) key: Key,
+}
+
+/// How the key of an entry is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A line, dashed or not, with a marker or without.
+    Line { dashed: bool, marker: bool },
+    /// A box.
+    Box { published: bool },
+}
+
+/// Height and elements of the legend; nothing for no entries.
+pub(super) fn draw(entries: &[Entry]) -> (f64, String) {
+    let (mut x, mut y) = (12.0, 16.0);
+    let mut out = String::new();
+    if entries.is_empty() {
+        return (8.0, out);
+    }
+    for entry in entries {
+        let name = fitted(&entry.name, WIDTH - 24.0 - KEY);
+        let wide = KEY + width(&name) + 14.0;
+        if x > 12.0 && x + wide > WIDTH {
+            (x, y) = (12.0, y + ROW);
+        }
+        let class = colour(entry.look);
+        let middle = y - 4.0;
+        out += &match entry.key {
+            Key::Line { dashed, marker } => {
+                let line = format!(
+                    "<path class=\"line {class}\"{} d=\"M{} {}H{}\"/>\n",
+                    super::lines::dash(entry.look, dashed),
+                    px(x),
+                    px(middle),
+                    px(x + 24.0)
+                );
+                match marker {
+                    true => line + &super::lines::marker(entry.look, x + 12.0, middle, false),
+                    false => line,
+                }
+            }
+            Key::Box { published } => format!(
+                "<rect class=\"bar {class}{}\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>\n",
+                if published { " pub" } else { "" },
+                px(x + 3.0),
+                px(middle - 5.0)
+            ),
+        };
+        out += &format!(
+            "<text class=\"small\" x=\"{}\" y=\"{}\">{}</text>\n",
+            px(x + KEY),
+            px(y),
+            xml(&name)
+        );
+        x += wide;
+    }
+    (y + 10.0, out)
+}

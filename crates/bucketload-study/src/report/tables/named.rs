@@ -1,0 +1,598 @@
+//! Tables in the layouts of other benchmarks, with the published values beside ours.
+
+use bucketload_results::grid::published as grid_published;
+use bucketload_results::io500::{PHASES, Scores};
+use bucketload_results::units;
+
+use super::super::escape::slug;
+use super::super::estimate::Over;
+use super::super::figures::{processes, targets};
+use super::super::groups::{Group, Measured};
+use super::super::published;
+use super::super::read::Files;
+use super::super::show::{self, Look};
+use super::super::table::{Cell, Column, Table};
+use super::{name, title};
+use crate::model::{self, Metric};
+
+/// OSSperf's steps that have a bandwidth: their number and name.
+const MOVES: [(usize, &str); 2] = [(1, "upload"), (3, "download")];
+
+/// OSSperf's Tables 4 and 5 for each target, then the tables as published. They are made of all experiments of
+/// the study, since one column each comes from the sequential and from the parallel one.
+pub(super) fn ossperf(files: &Files, all: &[Measured]) -> Vec<Table> {
+    let groups: Vec<&Group> = all.iter().flat_map(|m| &m.groups).collect();
+    let of_workload: Vec<&Group> = all
+        .iter()
+        .filter(|m| m.experiment.workload == "ossperf")
+        .flat_map(|m| &m.groups)
+        .collect();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for group in &of_workload {
+        if !names.contains(&(&*group.target, &*group.label)) {
+            names.push((&group.target, &group.label));
+        }
+    }
+    let mut out: Vec<Table> = Vec::new();
+    for (target, label) in names {
+        let own: Vec<&&Group> = groups.iter().filter(|g| g.target == target).collect();
+        out.push(bandwidths(files, target, label, &own));
+        out.push(times(target, label, &own));
+    }
+    if files.study.published == "ossperf" && !out.is_empty() {
+        out.push(ossperf_published());
+    }
+    out
+}
+
+fn sizes(own: &[&&Group]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = own
+        .iter()
+        .filter_map(|g| g.number)
+        .map(|n| n as u64)
+        .collect();
+    let steps = own.iter().flat_map(|g| &g.extra.ossperf);
+    sizes.extend(steps.map(|(_, ossperf)| ossperf.size_bytes));
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Bandwidths of a step, Mbit/s, of the runs with one client or with several.
+fn bandwidth(own: &[&&Group], size: u64, parallel: bool, step: usize) -> Cell {
+    let runs = own
+        .iter()
+        .flat_map(|group| group.extra.ossperf.iter().map(move |run| (group, run)));
+    let of_size =
+        runs.filter(|(_, (clients, o))| o.size_bytes == size && (*clients > 1) == parallel);
+    let mut flawed = None;
+    let values: Vec<f64> = of_size
+        .filter_map(|(group, (_, ossperf))| {
+            flawed = Some(group);
+            let complete = ossperf.incomplete.is_empty();
+            complete.then(|| ossperf.bandwidth_mbit_s(step)).flatten()
+        })
+        .map(|milli| milli.0 as f64 / 1e3)
+        .collect();
+    let cell = Cell::figure(Over::mean(&values), mbit);
+    match flawed {
+        Some(group) => show::marked(group, cell),
+        None => cell,
+    }
+}
+
+fn mbit(value: f64) -> String {
+    match value {
+        v if v < 10.0 => format!("{v:.2}"),
+        v if v < 1000.0 => format!("{v:.1}"),
+        v => units::count(v.round() as u64),
+    }
+}
+
+fn bandwidths(files: &Files, target: &str, label: &str, own: &[&&Group]) -> Table {
+    let server = files.target(target).map_or("", |(_, t)| t.server.as_str());
+    let like = published::system_like("ossperf", &format!("{target} {label} {server}"));
+    // A store of one's own network is nearer to Table 4 than to a cloud.
+    let system = like
+        .or(Some("MinIO"))
+        .filter(|_| files.study.published == "ossperf");
+    let mut columns = vec![Column::text("file size", "size_bytes")];
+    let ways = [("par", "parallel", true), ("seq", "sequential", false)];
+    for (_, step) in MOVES {
+        for (short, long, _) in ways {
+            columns.push(Column::figure(
+                &format!("{step} {short}"),
+                &format!("{step}_{long}_mbit_s"),
+            ));
+        }
+    }
+    if let Some(system) = system {
+        for (_, step) in MOVES {
+            for (short, long, _) in ways {
+                columns.push(Column::number(
+                    &format!("{step} {short} ({system}, published)"),
+                    &format!("published_{step}_{long}_mbit_s"),
+                ));
+            }
+        }
+    }
+    let mut table = Table::new(
+        &format!("ossperf-{target}"),
+        format!("Bandwidth of {label} by file size (Mbit/s)"),
+        columns,
+    );
+    for size in sizes(own) {
+        let mut row = vec![Cell::text(units::bytes(size as f64))];
+        for (step, _) in MOVES {
+            row.extend(ways.map(|(_, _, parallel)| bandwidth(own, size, parallel, step)));
+        }
+        if let Some(system) = system {
+            for (_, step) in MOVES {
+                row.extend(ways.map(|(_, way, _)| ossperf_value(system, step, way, size)));
+            }
+        }
+        table.rows.push(row);
+    }
+    table.note = format!(
+        "10^6 bits per second by OSSperf's formula: size times files times 8 over the time of the step. par: several clients at once; seq: one. \
+         Geometric mean of the repetitions. {}",
+        show::NOTE
+    );
+    if system.is_some() {
+        table.note += " ";
+        table.note += published::note("ossperf");
+    }
+    table.compact()
+}
+
+fn ossperf_value(system: &str, step: &str, way: &str, size: u64) -> Cell {
+    let size = size.to_string();
+    let value = published::of("ossperf")
+        .find(|v| (&*v.system, &*v.quantity, &*v.variant, &*v.key) == (system, step, way, &size));
+    Cell::figure(value.map(|v| Over::plain(v.value)), mbit)
+}
+
+/// The six steps' times.
+fn times(target: &str, label: &str, own: &[&&Group]) -> Table {
+    let steps = bucketload_results::result::ossperf::STEPS;
+    let mut columns = vec![
+        Column::text("file size", "size_bytes"),
+        Column::text("clients", "clients"),
+    ];
+    for step in steps {
+        columns.push(Column::figure(
+            step,
+            &format!("{}_s", step.replace('-', "_")),
+        ));
+    }
+    columns.push(Column::figure("sum", "sum_s"));
+    let mut table = Table::new(
+        &format!("ossperf-times-{target}"),
+        format!("Times of OSSperf's six steps on {label}"),
+        columns,
+    );
+    for size in sizes(own) {
+        for (word, parallel) in [("one", false), ("several", true)] {
+            let runs: Vec<_> = own
+                .iter()
+                .flat_map(|g| &g.extra.ossperf)
+                .filter(|(clients, o)| {
+                    o.size_bytes == size && (*clients > 1) == parallel && o.incomplete.is_empty()
+                })
+                .map(|(_, ossperf)| ossperf)
+                .collect();
+            if runs.is_empty() {
+                continue;
+            }
+            let mut row = vec![Cell::text(units::bytes(size as f64)), Cell::text(word)];
+            let figure =
+                |values: Vec<f64>| Cell::figure(Over::mean(&values), |s| units::ns(s * 1e9));
+            for step in 0..steps.len() {
+                let times = runs.iter().filter_map(|o| o.steps.get(step));
+                row.push(figure(times.map(|s| s.time_ns as f64 / 1e9).collect()));
+            }
+            let sum = |o: &&bucketload_results::result::Ossperf| {
+                o.steps.iter().map(|s| s.time_ns as f64 / 1e9).sum()
+            };
+            row.push(figure(runs.iter().map(sum).collect()));
+            table.rows.push(row);
+        }
+    }
+    table.note = "From the start of a step to the end of its last operation; verification is not in it. Geometric mean of the repetitions; \
+                  in brackets: 95 % interval."
+        .to_owned();
+    table
+}
+
+fn ossperf_published() -> Table {
+    let systems = [("MinIO", "Table 4"), ("Amazon S3", "Table 5")];
+    let mut columns = vec![Column::text("file size", "size_bytes")];
+    for (system, table) in systems {
+        for (_, step) in MOVES {
+            for (short, long) in [("par", "parallel"), ("seq", "sequential")] {
+                columns.push(Column::number(
+                    &format!("{system} {step} {short} ({table})"),
+                    &format!("{}_{step}_{long}_mbit_s", slug(system)),
+                ));
+            }
+        }
+    }
+    let mut table = Table::new(
+        "ossperf-published",
+        "Published by others on another machine: OSSperf, Tables 4 and 5 (Mbit/s)",
+        columns,
+    );
+    let mut sizes: Vec<u64> = published::of("ossperf")
+        .filter_map(|v| v.key.parse().ok())
+        .collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for size in sizes {
+        let mut row = vec![Cell::text(units::bytes(size as f64))];
+        for (system, _) in systems {
+            for (_, step) in MOVES {
+                row.extend(
+                    ["parallel", "sequential"].map(|way| ossperf_value(system, step, way, size)),
+                );
+            }
+        }
+        table.rows.push(row);
+    }
+    table.note = format!(
+        "Source: {}. {}",
+        published::of("ossperf")
+            .next()
+            .map_or("", |v| v.source.trim_end_matches(", Table 4")),
+        published::note("ossperf")
+    );
+    table
+}
+
+/// The grid: a row per files × bytes, columns per system and number of processes; a table per step.
+pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> Vec<Table> {
+    let groups = &measured.groups;
+    let metric = asked.metric.unwrap_or(Metric::Bandwidth);
+    let bandwidth = metric == Metric::Bandwidth;
+    let numbers: Vec<u32> = processes(groups).into_iter().filter(|n| *n > 0).collect();
+    let targets = targets(groups);
+    let mut rows: Vec<(&str, (u64, u64))> = Vec::new();
+    for group in groups {
+        if let Some(files) = group.extra.files
+            && !rows.iter().any(|(name, _)| *name == group.value)
+        {
+            rows.push((&group.value, files));
+        }
+    }
+    let mut out = Vec::new();
+    for phase in show::phases(groups, &asked.phase) {
+        let look = Look { phase, class: "" };
+        let mut columns = vec![
+            Column::text("row", "row"),
+            Column::number("files", "files_per_process"),
+            Column::number("bytes", "bytes_per_file"),
+        ];
+        for (target, label, _) in &targets {
+            for n in &numbers {
+                columns.push(Column::figure(
+                    &format!("{label}, {n}"),
+                    &format!(
+                        "{target}_{n}_{}",
+                        if bandwidth {
+                            "mib_per_s"
+                        } else {
+                            "files_per_s"
+                        }
+                    ),
+                ));
+            }
+        }
+        let what = if bandwidth {
+            "A_mean, MiB/s"
+        } else {
+            "R_mean, files/s"
+        };
+        let mut table = Table::new(
+            &name(measured, asked, &[show::key(metric), phase]),
+            title(
+                measured,
+                asked,
+                &format!("{phase} by row, target and number of processes ({what})"),
+            ),
+            columns,
+        );
+        for (row, (count, bytes)) in &rows {
+            let factor = if bandwidth { 1.0 / 1_048_576.0 } else { 1.0 };
+            let mut cells = vec![Cell::text(*row), Cell::Count(*count), Cell::Count(*bytes)];
+            let mut any = false;
+            for (target, _, _) in &targets {
+                for n in &numbers {
+                    let group = groups
+                        .iter()
+                        .find(|g| g.target == *target && g.value == *row && g.processes == *n);
+                    let over = group.and_then(|g| show::over(g, metric, look));
+                    any |= over.is_some();
+                    let cell = Cell::figure(over.map(|o| o.times(factor)), plain);
+                    cells.push(group.map_or(Cell::None, |g| show::marked(g, cell)));
+                }
+            }
+            if any {
+                table.rows.push(cells);
+            }
+        }
+        table.note = format!(
+            "{}. Geometric mean of the repetitions. {}",
+            match bandwidth {
+                true =>
+                    "A_mean: bytes of all processes over the mean of their times, as the study prints it",
+                false => "R_mean: files of all processes over the mean of their times",
+            },
+            show::NOTE
+        );
+        out.push(table);
+    }
+    if files.study.published == "cs597" {
+        out.extend(grid_quoted(bandwidth));
+    }
+    out
+}
+
+/// The corrected tables of the study.
+fn grid_quoted(bandwidth: bool) -> Vec<Table> {
+    let mut out = Vec::new();
+    let steps: &[&str] = if bandwidth {
+        &["write", "read"]
+    } else {
+        &["write", "read", "touch"]
+    };
+    for step in steps {
+        let mut columns = vec![Column::text("row", "row")];
+        for system in grid_published::SYSTEMS {
+            for nodes in grid_published::NODES {
+                columns.push(Column::number(
+                    &format!("{system}, {nodes}"),
+                    &format!("{}_{nodes}", slug(system)),
+                ));
+            }
+        }
+        let unit = if bandwidth { "MiB/s" } else { "files/s" };
+        let mut table = Table::new(
+            &format!(
+                "cs597-published-{step}-{}",
+                if bandwidth { "bandwidth" } else { "files" }
+            ),
+            format!(
+                "Published by others on other machines: {step} by row, system and number of nodes ({unit})"
+            ),
+            columns,
+        );
+        let rows: Vec<String> = match (bandwidth, *step) {
+            (true, _) => (1..=8).map(|i| format!("g{i}")).collect(),
+            (false, "touch") => vec!["touch".to_owned()],
+            (false, _) => vec!["g0".to_owned()],
+        };
+        for row in rows {
+            let mut cells = vec![Cell::text(&*row)];
+            match grid_published::published(step, &row) {
+                Some(values) => cells.extend(
+                    values
+                        .iter()
+                        .map(|v| Cell::figure(Some(Over::plain(*v)), plain)),
+                ),
+                None => {
+                    for system in grid_published::SYSTEMS {
+                        for nodes in grid_published::NODES {
+                            let nodes = nodes.to_string();
+                            let value = published::of("cs597")
+                                .find(|v| v.system == system && v.variant == nodes);
+                            cells.push(Cell::figure(value.map(|v| Over::plain(v.value)), plain));
+                        }
+                    }
+                }
+            }
+            table.rows.push(cells);
+        }
+        table.note = published::note("cs597").to_owned();
+        out.push(table.compact());
+    }
+    out
+}
+
+fn plain(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1000.0 => units::count(value.round().max(0.0) as u64),
+        _ => units::number(value),
+    }
+}
+
+/// IO500's phases and scores: a row per phase, a column per target.
+pub(super) fn io500(measured: &Measured, asked: &model::Table) -> Table {
+    use bucketload_results::io500::Group as Kind;
+    let groups: Vec<&Group> = measured.groups.iter().collect();
+    let column = |g: &&Group| match g.value.is_empty() {
+        true => (g.label.clone(), g.target.clone()),
+        false => (
+            format!("{}, {}", g.label, g.value),
+            format!("{}_{}", g.target, g.value),
+        ),
+    };
+    let mut columns = vec![Column::text("phase", "phase"), Column::text("unit", "unit")];
+    for group in &groups {
+        let (title, key) = column(group);
+        columns.push(Column::figure(&title, &key));
+    }
+    let mut table = Table::new(
+        &name(measured, asked, &[]),
+        title(measured, asked, "IO500's phases and scores"),
+        columns,
+    );
+    let unit = |kind: Kind| {
+        if kind == Kind::Bandwidth {
+            "GiB/s"
+        } else {
+            "kIOPS"
+        }
+    };
+    let cell = |group: &Group, values: &[f64], invalid: bool| {
+        let cell = Cell::figure(Over::mean(values).filter(|o| o.value > 0.0), |v| {
+            format!("{v:.3}")
+        });
+        match cell {
+            Cell::Figure {
+                over,
+                shown,
+                interval,
+            } if invalid => Cell::Figure {
+                over,
+                shown: format!("{shown} [INVALID]"),
+                interval,
+            },
+            Cell::None if group.extra.io500.is_empty() => Cell::text(group.why_none()),
+            cell => cell,
+        }
+    };
+    for phase in PHASES.iter().filter(|phase| phase.group != Kind::None) {
+        let mut row = vec![Cell::text(phase.name), Cell::text(unit(phase.group))];
+        for group in &groups {
+            let recorded = || {
+                group
+                    .extra
+                    .io500
+                    .iter()
+                    .flat_map(|r| &r.phases)
+                    .filter(|p| p.name == phase.name)
+            };
+            let values: Vec<f64> = recorded().filter_map(|p| p.score.parse().ok()).collect();
+            row.push(cell(group, &values, recorded().any(|p| p.invalid)));
+        }
+        table.rows.push(row);
+    }
+    type Score = fn(&Scores) -> f64;
+    let scores: [(&str, &str, Score); 3] = [
+        ("bandwidth", "GiB/s", |s| s.bw),
+        ("metadata", "kIOPS", |s| s.md),
+        ("SCORE", "", |s| s.total),
+    ];
+    for (what, unit, of) in scores {
+        let mut row = vec![Cell::text(what), Cell::text(unit)];
+        for group in &groups {
+            let each = group.extra.io500.iter().map(|recorded| {
+                let figures = recorded.phases.iter().filter_map(|p| {
+                    let known = bucketload_results::io500::phase_named(&p.name)?;
+                    Some((known.group, p.score.parse::<f64>().ok()?))
+                });
+                let figures: Vec<(Kind, f64)> = figures.collect();
+                of(&Scores::from_figures(
+                    figures.into_iter(),
+                    !recorded.invalid,
+                ))
+            });
+            let values: Vec<f64> = each.collect();
+            row.push(cell(
+                group,
+                &values,
+                group.extra.io500.iter().any(|r| r.invalid),
+            ));
+        }
+        table.rows.push(row);
+    }
+    table.note = "Scores by IO500's rules: geometric means of the bandwidths and of the metadata rates, and the root of their product. [INVALID]: by \
+                  IO500's rules the figure does not count, most often because the stonewall was shorter than 300 s. Geometric mean of the \
+                  repetitions; in brackets: 95 % interval."
+        .to_owned();
+    table
+}
+
+/// MD-Workbench's rates and quantiles: a row per target, phase and kind of operation.
+pub(super) fn workbench(files: &Files, measured: &Measured, asked: &model::Table) -> Table {
+    let mut table = Table::new(
+        &name(measured, asked, &[]),
+        title(measured, asked, "MD-Workbench's rates and times"),
+        vec![
+            Column::text("target", "target"),
+            Column::text("phase", "phase"),
+            Column::figure("operations/s", "iops"),
+            Column::figure("MiB/s", "mib_per_s"),
+            Column::text("operation", "operation"),
+            Column::figure("median", "p50_s"),
+            Column::figure("p99", "p99_s"),
+            Column::number("longest", "max_s"),
+            Column::number("failed", "failed"),
+        ],
+    );
+    for group in &measured.groups {
+        if group.extra.workbench.is_empty() {
+            let mut row = vec![Cell::text(&*group.label), Cell::text(group.why_none())];
+            row.resize(table.columns.len(), Cell::None);
+            table.rows.push(row);
+        }
+        for phase in ["precreate", "benchmark", "cleanup"] {
+            let stages: Vec<_> = group
+                .extra
+                .workbench
+                .iter()
+                .filter(|s| s.name == phase)
+                .collect();
+            let of = |figure: fn(&super::super::workbench::Stage) -> f64| -> Vec<f64> {
+                stages.iter().map(|stage| figure(stage)).collect()
+            };
+            let mut kinds: Vec<&str> = Vec::new();
+            for (kind, _) in stages.iter().flat_map(|s| &s.times_s) {
+                if !kinds.contains(kind) {
+                    kinds.push(kind);
+                }
+            }
+            for (i, kind) in kinds.iter().enumerate() {
+                let times = |at: usize| -> Vec<f64> {
+                    let of_kind = stages
+                        .iter()
+                        .flat_map(|s| &s.times_s)
+                        .filter(|(k, _)| k == kind);
+                    of_kind.map(|(_, times)| times[at]).collect()
+                };
+                let time = |over| Cell::figure(over, |s| units::ns(s * 1e9));
+                let once = |cell: Cell| if i == 0 { cell } else { Cell::None };
+                let longest = times(2).into_iter().fold(0.0, f64::max);
+                let moved = of(|s| s.mib_per_s).iter().any(|m| *m > 0.0);
+                table.rows.push(vec![
+                    Cell::text(&*group.label),
+                    Cell::text(phase),
+                    once(show::marked(
+                        group,
+                        Cell::figure(Over::mean(&of(|s| s.rate)), plain),
+                    )),
+                    once(match moved {
+                        true => Cell::figure(Over::mean(&of(|s| s.mib_per_s)), plain),
+                        false => Cell::None,
+                    }),
+                    Cell::text(*kind),
+                    time(Over::median(&times(0))),
+                    time(Over::median(&times(1))),
+                    time(Some(Over::plain(longest))),
+                    once(Cell::Count(stages.iter().map(|s| s.failed).sum())),
+                ]);
+            }
+        }
+    }
+    if files.study.published == "s3-hpc" && !table.rows.is_empty() {
+        let value = |quantity: &str| {
+            let found = published::of("s3-hpc").find(|v| v.quantity == quantity);
+            Cell::figure(found.map(|v| Over::plain(v.value)), plain)
+        };
+        let mut row = vec![
+            Cell::text("OpenStack Swift (published, another machine)"),
+            Cell::text("benchmark"),
+            value("md-workbench-rate"),
+            value("md-workbench-mib-s"),
+        ];
+        row.resize(table.columns.len(), Cell::None);
+        table.rows.push(row);
+    }
+    table.note = "Rates as MD-Workbench counts them (four operations per object of the benchmark phase, over the time of the slowest rank). \
+                  Medians and p99: median of the repetitions' quantiles; in brackets: 95 % interval."
+        .to_owned();
+    if files.study.published == "s3-hpc" {
+        table.note += " ";
+        table.note += published::note("s3-hpc");
+    }
+    table
+}

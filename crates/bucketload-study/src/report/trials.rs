@@ -1,0 +1,221 @@
+//! Cells that are studies of several trials themselves: the grid of files, and the ways to a file system.
+
+use std::path::Path;
+
+use bucketload_core::verdict::Word;
+use bucketload_results::grid::cell::Figures as GridFigures;
+use bucketload_results::grid::{CLIENT_BOUND_BELOW, GridStudy, Record, StepRecord};
+use bucketload_results::hpc::HpcStudy;
+use bucketload_results::study;
+
+use super::digest::{Figures, Run, Slot};
+use super::groups::Group;
+use super::read::Files;
+use crate::model::{Cell, Command};
+
+/// Adds a group per row (and number of processes) of the cells' own trials to `out`; `group` itself where
+/// none was measured.
+pub(super) fn expand(
+    files: &Files,
+    command: Command,
+    mut group: Group,
+    cells: &[&Cell],
+    out: &mut Vec<Group>,
+) {
+    let first = out.len();
+    for cell in cells {
+        let read = files.measured(cell).and_then(|dir| {
+            let read = match command {
+                Command::StudyGrid => grid(&dir, cell, &group, first, out),
+                _ => hpc(&dir, cell, &group, first, out),
+            };
+            read.map_err(|why| format!("failed: {why}"))
+        });
+        if let Err(why) = read {
+            group.missing.push((cell.id.clone(), why));
+        }
+    }
+    if out.len() == first || !group.missing.is_empty() {
+        group.planned = group.missing.len();
+        out.push(group);
+    }
+}
+
+/// The group that a trial belongs to, among those from `first` on.
+fn place(out: &mut Vec<Group>, first: usize, like: Group) -> &mut Group {
+    let same = |g: &Group| {
+        (&g.target, &g.value, g.processes) == (&like.target, &like.value, like.processes)
+    };
+    let at = out[first..].iter().position(same).map(|at| first + at);
+    let at = at.unwrap_or_else(|| {
+        out.push(like);
+        out.len() - 1
+    });
+    &mut out[at]
+}
+
+fn grid(
+    dir: &Path,
+    cell: &Cell,
+    group: &Group,
+    first: usize,
+    out: &mut Vec<Group>,
+) -> Result<(), String> {
+    let files = study::read::<GridStudy>(dir).map_err(|e| e.to_string())?;
+    let floor = |row: &str, processes: u32, step: &str| -> Option<f64> {
+        let of_cell = |t: &&Record| t.floor && t.row == row && t.processes == processes;
+        let steps = files.trials.iter().filter(of_cell).flat_map(|t| &t.steps);
+        let times: Vec<f64> = steps
+            .filter(|s| s.step == step)
+            .flat_map(StepRecord::t_s)
+            .collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    };
+    for trial in files.trials.iter().filter(|trial| !trial.floor) {
+        let Some(row) = files.header.rows.iter().find(|row| row.name == trial.row) else {
+            continue;
+        };
+        let mut like = Group {
+            value: trial.row.clone(),
+            number: Some(row.size_bytes as f64),
+            processes: trial.processes,
+            ..blank(group)
+        };
+        like.extra.files = Some((row.files, row.size_bytes));
+        let mut word = Word::Valid;
+        let mut rules = Vec::new();
+        let slots = trial.steps.iter().map(|step| {
+            let bytes = match step.step.as_str() {
+                "write" | "read" => row.size_bytes,
+                _ => 0,
+            };
+            let of_each = step.ok as f64 / f64::from(trial.processes.max(1));
+            let figures = GridFigures::of(of_each, bytes, &step.t_s(), step.wall_s());
+            let mut worst = step.verdict;
+            let floor = floor(&trial.row, trial.processes, &step.step);
+            if floor.is_some_and(|floor| figures.mean_s < CLIENT_BOUND_BELOW * floor) {
+                worst = worst.max(Word::ClientBound);
+                rules.push("floor".to_owned());
+            }
+            word = word.max(worst);
+            let [p50, _, p99, max] = step.latency_ns.map(|ns| ns as f64);
+            Slot {
+                phase: step.step.clone(),
+                class: String::new(),
+                figures: Figures {
+                    ok: step.ok,
+                    failed: step.failed,
+                    ops_per_s: figures.r_mean,
+                    bytes_per_s: figures.a_mean * 1_048_576.0,
+                    max_ns: max,
+                    quantiles_ns: [Some(p50), None, Some(p99), None],
+                    ..Figures::default()
+                },
+            }
+        });
+        let slots: Vec<Slot> = slots.collect();
+        rules.dedup();
+        put(
+            place(out, first, like),
+            cell,
+            trial.repetition,
+            word,
+            rules,
+            slots,
+        );
+    }
+    Ok(())
+}
+
+fn hpc(
+    dir: &Path,
+    cell: &Cell,
+    group: &Group,
+    first: usize,
+    out: &mut Vec<Group>,
+) -> Result<(), String> {
+    let files = study::read::<HpcStudy>(dir).map_err(|e| e.to_string())?;
+    for trial in &files.trials {
+        let rows = files.header.rows.iter();
+        let look = rows
+            .clone()
+            .position(|row| row.name == trial.row)
+            .unwrap_or(0);
+        let like = Group {
+            target: trial.row.clone(),
+            label: trial.row.clone(),
+            look,
+            value: bucketload_results::units::bytes(trial.size_bytes as f64),
+            number: Some(trial.size_bytes as f64),
+            processes: trial.processes,
+            ..blank(group)
+        };
+        let failed = trial.steps.iter().any(|step| step.failed > 0);
+        let word = if failed { Word::Degraded } else { Word::Valid };
+        let slots = trial.steps.iter().map(|step| {
+            let rate = |amount: u64| {
+                if step.seconds > 0.0 {
+                    amount as f64 / step.seconds
+                } else {
+                    0.0
+                }
+            };
+            let time = |ns: u64| (ns > 0).then_some(ns as f64);
+            Slot {
+                phase: step.step.clone(),
+                class: String::new(),
+                figures: Figures {
+                    ok: step.ok,
+                    failed: step.failed,
+                    ops_per_s: rate(step.ok),
+                    bytes_per_s: rate(step.bytes),
+                    quantiles_ns: [time(step.p50_ns), None, time(step.p99_ns), None],
+                    ..Figures::default()
+                },
+            }
+        });
+        let slots: Vec<Slot> = slots.collect();
+        let rules = if failed {
+            vec!["V7".to_owned()]
+        } else {
+            Vec::new()
+        };
+        put(
+            place(out, first, like),
+            cell,
+            trial.repetition,
+            word,
+            rules,
+            slots,
+        );
+    }
+    Ok(())
+}
+
+/// What the groups of a cell have in common.
+fn blank(group: &Group) -> Group {
+    Group {
+        target: group.target.clone(),
+        label: group.label.clone(),
+        look: group.look,
+        ..Group::default()
+    }
+}
+
+fn put(
+    group: &mut Group,
+    cell: &Cell,
+    repetition: u32,
+    word: Word,
+    rules: Vec<String>,
+    slots: Vec<Slot>,
+) {
+    group.planned += 1;
+    group.runs.push(Run {
+        cell: cell.id.clone(),
+        repetition: (cell.repetition.max(1) - 1) + repetition + 1,
+        word,
+        rules,
+        slots,
+    });
+}

@@ -1,0 +1,217 @@
+//! Receiving a stream of small frames of which the receiver knows how much is to come at least.
+//!
+//! A server that answers in several writes (a head, sums, a file's bytes) wakes a receiver once for
+//! each of them. With a low-water mark it is woken when all of a small answer has arrived, and once per
+//! mark of a large one; the rules of [`body`](super::body) hold here too, but for the second: the
+//! mark stays as it was, so that a stream of answers of one size costs no `setsockopt`, and what follows
+//! an answer uninvited wakes nobody.
+
+use std::future::poll_fn;
+use std::time::Instant;
+
+use super::Conn;
+use super::body::LowWater;
+use super::recv::{Step, deliver, review};
+use super::send::Turn;
+use crate::error::Error;
+use crate::scratch::BUFFER;
+
+/// Bytes that a wait is worth watching the clock for.
+const LARGE: u64 = 256 * 1024;
+
+/// Takes a stream as it arrives.
+pub trait Receiver {
+    /// What it makes of it.
+    type Value;
+    /// What it may find wrong.
+    type Error: From<Error>;
+
+    /// Bytes that will come at least before the receiver is done, not counting what it has consumed.
+    /// The peer must send them or end the connection; a figure too high waits for ever.
+    fn least(&self) -> u64;
+
+    /// Takes bytes; see [`Step`].
+    ///
+    /// # Errors
+    /// When they are not what they should be; the connection is broken then.
+    fn take(&mut self, bytes: &[u8]) -> Result<Step<Self::Value>, Self::Error>;
+}
+
+impl Conn {
+    /// Shows what arrives to `receiver` until it is done, at most 256 KiB at a time. The receiver must
+    /// consume all but [`MAX_UNCONSUMED`](super::MAX_UNCONSUMED) bytes of what it is shown.
+    ///
+    /// The socket's low-water mark stays behind: everything further on this connection has to be
+    /// received by this function.
+    ///
+    /// # Errors
+    /// As [`Conn::recv_with`].
+    pub async fn recv_stream<R: Receiver>(
+        &mut self,
+        receiver: &mut R,
+    ) -> Result<R::Value, R::Error> {
+        if self.recv_broken {
+            return Err(Error::Broken.into());
+        }
+        self.recv_broken = true;
+        let mut value = None;
+        if !self.spill.is_empty() {
+            value = review(&mut self.spill, &mut |bytes| receiver.take(bytes))?;
+        }
+        let mut low_water: Option<LowWater> = None;
+        let mut turn = Turn::default();
+        while value.is_none() {
+            let left = receiver.least().saturating_sub(self.spill.len() as u64);
+            let low_water = match &mut low_water {
+                Some(low_water) => low_water,
+                None => low_water.insert(LowWater::new(Instant::now())),
+            };
+            let marked = low_water.before(&mut self.sock, left);
+            marked.map_err(Error::from)?;
+            let (mut failure, mut got) = (None, 0);
+            poll_fn(|cx| {
+                self.poll_recv(cx, BUFFER, &mut |spill, chunk| {
+                    got += chunk.len();
+                    if value.is_some() || failure.is_some() {
+                        spill.push(chunk);
+                        return;
+                    }
+                    let mut take = |bytes: &[u8]| receiver.take(bytes);
+                    if let Err(e) = deliver(spill, chunk, &mut value, &mut take) {
+                        failure = Some(e);
+                    }
+                })
+            })
+            .await?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            if left > LARGE {
+                low_water.after(Instant::now());
+            }
+            if value.is_none() {
+                turn.took(got).await;
+            }
+        }
+        self.recv_broken = false;
+        match value {
+            Some(value) => Ok(value),
+            None => Err(Error::Broken.into()),
+        }
+    }
+
+    /// The socket's low-water mark in bytes: less than that wakes nobody.
+    #[must_use]
+    pub const fn low_water(&self) -> u32 {
+        self.sock.low_water()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::{Receiver, Step};
+    use crate::conn::Conn;
+    use crate::error::Error;
+    use crate::sock::Sock;
+
+    /// Takes a number of bytes, and sums them up.
+    struct Count {
+        left: u64,
+        sum: u64,
+    }
+
+    impl Receiver for Count {
+        type Value = u64;
+        type Error = Error;
+
+        fn least(&self) -> u64 {
+            self.left
+        }
+
+        fn take(&mut self, bytes: &[u8]) -> Result<Step<u64>, Error> {
+            let take = bytes.len().min(self.left as usize);
+            self.sum += bytes[..take].iter().map(|b| u64::from(*b)).sum::<u64>();
+            self.left -= take as u64;
+            Ok(match self.left {
+                0 => Step::Done(take, self.sum),
+                _ => Step::More(take),
+            })
+        }
+    }
+
+    fn pair() -> (Conn, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        (Conn::plain(Sock::from_std(stream).unwrap()), peer)
+    }
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    #[test]
+    fn an_answer_in_pieces_is_received_at_once_and_what_follows_wakes_nobody() {
+        run(async {
+            let (mut conn, mut peer) = pair();
+            for turn in 0..3u8 {
+                let before = conn.calls();
+                let mut count = Count { left: 1000, sum: 0 };
+                let (sum, ()) = tokio::join!(conn.recv_stream(&mut count), async {
+                    for _ in 0..10 {
+                        peer.write_all(&[turn; 100]).unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                });
+                assert_eq!(sum.unwrap(), 1000 * u64::from(turn));
+                // It was woken once, and the mark was set once.
+                let calls = conn.calls();
+                assert!(calls.recv - before.recv <= 2, "{calls:?}");
+                assert_eq!(calls.setsockopt, 1);
+            }
+            assert_eq!(conn.low_water(), 1000);
+            peer.write_all(&[1; 31]).unwrap();
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            assert!(conn.is_silent());
+            let mut count = Count { left: 131, sum: 0 };
+            peer.write_all(&[1; 100]).unwrap();
+            assert_eq!(conn.recv_stream(&mut count).await.unwrap(), 131);
+            drop(peer);
+            conn.readable().await.unwrap();
+            assert!(!conn.is_silent());
+        });
+    }
+
+    #[test]
+    fn large_streams_arrive_and_early_ends_are_told() {
+        run(async {
+            let (mut conn, mut peer) = pair();
+            let writer = std::thread::spawn(move || {
+                peer.write_all(&vec![1; 5_000_000]).unwrap();
+                peer.write_all(&[1; 10]).unwrap();
+            });
+            let mut count = Count {
+                left: 5_000_000,
+                sum: 0,
+            };
+            assert_eq!(conn.recv_stream(&mut count).await.unwrap(), 5_000_000);
+            writer.join().unwrap();
+            let mut count = Count { left: 11, sum: 0 };
+            let ended = conn.recv_stream(&mut count).await;
+            assert!(
+                matches!(ended, Err(Error::Closed { clean: true })),
+                "{ended:?}"
+            );
+            assert!(conn.is_broken());
+        });
+    }
+}

@@ -1,0 +1,128 @@
+//! MD-Workbench in the extended mode: data sets are made, worked on in two iterations, and deleted
+//! (io500-mdworkbench.md section B.4).
+
+use bucketload_core::op::OpClass;
+use bucketload_core::plan::ranks::{Part, RankMapping, RankTask, RanksPlan, WorkbenchStage};
+use bucketload_core::plan::{MixEntry, ModelPlan, PhasePlan, WorkPlan};
+
+use super::Config;
+use super::config::Deletes;
+use super::plan::{Step, entry};
+
+/// Key set of the objects.
+const TREE: u16 = 4;
+/// Data sets of a rank, bytes of an object, distance between who makes and who consumes (`-D=10 -O=1`, and
+/// MD-Workbench's own default).
+const SETS: u32 = 10;
+const BYTES: u64 = 3_901;
+const OFFSET: u32 = 1;
+/// Seconds whose worth of files of mdtest-easy-write are made, at most.
+const SECONDS: u64 = 60;
+
+/// The work of phase `name`, behind the phases `before`; `base` is what all phases of ranks have in common.
+///
+/// # Errors
+/// When the configuration is wrong.
+pub(super) fn work(
+    config: &Config,
+    (name, base): (&str, RanksPlan),
+    before: &[PhasePlan],
+) -> Result<Step, String> {
+    let index = |name: &str| {
+        let at = before.iter().position(|phase| phase.name == name)?;
+        u16::try_from(at).ok()
+    };
+    let stage = match name.rsplit('-').next() {
+        Some("create") => WorkbenchStage::Precreate,
+        Some("bench") => WorkbenchStage::Benchmark,
+        _ => WorkbenchStage::Cleanup,
+    };
+    if stage != WorkbenchStage::Precreate && index("mdworkbench-create").is_none() {
+        return Ok(Step::Skipped("mdworkbench-create is not run".to_owned()));
+    }
+    let stated = config.workbench()?;
+    let follows = match stated {
+        Some(_) => None,
+        None => match index("mdtest-easy-write") {
+            Some(phase) => Some(phase),
+            None => {
+                let why = "mdtest-easy-write is not run, whose rate says how many objects there are; state \
+                           precreatePerSet and filesPerProc";
+                return Ok(Step::Skipped(why.to_owned()));
+            }
+        },
+    };
+    let (objects, steps) = stated.unwrap_or((u64::MAX, u64::MAX));
+    let wall_s = config.stonewall_ns()? / 1_000_000_000;
+    let benches = (0..2u8).filter_map(|n| index(&format!("mdworkbench-bench-{n}")));
+    let plan = RanksPlan {
+        task: RankTask::Workbench {
+            sets: SETS,
+            objects,
+            stage,
+            offset: OFFSET,
+        },
+        steps: match stage {
+            WorkbenchStage::Precreate => objects,
+            WorkbenchStage::Benchmark => steps,
+            WorkbenchStage::Cleanup => objects.saturating_mul(u64::from(SETS)),
+        },
+        follows,
+        // The files of a rank in a second, times the seconds, over the data sets: a phase lasts as long as the
+        // stonewall.
+        part: follows.map(|_| Part {
+            parts: wall_s.min(SECONDS),
+            of: wall_s.max(1) * u64::from(SETS),
+        }),
+        after: match stage {
+            WorkbenchStage::Cleanup => benches.collect(),
+            _ => Vec::new(),
+        },
+        waiting: match stage {
+            WorkbenchStage::Benchmark => config.waiting()?,
+            _ => 0.0,
+        },
+        ..base
+    };
+    let work = Box::new(WorkPlan {
+        name: name.to_owned(),
+        mix: mix(config, plan.mapping, stage)?,
+        model: ModelPlan::Ranks(plan),
+    });
+    Ok(match stage {
+        WorkbenchStage::Benchmark => Step::Twice(work),
+        _ => Step::Work(work),
+    })
+}
+
+/// The requests of a step and data set: one per operation, or those of IOR's backend (section A.6).
+fn mix(
+    config: &Config,
+    mapping: RankMapping,
+    stage: WorkbenchStage,
+) -> Result<Vec<MixEntry>, String> {
+    use OpClass::{Delete, Get, Head, List, Put};
+    let libs3 = mapping == RankMapping::Libs3Single;
+    let heuristics = config.deletes()? == Deletes::Heuristics;
+    let one = |class, bytes| entry(class, TREE, bytes);
+    let mut create = vec![one(Put, Some(BYTES))];
+    let mut read = vec![one(Get, Some(BYTES))];
+    let mut delete = vec![one(Delete, None)];
+    if libs3 {
+        create.insert(0, one(Put, Some(0)));
+        read.insert(0, one(Head, None));
+        match heuristics {
+            true => delete.insert(0, one(Head, None)),
+            false => delete.push(one(List, None)),
+        }
+    }
+    Ok(match stage {
+        WorkbenchStage::Precreate => create,
+        WorkbenchStage::Benchmark => {
+            let mut all = vec![one(Head, None)];
+            all.extend(read.into_iter().chain(delete).chain(create));
+            all
+        }
+        WorkbenchStage::Cleanup => delete,
+    })
+}

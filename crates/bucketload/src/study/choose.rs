@@ -1,0 +1,260 @@
+//! What the command line makes of a study's targets and experiments.
+
+use std::path::{Path, absolute};
+
+use bucketload_study::model::{Study, Target};
+use bucketload_study::spec::is_name;
+
+use crate::exit::Failure;
+
+/// Keeps the experiments that are named; all without names.
+///
+/// # Errors
+/// When there is no experiment of a name.
+pub(super) fn experiments(study: &mut Study, only: &[String]) -> Result<(), Failure> {
+    for name in only {
+        if study
+            .experiments
+            .iter()
+            .all(|experiment| experiment.name != *name)
+        {
+            let names: Vec<&str> = study.experiments.iter().map(|e| e.name.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "--only {name}: the study {} has no such experiment; it has {}",
+                study.name,
+                names.join(", ")
+            )));
+        }
+    }
+    if !only.is_empty() {
+        study
+            .experiments
+            .retain(|experiment| only.contains(&experiment.name));
+    }
+    Ok(())
+}
+
+/// Replaces the targets by those of the command line, if it names any.
+///
+/// # Errors
+/// When one cannot be understood, or nothing is left to measure.
+pub(super) fn targets(
+    study: &mut Study,
+    wanted: &[String],
+    endpoint: Option<&str>,
+) -> Result<(), Failure> {
+    if !wanted.is_empty() {
+        let mut chosen: Vec<Target> = Vec::new();
+        let mut new = Vec::new();
+        for text in wanted {
+            let target = match study.targets.iter().find(|target| target.name == *text) {
+                Some(known) => known.clone(),
+                None => {
+                    let target = given(text, endpoint, study)?;
+                    new.push(target.name.clone());
+                    target
+                }
+            };
+            if chosen.iter().any(|known| known.name == target.name) {
+                return Err(Failure::usage(format!(
+                    "--target {text}: there are two of the name {}; write OTHER-NAME={text}",
+                    target.name
+                )));
+            }
+            chosen.push(target);
+        }
+        // A new target is measured by every experiment, one of the study where it belongs.
+        for experiment in &mut study.experiments {
+            if !experiment.targets.is_empty() {
+                experiment
+                    .targets
+                    .retain(|name| chosen.iter().any(|target| target.name == *name));
+                experiment.targets.extend(new.iter().cloned());
+                if experiment.targets.is_empty() {
+                    experiment.targets.push(String::new());
+                }
+            }
+        }
+        study
+            .experiments
+            .retain(|experiment| experiment.targets != [""]);
+        if chosen.iter().all(|target| target.name != study.baseline) {
+            study.baseline.clear();
+        }
+        study.targets = chosen;
+    }
+    for target in &mut study.targets {
+        target.url = form(&target.url)?;
+    }
+    if study.experiments.is_empty() {
+        return Err(Failure::usage(
+            "--target: no experiment of the study measures this target",
+        ));
+    }
+    if study.targets.is_empty() {
+        return Err(Failure::usage(format!(
+            "study {}: it has no targets; name one with --target",
+            study.name
+        )));
+    }
+    Ok(())
+}
+
+fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Failure> {
+    let (name, rest) = match text.split_once('=') {
+        Some((name, rest)) if is_name(name) => (Some(name), rest),
+        _ => (None, text),
+    };
+    if let Some(server) = rest.strip_prefix("server:") {
+        return Ok(Target {
+            name: name.unwrap_or(server).to_owned(),
+            server: server.to_owned(),
+            ..Target::default()
+        });
+    }
+    if !rest.contains(':') && !rest.starts_with('/') && rest != "embedded" {
+        let names: Vec<&str> = study
+            .targets
+            .iter()
+            .map(|target| target.name.as_str())
+            .collect();
+        return Err(Failure::usage(format!(
+            "--target {text}: the study has no target of this name, and it is no URL; it has {}; others are \
+             server:NAME, embedded, posix:DIR, serve:DIR and URLs such as s3://BUCKET",
+            names.join(", ")
+        )));
+    }
+    let name = name.map_or_else(|| called(rest), str::to_owned);
+    Ok(Target {
+        name,
+        url: rest.to_owned(),
+        // What is no service has no address.
+        endpoint: match (
+            endpoint,
+            rest.contains("://") && !rest.starts_with("file:") && !rest.starts_with("serve:"),
+        ) {
+            (Some(endpoint), true) => endpoint.to_owned(),
+            _ => String::new(),
+        },
+        ..Target::default()
+    })
+}
+
+/// A name for a target that has none.
+fn called(url: &str) -> String {
+    match url {
+        "embedded" | "mem:" => "embedded".to_owned(),
+        "null:" => "null".to_owned(),
+        _ => {
+            let (scheme, rest) = url.split_once(':').unwrap_or(("posix", url));
+            let last = rest
+                .rsplit('/')
+                .find(|part| !part.is_empty())
+                .unwrap_or_default();
+            let name: String = format!("{scheme}-{last}")
+                .to_ascii_lowercase()
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .take(40)
+                .collect();
+            name.trim_end_matches('-').to_owned()
+        }
+    }
+}
+
+/// The forms of a study as those of `--target`.
+fn form(url: &str) -> Result<String, Failure> {
+    let at = |scheme: &str, dir: &str| {
+        let dir = absolute(Path::new(dir)).map_err(|e| Failure::usage(format!("{url}: {e}")))?;
+        Ok(format!("{scheme}://{}", dir.display()))
+    };
+    match url.split_once(':') {
+        _ if url == "embedded" => Ok("mem:".to_owned()),
+        Some(("posix", dir)) => at("file", dir),
+        Some(("serve", dir)) if !dir.starts_with("//") => at("serve", dir),
+        _ => Ok(url.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_study::model::Study;
+    use bucketload_study::spec::{builtin, parse};
+
+    use super::{experiments, targets};
+
+    fn study() -> Study {
+        parse("s3-hpc", builtin("s3-hpc").unwrap(), false).unwrap()
+    }
+
+    fn chosen(wanted: &[&str]) -> Result<Study, String> {
+        let mut study = study();
+        let wanted: Vec<String> = wanted.iter().map(|text| (*text).to_owned()).collect();
+        targets(&mut study, &wanted, Some("http://h:9000")).map_err(|failure| failure.message)?;
+        Ok(study)
+    }
+
+    #[test]
+    fn targets_are_those_of_the_study_or_new_ones() {
+        let study = chosen(&[
+            "minio-4",
+            "ours=s3://b/p",
+            "embedded",
+            "posix:x",
+            "server:versitygw",
+        ])
+        .unwrap();
+        let seen: Vec<(&str, &str, &str)> = study
+            .targets
+            .iter()
+            .map(|t| (t.name.as_str(), t.server.as_str(), t.endpoint.as_str()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("minio-4", "minio", ""),
+                ("ours", "", "http://h:9000"),
+                ("embedded", "", ""),
+                ("posix-x", "", ""),
+                ("versitygw", "versitygw", "")
+            ]
+        );
+        assert_eq!(study.targets[2].url, "mem:");
+        assert!(
+            study.targets[3].url.starts_with("file:///") && study.targets[3].url.ends_with("/x")
+        );
+        // The study's list for IO500 does not name minio-4, new targets join it.
+        let io500 = study
+            .experiments
+            .iter()
+            .find(|e| e.name == "io500")
+            .unwrap();
+        assert_eq!(io500.targets, ["ours", "embedded", "posix-x", "versitygw"]);
+        assert_eq!(study.baseline, "");
+    }
+
+    #[test]
+    fn an_experiment_without_targets_is_left_out() {
+        let study = chosen(&["minio-4"]).unwrap();
+        assert!(study.experiments.iter().all(|e| e.name != "io500"));
+        assert!(chosen(&["nowhere"]).unwrap_err().contains("posix:DIR"));
+        assert!(
+            chosen(&["mem:", "embedded"])
+                .unwrap_err()
+                .contains("two of the name")
+        );
+    }
+
+    #[test]
+    fn experiments_are_chosen_by_name() {
+        let mut some = study();
+        experiments(&mut some, &["io500".to_owned()]).unwrap();
+        assert_eq!(some.experiments.len(), 1);
+        let refused = experiments(&mut some, &["ladders".to_owned()]).unwrap_err();
+        assert!(
+            refused.message.contains("it has io500"),
+            "{}",
+            refused.message
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! `bucketload study`: a matrix of runs in one directory.
+//!
+//! ```text
+//! cli ─ choose (targets, experiments) ─ check (every command line) ─ bucketload_study::plan ─► plan.json
+//! execute: server ─ pause ─ child process per cell ─ journal ─► summary, report
+//! ```
+//!
+//! The crate `bucketload-study` knows what a study is; this module starts servers and processes. Each cell is a
+//! call of this program, so that a crash of one harms no other, and every cell is an ordinary run directory.
+
+mod check;
+mod child;
+mod choose;
+mod execute;
+mod servers;
+mod settle;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use bucketload_study::model::{Plan, SCHEMA, Study};
+use bucketload_study::plan::{Wishes, plan};
+use bucketload_study::{layout, spec};
+
+use crate::cli::GlobalArgs;
+use crate::cli::study::{StudyArgs, StudyCommand};
+use crate::commands::docs::print;
+use crate::exit::{Exit, Failure};
+
+/// Plans, measures and reports; or one of the other words.
+pub(crate) fn execute(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        Some(StudyCommand::List) => list(),
+        Some(StudyCommand::Show { name }) => match spec::builtin(name) {
+            Some(text) => print(text.as_bytes()),
+            None => Err(unknown(name)),
+        },
+        Some(StudyCommand::Report { dir }) => report(dir, global.quiet),
+        None => measure(args, global),
+    }
+}
+
+fn list() -> Result<Exit, Failure> {
+    let mut out = String::new();
+    for (name, text) in spec::BUILTIN_STUDIES {
+        let study = spec::parse(name, text, false).map_err(|e| Failure::aborted(e.to_string()))?;
+        out.push_str(&format!("{name:16}  {}\n", study.title));
+        out.push_str(&format!("{:16}  {}\n", "", study.description));
+    }
+    print(out.as_bytes())
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<&str> = spec::BUILTIN_STUDIES
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    Failure::usage(format!(
+        "{name}: there is no study of this name and no file; studies: {}",
+        names.join(", ")
+    ))
+}
+
+fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let study = wanted(args)?;
+    let wishes = Wishes {
+        budget_ns: args
+            .time
+            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+        repetitions: args.repetitions,
+    };
+    let targets = study.targets.clone();
+    let mut plan = plan(&study, wishes, env!("CARGO_PKG_VERSION"), |cell| {
+        let target = targets.iter().find(|target| target.name == cell.target);
+        target.map_or(Ok(0), |target| check::estimate(cell, target))
+    })?;
+    let servers = servers::Scripts::find(args.servers.as_deref(), &study)?;
+    if args.dry_run {
+        return print(summary::plan(&study, &plan).as_bytes());
+    }
+    let dir = match &args.dir {
+        Some(dir) => dir.clone(),
+        None => default_dir(&study, &plan)?,
+    };
+    if layout::is_study(&dir) {
+        let known = same(&dir, &study, &plan)?;
+        if !global.quiet {
+            eprintln!("bucketload: going on with the study in {}", dir.display());
+        }
+        plan = known;
+    } else {
+        begin(&dir, &study, &plan)?;
+    }
+    execute::execute(&dir, &study, &plan, servers, args.retry, global.quiet)
+}
+
+/// The study with what the command line changes.
+fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
+    let name = args.study.as_deref().unwrap_or_default();
+    let parsed = match spec::builtin(name) {
+        Some(text) => spec::parse(&format!("{name}.toml"), text, args.quick),
+        None if name.ends_with(".toml") || Path::new(name).is_file() => {
+            let text = std::fs::read_to_string(name)
+                .map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+            spec::parse(name, &text, args.quick)
+        }
+        None => return Err(unknown(name)),
+    };
+    let mut study = parsed.map_err(|e| Failure::usage(e.to_string()))?;
+    study.seed = args.seed.unwrap_or(study.seed);
+    if let Some(repetitions) = args.repetitions {
+        study.repetitions = repetitions;
+        study
+            .experiments
+            .iter_mut()
+            .for_each(|experiment| experiment.repetitions = 0);
+    }
+    choose::experiments(&mut study, &args.only)?;
+    choose::targets(&mut study, &args.target, args.endpoint_url.as_deref())?;
+    Ok(study)
+}
+
+/// The first of `bucketload-studies/NAME`, `NAME-2`, … that is free or holds this study unfinished.
+fn default_dir(study: &Study, plan: &Plan) -> Result<PathBuf, Failure> {
+    let base = Path::new("bucketload-studies");
+    let name = format!("{}{}", study.name, if study.quick { "-quick" } else { "" });
+    for number in 1..10_000 {
+        let dir = base.join(match number {
+            1 => name.clone(),
+            _ => format!("{name}-{number}"),
+        });
+        if !dir.exists()
+            || same(&dir, study, plan).is_ok_and(|known| execute::is_unfinished(&dir, &known))
+        {
+            return Ok(dir);
+        }
+    }
+    Err(Failure::usage(
+        "bucketload-studies is full; name a directory with --dir",
+    ))
+}
+
+/// The plan of the study in `dir`, if that is the same study.
+fn same(dir: &Path, study: &Study, plan: &Plan) -> Result<Plan, Failure> {
+    let known = read_study(dir)?;
+    let planned = read_plan(dir)?;
+    let what = if planned.schema != SCHEMA || planned.version != plan.version {
+        "another version of the program began it"
+    } else if known.name != study.name || known.quick != study.quick {
+        "it is another one"
+    } else if known.targets != study.targets {
+        "it has other targets"
+    } else if known.seed != study.seed {
+        "it has another seed"
+    } else if known != *study || planned.budget_ns != plan.budget_ns {
+        "its settings are other ones"
+    } else {
+        return Ok(planned);
+    };
+    Err(Failure::usage(format!(
+        "--dir {}: there is a study, but {what}; repeat its options to go on with it, or name another directory",
+        dir.display()
+    )))
+}
+
+fn read_study(dir: &Path) -> Result<Study, Failure> {
+    let path = dir.join(layout::STUDY);
+    let text = read(&path)?;
+    toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
+}
+
+fn read_plan(dir: &Path) -> Result<Plan, Failure> {
+    let path = dir.join(layout::PLAN);
+    let text = read(&path)?;
+    serde_json::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
+}
+
+/// Writes what was asked for. The plan comes last: without it a directory is no study.
+fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |e: std::io::Error| Failure::usage(format!("--dir: {path}: {e}"))
+    };
+    std::fs::create_dir_all(dir).map_err(failed(dir))?;
+    let used = dir.read_dir().map_err(failed(dir))?.flatten();
+    let ours = [layout::STUDY, layout::CELLS, layout::TARGETS];
+    for entry in used {
+        // A beginning that was killed leaves the first of the files.
+        if !ours.iter().any(|name| entry.file_name() == *name) {
+            return Err(Failure::usage(format!(
+                "--dir {}: the directory is not empty and holds no study; name another one",
+                dir.display()
+            )));
+        }
+    }
+    for name in [layout::CELLS, layout::TARGETS] {
+        std::fs::create_dir_all(dir.join(name)).map_err(failed(dir))?;
+    }
+    let text = toml::to_string(study).map_err(|e| Failure::aborted(e.to_string()))?;
+    write_whole(&dir.join(layout::STUDY), text.as_bytes())?;
+    let text = serde_json::to_string_pretty(plan).map_err(|e| Failure::aborted(e.to_string()))?;
+    write_whole(&dir.join(layout::PLAN), text.as_bytes())
+}
+
+/// Writes a file that is there whole or not at all, whenever the process is killed.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let beside = path.with_extension("new");
+    let write = || {
+        std::fs::write(&beside, bytes)?;
+        std::fs::File::open(&beside)?.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
+}
+
+/// Reports the study in `dir` as far as it is.
+fn report(dir: &Path, quiet: bool) -> Result<Exit, Failure> {
+    if !layout::is_study(dir) {
+        return Err(Failure::usage(format!(
+            "{}: is no directory of a study (it has no {})",
+            dir.display(),
+            layout::PLAN
+        )));
+    }
+    let (study, plan) = (read_study(dir)?, read_plan(dir)?);
+    execute::conclude(dir, &study, &plan, quiet)
+}

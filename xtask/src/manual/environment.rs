@@ -1,0 +1,380 @@
+//! The page of environment variables: what each means, and a proof that the list is complete.
+//!
+//! The sources are searched for the names of variables; a name without a meaning here, or a meaning whose
+//! name the sources do not have, is an error.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::{files_below, read};
+use crate::sh::{Result, root};
+
+/// Beginnings of names that are environment variables where they stand alone in a string.
+const PREFIXES: [&str; 18] = [
+    "AWS_",
+    "AZURE_",
+    "BUCKETLOAD_",
+    "CEPH_",
+    "CLICOLOR_",
+    "CLOUDSDK_",
+    "GCE_",
+    "GOOGLE_",
+    "HADOOP_",
+    "JOB_COMPLETION_",
+    "OMPI_",
+    "OS_",
+    "PMIX_",
+    "PMI_",
+    "SEAWEEDFS_",
+    "SLURM_",
+    "ST_",
+    "WEBHDFS_",
+];
+
+/// Names that no prefix tells.
+const SINGLE: [&str; 2] = ["NO_COLOR", "STORAGE_EMULATOR_HOST"];
+
+/// Sources that set variables for programs that they start, build scripts, tests and examples.
+const LEFT_OUT: [&str; 5] = [
+    "/engines/cli/",
+    "/tests/",
+    "/examples/",
+    "/benches/",
+    "tests.rs",
+];
+
+/// Headings with name and meaning of their variables.
+const GROUPS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "The program",
+        &[
+            (
+                "NO_COLOR",
+                "no colour on a terminal, unless `--color always`",
+            ),
+            ("CLICOLOR_FORCE", "colour also without a terminal"),
+            (
+                "BUCKETLOAD_TOKEN",
+                "token for the metrics endpoint (`--metrics-listen`) off loopback, and for `submit`, `cancel`, `info` and `top` that talk to a controller",
+            ),
+            (
+                "BUCKETLOAD_CONTROLLER",
+                "`submit`, `cancel`, `info`, `top`: URL of the controller. Processes that a scheduler started: `HOST:PORT` of number 0",
+            ),
+            (
+                "BUCKETLOAD_SERVE_ACCESS_KEY",
+                "`serve`: access key that clients must use",
+            ),
+            ("BUCKETLOAD_SERVE_SECRET_KEY", "`serve`: its secret"),
+        ],
+    ),
+    (
+        "Many hosts",
+        &[
+            (
+                "BUCKETLOAD_AGENT_TOKEN",
+                "token of agents and coordinator, at least 16 characters",
+            ),
+            (
+                "BUCKETLOAD_AGENTS",
+                "number of processes, where the launcher does not tell it",
+            ),
+            (
+                "BUCKETLOAD_SSH",
+                "program in place of `ssh` for `--launch ssh:`",
+            ),
+            ("OMPI_COMM_WORLD_RANK", "Open MPI: number of the process"),
+            ("OMPI_COMM_WORLD_SIZE", "Open MPI: number of processes"),
+            ("SLURM_PROCID", "Slurm, inside a step: number of the task"),
+            ("SLURM_STEP_NUM_TASKS", "Slurm: tasks of the step"),
+            (
+                "SLURM_NTASKS",
+                "Slurm: tasks of the job, where the step does not tell",
+            ),
+            (
+                "SLURM_STEP_ID",
+                "Slurm: shows that the process belongs to a step",
+            ),
+            (
+                "SLURM_STEP_NODELIST",
+                "Slurm: the first node of the step holds task 0",
+            ),
+            (
+                "SLURM_JOB_ID",
+                "Slurm: the port of number 0 follows from it",
+            ),
+            (
+                "SLURM_JOB_NODELIST",
+                "Slurm: the first node of a job whose processes Open MPI started",
+            ),
+            ("PMIX_RANK", "PMIx: number of the process"),
+            ("PMIX_NAMESPACE", "PMIx: name of the job"),
+            ("PMI_RANK", "PMI: number of the process"),
+            ("PMI_SIZE", "PMI: number of processes"),
+            ("PMI_JOBID", "PMI: name of the job"),
+            ("JOB_COMPLETION_INDEX", "Kubernetes: number of the pod"),
+        ],
+    ),
+    (
+        "S3",
+        &[
+            ("AWS_ACCESS_KEY_ID", "access key"),
+            ("AWS_ACCESS_KEY", "the same by its older name"),
+            ("AWS_SECRET_ACCESS_KEY", "secret key"),
+            ("AWS_SESSION_TOKEN", "token of temporary credentials"),
+            ("AWS_PROFILE", "profile of the configuration files"),
+            ("AWS_DEFAULT_PROFILE", "the same by its older name"),
+            ("AWS_CONFIG_FILE", "file in place of `~/.aws/config`"),
+            (
+                "AWS_SHARED_CREDENTIALS_FILE",
+                "file in place of `~/.aws/credentials`",
+            ),
+            ("AWS_REGION", "region"),
+            ("AWS_DEFAULT_REGION", "region where `AWS_REGION` is not set"),
+            ("AWS_ENDPOINT_URL_S3", "URL of the service"),
+            (
+                "AWS_ENDPOINT_URL",
+                "URL of the service where the one before is not set",
+            ),
+            (
+                "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+                "`true`: no endpoint from environment and files",
+            ),
+            (
+                "AWS_CA_BUNDLE",
+                "certificates to trust instead of the system's, PEM",
+            ),
+            (
+                "AWS_REQUEST_CHECKSUM_CALCULATION",
+                "`when_supported`: writes carry a checksum (CRC-64/NVME)",
+            ),
+        ],
+    ),
+    (
+        "Swift",
+        &[
+            ("OS_CLOUD", "cloud of `clouds.yaml`"),
+            (
+                "OS_CLIENT_CONFIG_FILE",
+                "file in place of `clouds.yaml` in its usual places",
+            ),
+            ("OS_AUTH_URL", "Keystone"),
+            ("OS_AUTH_TYPE", "way to log in"),
+            ("OS_USERNAME", "user"),
+            ("OS_USER_ID", "user by identifier"),
+            ("OS_PASSWORD", "password"),
+            ("OS_USER_DOMAIN_NAME", "domain of the user"),
+            ("OS_USER_DOMAIN_ID", "domain of the user by identifier"),
+            ("OS_PROJECT_NAME", "project"),
+            ("OS_PROJECT_ID", "project by identifier"),
+            ("OS_PROJECT_DOMAIN_NAME", "domain of the project"),
+            (
+                "OS_PROJECT_DOMAIN_ID",
+                "domain of the project by identifier",
+            ),
+            ("OS_APPLICATION_CREDENTIAL_ID", "application credential"),
+            ("OS_APPLICATION_CREDENTIAL_SECRET", "its secret"),
+            ("OS_REGION_NAME", "region of the catalogue"),
+            ("OS_INTERFACE", "interface of the catalogue"),
+            (
+                "OS_STORAGE_URL",
+                "account's URL: no catalogue is asked; with `OS_AUTH_TOKEN` nobody logs in",
+            ),
+            ("OS_AUTH_TOKEN", "token for `OS_STORAGE_URL`"),
+            ("OS_CACERT", "certificates to trust, PEM"),
+            ("ST_AUTH", "URL of the older way to log in (v1)"),
+            ("ST_AUTH_VERSION", "its version"),
+            ("ST_USER", "its user"),
+            ("ST_KEY", "its key"),
+        ],
+    ),
+    (
+        "Azure Blob Storage",
+        &[
+            (
+                "AZURE_STORAGE_CONNECTION_STRING",
+                "account, key or signature, and endpoint in one",
+            ),
+            ("AZURE_STORAGE_ACCOUNT", "account"),
+            ("AZURE_STORAGE_KEY", "its key"),
+            ("AZURE_STORAGE_SAS_TOKEN", "shared access signature"),
+            (
+                "AZURE_STORAGE_SERVICE_ENDPOINT",
+                "URL of the account's blob service",
+            ),
+            (
+                "AZURE_CLIENT_ID",
+                "a way to log in that is not offered: named in the message when nothing else is set",
+            ),
+            ("AZURE_TENANT_ID", "likewise"),
+            ("AZURE_FEDERATED_TOKEN_FILE", "likewise"),
+        ],
+    ),
+    (
+        "Google Cloud Storage",
+        &[
+            ("GOOGLE_OAUTH_ACCESS_TOKEN", "access token"),
+            (
+                "CLOUDSDK_AUTH_ACCESS_TOKEN",
+                "access token, as gcloud takes it",
+            ),
+            (
+                "GOOGLE_APPLICATION_CREDENTIALS",
+                "file of a service account or a login",
+            ),
+            ("GOOGLE_CLOUD_PROJECT", "project in which buckets are made"),
+            (
+                "CLOUDSDK_CONFIG",
+                "folder of gcloud's login in place of `~/.config/gcloud`",
+            ),
+            ("GCE_METADATA_HOST", "metadata server"),
+            (
+                "STORAGE_EMULATOR_HOST",
+                "emulator: its URL; requests are not signed",
+            ),
+        ],
+    ),
+    (
+        "HDFS",
+        &[
+            (
+                "HADOOP_CONF_DIR",
+                "folder of `core-site.xml` and `hdfs-site.xml`",
+            ),
+            (
+                "HADOOP_HOME",
+                "installation whose `etc/hadoop` is that folder",
+            ),
+            ("HADOOP_USER_NAME", "user"),
+            ("WEBHDFS_DELEGATION_TOKEN", "delegation token for WebHDFS"),
+        ],
+    ),
+    (
+        "SeaweedFS",
+        &[
+            ("SEAWEEDFS_FILER_URL", "URL of the filer"),
+            (
+                "SEAWEEDFS_MASTER_URL",
+                "URL of the master, with `--seaweedfs-mode master`",
+            ),
+        ],
+    ),
+    (
+        "Ceph",
+        &[(
+            "CEPH_CONF",
+            "`placement ceph`: configuration file of the cluster",
+        )],
+    ),
+    (
+        "The libs3 library",
+        &[
+            ("BUCKETLOAD_S3_ROOT", "directory of the objects"),
+            (
+                "BUCKETLOAD_S3_REMOTE",
+                "gateway in place of a directory: `tcp://HOST:PORT` or `unix:PATH`",
+            ),
+            (
+                "BUCKETLOAD_S3_REMOTE_TOKEN_FILE",
+                "file with the gateway's token",
+            ),
+            ("BUCKETLOAD_S3_ETAG", "`md5` (default) or `opaque`"),
+            (
+                "BUCKETLOAD_S3_SYNC",
+                "what a write waits for: `none` (default), `file` or `directory`",
+            ),
+            (
+                "BUCKETLOAD_S3_INDEX_ENTRIES",
+                "most names kept in memory to list large directories",
+            ),
+        ],
+    ),
+];
+
+/// The page.
+pub(super) fn page() -> Result<String> {
+    let explained: BTreeSet<&str> = GROUPS
+        .iter()
+        .flat_map(|(_, all)| all.iter().map(|(name, _)| *name))
+        .collect();
+    let used = used()?;
+    let unexplained: Vec<&String> = used
+        .iter()
+        .filter(|name| !explained.contains(name.as_str()))
+        .collect();
+    if !unexplained.is_empty() {
+        return Err(format!(
+            "{unexplained:?} are read, but xtask/src/manual/environment.rs has no meaning for them"
+        ));
+    }
+    let unused: Vec<&&str> = explained
+        .iter()
+        .filter(|name| !used.contains(**name))
+        .collect();
+    if !unused.is_empty() {
+        return Err(format!(
+            "{unused:?} have a meaning in xtask/src/manual/environment.rs, but no source has them"
+        ));
+    }
+    let mut out = String::from("# Environment variables\n\n");
+    out += "Flags come before variables, variables before configuration files. `bucketload config show` \
+            prints every effective setting and where it comes from; secrets are never shown. With \
+            `--engine cli:PROGRAM` the program gets an environment of its own: see \
+            [other clients](../engines.md#command-line-clients).\n";
+    for (heading, variables) in GROUPS {
+        let _ = write!(out, "\n## {heading}\n\n| variable | |\n|---|---|\n");
+        for (name, meaning) in *variables {
+            let _ = writeln!(out, "| `{name}` | {meaning} |");
+        }
+    }
+    Ok(out)
+}
+
+/// Every name of a variable that the sources have.
+fn used() -> Result<BTreeSet<String>> {
+    let crates = root().join("crates");
+    let mut names = BTreeSet::new();
+    for file in files_below(&crates)? {
+        let path = format!("/{}", file.display());
+        if !path.ends_with(".rs") || LEFT_OUT.iter().any(|part| path.contains(part)) {
+            continue;
+        }
+        let text = read(&crates.join(&file))?;
+        // Tests inside a module stand at its end.
+        let code = text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        names.extend(
+            code.split('"')
+                .filter(|word| is_variable(word))
+                .map(str::to_owned),
+        );
+    }
+    Ok(names)
+}
+
+fn is_variable(word: &str) -> bool {
+    let form = word
+        .chars()
+        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let whole = form && !word.ends_with('_');
+    whole && (SINGLE.contains(&word) || PREFIXES.iter().any(|prefix| word.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_variable, page};
+
+    #[test]
+    fn every_variable_of_the_sources_is_explained() {
+        let page = page().unwrap_or_else(|e| panic!("{e}"));
+        assert!(page.contains("| `AWS_ACCESS_KEY_ID` |"));
+    }
+
+    #[test]
+    fn names_are_told_from_other_words() {
+        assert!(is_variable("OS_CLOUD") && is_variable("NO_COLOR"));
+        assert!(!is_variable("OS_") && !is_variable("O_DIRECT") && !is_variable("os_cloud"));
+    }
+}

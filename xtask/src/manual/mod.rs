@@ -1,0 +1,123 @@
+//! The manual: its generated pages, its links, its pictures, and the book.
+//!
+//! ```text
+//! the program, the sources ── reference ─► docs/reference/  (committed; compared, or written with --write)
+//! *.md of the repository ── links: every file, anchor and picture exists, URLs are well formed
+//! docs/ and what it includes ── stage ─► target/manual/stage ── book (mdBook) ─► target/manual/book
+//! target/manual/book ── html: every link, anchor and picture of the finished pages
+//! ```
+//!
+//! Chapters are written for the repository: their links are right on a code host. `stage` turns what
+//! leads out of `docs` into chapters, so the same text is right in the book, too.
+
+mod book;
+mod environment;
+mod html;
+mod links;
+mod markdown;
+mod reference;
+mod results;
+mod rust;
+mod schema;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use crate::sh::{Result, cmd, root, run};
+
+/// Checks the generated pages and every link, and builds the book.
+///
+/// `--write` brings the generated pages up to date first; `--open` shows the book.
+pub(crate) fn main(args: &[String]) -> Result {
+    let mut write = false;
+    let mut open = false;
+    for arg in args {
+        match arg.as_str() {
+            "--write" => write = true,
+            "--open" => open = true,
+            other => return Err(format!("unknown option {other}: --write, --open")),
+        }
+    }
+    reference::update(write)?;
+    links::check()?;
+    let stage = work_dir().join("stage");
+    stage::make(&stage)?;
+    let built = work_dir().join("book");
+    book::build(&stage, &built)?;
+    html::check(&built)?;
+    let index = built.join("index.html");
+    eprintln!("the manual is in {}", index.display());
+    if open {
+        run(&mut cmd("xdg-open", [index]))?;
+    }
+    Ok(())
+}
+
+/// Where stage and book lie.
+fn work_dir() -> PathBuf {
+    root().join("target/manual")
+}
+
+/// The text of a file, with its path in the error.
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Writes a file and the directories above it.
+fn write(path: &Path, text: impl AsRef<[u8]>) -> Result {
+    let at = |e: std::io::Error| format!("{}: {e}", path.display());
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(at)?;
+    }
+    std::fs::write(path, text).map_err(at)
+}
+
+/// Every file below `dir` in alphabetical order, as paths relative to it.
+fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut dirs = vec![PathBuf::new()];
+    while let Some(next) = dirs.pop() {
+        let at = |e: std::io::Error| format!("{}: {e}", dir.join(&next).display());
+        for entry in std::fs::read_dir(dir.join(&next)).map_err(at)? {
+            let entry = entry.map_err(at)?;
+            let path = next.join(entry.file_name());
+            if entry.file_type().map_err(at)?.is_dir() {
+                dirs.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// `path` without `.` and `..`; `None` when it leads above its beginning.
+fn normal(path: &Path) -> Option<PathBuf> {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                if !out.pop() {
+                    return None;
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::normal;
+
+    #[test]
+    fn paths_are_made_normal() {
+        assert_eq!(normal(Path::new("a/./b/../c")), Some(PathBuf::from("a/c")));
+        assert_eq!(normal(Path::new("a/../../c")), None);
+    }
+}

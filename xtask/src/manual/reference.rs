@@ -1,0 +1,281 @@
+//! The pages of the reference that follow from the code, and the chapters of commands in the contents.
+//!
+//! They are committed, so that a code host shows them; [`update`] writes them, or fails when what is
+//! committed differs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::rust::{self, Item};
+use super::{environment, files_below, read, results, schema, work_dir, write};
+use crate::own;
+use crate::sh::{Result, root, run};
+
+/// What makes a page.
+type Page = fn() -> Result<String>;
+
+/// What every page of ours begins with.
+const MARK: &str = "<!-- Made from the code by `cargo xtask manual --write`: do not edit. -->\n\n";
+
+/// The chapters of commands stand between these lines of the contents.
+const BEGIN: &str = "<!-- commands -->\n";
+const END: &str = "<!-- end of commands -->\n";
+
+/// Writes the pages (`write`), or compares them with what is committed.
+pub(super) fn update(write_pages: bool) -> Result {
+    let docs = root().join("docs");
+    let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
+    let commands = commands()?;
+    for (name, text) in &commands {
+        pages.insert(
+            Path::new("reference/commands").join(name),
+            format!("{MARK}{text}"),
+        );
+    }
+    let made: [(&str, Page); 8] = [
+        ("workload-language", language),
+        ("workloads", workloads),
+        ("operations", operations),
+        ("errors", errors),
+        ("exit-codes", exit_codes),
+        ("verdict", verdict),
+        ("result", results::page),
+        ("environment", environment::page),
+    ];
+    for (name, page) in made {
+        let text = page().map_err(|e| format!("reference/{name}.md: {e}"))?;
+        pages.insert(
+            PathBuf::from(format!("reference/{name}.md")),
+            format!("{MARK}{text}"),
+        );
+    }
+    let summary = read(&docs.join("SUMMARY.md"))?;
+    pages.insert("SUMMARY.md".into(), with_commands(&summary, &commands)?);
+    let mut stale: Vec<PathBuf> = Vec::new();
+    for (path, text) in &pages {
+        let full = docs.join(path);
+        if std::fs::read_to_string(&full).is_ok_and(|known| known == *text) {
+            continue;
+        }
+        if write_pages {
+            write(&full, text)?;
+            eprintln!("wrote docs/{}", path.display());
+        } else {
+            stale.push(path.clone());
+        }
+    }
+    for path in files_below(&docs.join("reference"))? {
+        let path = Path::new("reference").join(path);
+        if pages.contains_key(&path) {
+            continue;
+        }
+        if write_pages {
+            std::fs::remove_file(docs.join(&path))
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+            eprintln!("removed docs/{}", path.display());
+        } else {
+            stale.push(path);
+        }
+    }
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = stale
+        .iter()
+        .map(|path| format!("docs/{}", path.display()))
+        .collect();
+    Err(format!(
+        "out of date: {}\nrun `cargo xtask manual --write` and commit what it changes",
+        names.join(", ")
+    ))
+}
+
+/// File name and text of the page of each command, by the program itself.
+fn commands() -> Result<Vec<(String, String)>> {
+    let dir = work_dir().join("commands");
+    let _ = std::fs::remove_dir_all(&dir);
+    let out = dir.to_string_lossy().into_owned();
+    run(&mut own::bucketload(&["man", "--markdown", "--out", &out])?)?;
+    let mut pages = Vec::new();
+    for file in files_below(&dir)? {
+        let text = read(&dir.join(&file))?;
+        pages.push((file.to_string_lossy().into_owned(), text));
+    }
+    if pages.len() < 10 {
+        return Err(format!("the program wrote only {} pages", pages.len()));
+    }
+    Ok(pages)
+}
+
+/// The contents with a chapter per command.
+fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String> {
+    let missing = || format!("docs/SUMMARY.md has no line {}", BEGIN.trim());
+    let (before, rest) = summary.split_once(BEGIN).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(END).ok_or_else(missing)?;
+    let mut list = String::new();
+    for (file, text) in commands {
+        let title = text
+            .strip_prefix("# ")
+            .and_then(|text| text.lines().next())
+            .unwrap_or_default();
+        let deeper = title != "bucketload";
+        let indent = if deeper { "  " } else { "" };
+        let _ = writeln!(list, "{indent}- [{title}](reference/commands/{file})");
+    }
+    Ok(format!("{before}{BEGIN}{list}{END}{after}"))
+}
+
+fn language() -> Result<String> {
+    let text = read(&root().join("docs/workload.schema.json"))?;
+    schema::page(&serde_json::from_str(&text).map_err(|e| e.to_string())?)
+}
+
+/// Every built-in workload: what it is, its variants, its text.
+fn workloads() -> Result<String> {
+    let list = read(&root().join("crates/bucketload-core/src/spec/builtin.rs"))?;
+    let list = list
+        .split_once("= builtin![")
+        .and_then(|(_, rest)| rest.split_once("];"));
+    let names = list
+        .map(|(names, _)| names)
+        .ok_or("no list of built-in workloads")?;
+    let names: Vec<&str> = names.split('"').skip(1).step_by(2).collect();
+    let mut out = String::from("# Built-in workloads\n\n");
+    out += "What they model is told in [Scenarios and tests](../scenarios.md); the words are those of the \
+            [workload language](workload-language.md). `bucketload show NAME > my.toml` begins a workload of \
+            your own.\n\n| workload | |\n|---|---|\n";
+    let mut texts = String::new();
+    for name in &names {
+        let text = read(&root().join(format!("workloads/{name}.toml")))?;
+        let table: toml::Table = text.parse().map_err(|e| format!("{name}: {e}"))?;
+        let about = table
+            .get("description")
+            .and_then(toml::Value::as_str)
+            .unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "| [`{name}`](#{name}) | {} |",
+            about.replace('|', "\\|")
+        );
+        let _ = write!(texts, "\n## {name}\n\n{about}\n\n");
+        let profiles = table.get("profiles").and_then(toml::Value::as_table);
+        for (profile, fields) in profiles.into_iter().flatten() {
+            let about = fields
+                .get("description")
+                .and_then(toml::Value::as_str)
+                .unwrap_or_default();
+            let _ = writeln!(texts, "- `--profile-name {profile}`: {about}");
+        }
+        let gap = if profiles.is_some_and(|all| !all.is_empty()) {
+            "\n"
+        } else {
+            ""
+        };
+        let _ = write!(texts, "{gap}```toml\n{}\n```\n", text.trim_end());
+    }
+    Ok(out + &texts)
+}
+
+/// Doc comments of variants as rows of a table.
+fn rows<'a>(out: &mut String, items: impl Iterator<Item = (&'a Item, String)>) {
+    for (item, name) in items {
+        let about = item.docs.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(out, "| `{name}` | {} |", about.replace('|', "\\|"));
+    }
+}
+
+fn operations() -> Result<String> {
+    let class = rust::declared("crates/bucketload-core/src/op.rs", "OpClass")?;
+    let mut out = String::from("# Operations\n\n");
+    out += "What a mix may consist of ([workload language](workload-language.md#mix)); reports and exports \
+            use the same names. Which of them an API offers, and what it makes of them, stands on \
+            [its page](../drivers/README.md); what a target does not offer is refused before anything runs.\n\n\
+            | operation | |\n|---|---|\n";
+    rows(
+        &mut out,
+        class
+            .items
+            .iter()
+            .map(|item| (item, rust::hyphenated(&item.name))),
+    );
+    out += "\nOperations of several requests are one operation: their response time ends with the last \
+            answer, and every attempt is counted.\n";
+    Ok(out)
+}
+
+fn errors() -> Result<String> {
+    let kinds = rust::declared("crates/bucketload-core/src/error.rs", "ErrorKind")?;
+    let mut out = String::from("# Kinds of failures\n\n");
+    out += "A failed operation is never throughput. Its kind says what it means, whatever the API; result \
+            and report count failures by kind and by status, and show the first of each in full. Nothing is \
+            repeated unless the workload has a policy for it \
+            ([`retry`](workload-language.md#retryspec)), and then every attempt is counted.\n\n\
+            | kind | |\n|---|---|\n";
+    rows(
+        &mut out,
+        kinds
+            .items
+            .iter()
+            .map(|item| (item, rust::hyphenated(&item.name))),
+    );
+    out += "\nThe findings of the consistency oracle have names of their own: \
+            [Consistency and durability](../integrity.md#what-a-read-may-return).\n";
+    Ok(out)
+}
+
+fn exit_codes() -> Result<String> {
+    let file = "crates/bucketload/src/exit.rs";
+    let exit = rust::declared(file, "Exit")?;
+    let source = read(&root().join(file))?;
+    let mut out = String::from("# Exit codes\n\n| code | |\n|---|---|\n");
+    for item in &exit.items {
+        let arm = format!("Exit::{} => ", item.name);
+        let code = source
+            .split_once(&arm)
+            .and_then(|(_, rest)| rest.split_once(','));
+        let (code, _) = code.ok_or_else(|| format!("{file} has no code for {}", item.name))?;
+        let _ = writeln!(out, "| {code} | {} |", item.docs.replace('\n', " "));
+    }
+    out += "\n[`compare`](../comparison.md#output-and-exit-codes) and the checks of a run \
+            ([integrity](../integrity.md)) say what fails a gate.\n";
+    Ok(out)
+}
+
+fn verdict() -> Result<String> {
+    let file = "crates/bucketload-core/src/verdict/mod.rs";
+    let word = rust::declared(file, "Word")?;
+    let mut out = String::from("# Verdict\n\n");
+    out += "Every result has one. Its reasons name the rule, the condition, what was measured and what to \
+            do; the gravest decides the word. Why these rules: [How it is measured](../method.md#validity).\n\n\
+            | word | |\n|---|---|\n";
+    let named = |item: &Item| word.json_name(item).unwrap_or_default();
+    rows(&mut out, word.items.iter().map(|item| (item, named(item))));
+    out += "\n## Rules\n\n";
+    let docs = rust::module_docs(file)?;
+    let table: Vec<&str> = docs.lines().filter(|line| line.starts_with('|')).collect();
+    let _ = write!(out, "{}\n\n## Conditions\n\n", table.join("\n"));
+    out += "| rule | holds when | otherwise |\n|---|---|---|\n";
+    let rules = read(&root().join("crates/bucketload-core/src/verdict/rules.rs"))?;
+    let mut count = 0;
+    for call in rules.split("\n    reason(\n").skip(1) {
+        let strings: Vec<&str> = call.split('"').skip(1).step_by(2).take(2).collect();
+        let advice = call
+            .lines()
+            .find(|line| line.starts_with("        \"") && line.ends_with(".\","));
+        let advice = advice
+            .map(|line| line.trim().trim_matches(['"', ',']))
+            .unwrap_or_default();
+        if let [rule, condition] = strings[..] {
+            count += 1;
+            let _ = writeln!(out, "| `{rule}` | {condition} | {advice} |");
+        }
+    }
+    if count < 10 || table.len() != count + 2 {
+        return Err(format!(
+            "{count} rules were found, the table has {} lines",
+            table.len()
+        ));
+    }
+    Ok(out)
+}

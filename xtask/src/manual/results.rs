@@ -1,0 +1,160 @@
+//! The page of `result.json`: the structures of the results crate, from the run's result down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::rust::{self, Type};
+use super::{files_below, markdown, read};
+use crate::sh::{Result, root};
+
+/// Where structures are declared; the earlier place is meant when two share a name.
+const PLACES: [&str; 3] = [
+    "crates/bucketload-results/src",
+    "crates/bucketload-core/src",
+    "crates/bucketload-agents/src",
+];
+
+/// Where the result itself is declared.
+const RESULT: &str = "crates/bucketload-results/src/result/mod.rs";
+
+/// The page.
+pub(super) fn page() -> Result<String> {
+    let sources = sources()?;
+    let mut out = String::from("# Result as JSON\n\n");
+    out += "`bucketload run … --output json` prints one document of this form; `bucketload report DIR \
+            --output json` computes it again from a run directory.\n\n";
+    // The module's comment begins with a title and the names of Rust's types.
+    let docs = rust::module_docs(RESULT)?;
+    let rules = docs.split("\n\n").nth(1).unwrap_or_default();
+    let _ = write!(
+        out,
+        "{}\n\n",
+        rules.replace("`RunResult` is what `--output json` prints. ", "")
+    );
+    let mut seen = BTreeSet::new();
+    let mut queue = std::collections::VecDeque::from(["RunResult".to_owned()]);
+    while let Some(name) = queue.pop_front() {
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let Some(declared) = sources.get(&name) else {
+            continue;
+        };
+        let _ = write!(out, "## {name}\n\n{}\n\n", prose(&declared.docs));
+        let is_enum = declared.items.iter().all(|item| item.of.is_empty());
+        out += if is_enum {
+            "| value | |\n|---|---|\n"
+        } else {
+            "| field | value | |\n|---|---|---|\n"
+        };
+        for item in &declared.items {
+            let about = prose(&item.docs).replace('|', "\\|");
+            let json = declared.json_name(item);
+            if is_enum {
+                let _ = writeln!(out, "| `{}` | {about} |", json.unwrap_or_default());
+                continue;
+            }
+            if json.is_none() && item.attributes.iter().any(|a| a.contains("skip)")) {
+                continue;
+            }
+            for name in names(&item.of)
+                .into_iter()
+                .filter(|name| sources.contains_key(name))
+            {
+                queue.push_back(name);
+            }
+            let shown = json.map_or_else(|| "(its fields)".to_owned(), |name| format!("`{name}`"));
+            let _ = writeln!(out, "| {shown} | {} | {about} |", kind(&item.of, &sources));
+        }
+        out.push('\n');
+    }
+    if seen.len() < 20 {
+        return Err(format!(
+            "{RESULT}: only {} structures were found",
+            seen.len()
+        ));
+    }
+    Ok(out)
+}
+
+/// Every structure and choice that is declared in [`PLACES`], by name.
+fn sources() -> Result<BTreeMap<String, Type>> {
+    let mut found: BTreeMap<String, Type> = BTreeMap::new();
+    for place in PLACES {
+        let dir = root().join(place);
+        let mut files = files_below(&dir)?;
+        // The result's own modules before the rest of their crate.
+        files.sort_by_key(|file| !file.starts_with("result"));
+        for file in files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|end| end == "rs"))
+        {
+            let text = read(&dir.join(file))?;
+            for line in text.lines() {
+                let rest = line
+                    .strip_prefix("pub struct ")
+                    .or_else(|| line.strip_prefix("pub enum "));
+                let Some(name) = rest.and_then(|rest| rest.strip_suffix(" {")) else {
+                    continue;
+                };
+                if !found.contains_key(name)
+                    && let Some(declared) = rust::find(&text, name)
+                    && declared.attributes.iter().any(|a| a.contains("Serialize"))
+                {
+                    found.insert(name.to_owned(), declared);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The names of types in a type.
+fn names(of: &str) -> Vec<String> {
+    let parts = of.split(|c: char| !c.is_alphanumeric() && c != '_');
+    parts
+        .filter(|part| part.starts_with(char::is_uppercase))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A type of Rust as what stands in JSON.
+fn kind(of: &str, sources: &BTreeMap<String, Type>) -> String {
+    let inner = |prefix: &str| {
+        of.strip_prefix(prefix)
+            .and_then(|rest| rest.strip_suffix('>'))
+    };
+    if let Some(inner) = inner("Option<") {
+        return format!("{} or null", kind(inner, sources));
+    }
+    if let Some(inner) = inner("Vec<") {
+        return format!("list of {}", kind(inner, sources));
+    }
+    if let Some(inner) = inner("Box<") {
+        return kind(inner, sources);
+    }
+    if let Some(parts) = of.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        let parts: Vec<String> = parts.split(", ").map(|part| kind(part, sources)).collect();
+        return format!("[{}]", parts.join(", "));
+    }
+    let last = of.rsplit("::").next().unwrap_or(of);
+    match last {
+        "String" | "&'static str" => "string".to_owned(),
+        "bool" => "true or false".to_owned(),
+        "f64" | "f32" => "number".to_owned(),
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" | "i32" | "u128" => {
+            "whole number".to_owned()
+        }
+        name if sources.contains_key(name) => format!("[{name}](#{})", markdown::slug(name)),
+        other => format!("`{other}`"),
+    }
+}
+
+/// A doc comment on one line, with angle brackets that are no markup.
+fn prose(docs: &str) -> String {
+    let docs = docs.split("\n\n# ").next().unwrap_or_default();
+    docs.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('<', "\\<")
+}
