@@ -83,18 +83,24 @@ impl S3Session {
     }
 
     /// Performs one request. The answer is a success (status below 300).
-    pub(crate) async fn perform(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    pub(crate) fn perform(
         &mut self,
         prepared: &mut Prepared<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-        let performed = self.link.perform(hub, endpoint, prepared, sink, probe);
-        let reply = performed.await?;
-        match &reply.refusal {
-            None => Ok(reply),
-            Some(refusal) => Err(self.refused(reply.status, refusal)),
+    ) -> impl Future<Output = Result<Reply, OpError>> {
+        async move {
+            let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
+            let performed = self.link.perform(hub, endpoint, prepared, sink, probe);
+            let reply = performed.await?;
+            match &reply.refusal {
+                None => Ok(reply),
+                Some(refusal) => Err(self.refused(reply.status, refusal)),
+            }
         }
     }
 
@@ -147,7 +153,7 @@ impl Session for S3Session {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,
-            OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
+            OpClass::PutIfAbsent => park(self.put_if_absent(request, probe)).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
             // The others are several requests, or one with a document to be built or read.
