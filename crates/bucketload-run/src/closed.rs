@@ -16,7 +16,7 @@ use crate::named::{NamedTurns, NamedWork};
 use crate::open::BURST;
 use crate::options::Pacing;
 use crate::perform::{Performed, Taken, Worker, perform};
-use crate::ranks::{RankTurns, RankWork, Turn};
+use crate::ranks::{RankTurns, RankWork, Turn, Wait};
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
@@ -114,9 +114,9 @@ impl<'a> Turns<'a> {
     }
 
     /// Waits for the other ranks; `false` when the phase ends before.
-    async fn meet(&self, shard: &Shard) -> bool {
+    async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
         match self {
-            Self::Ranks(work, _) => work.meet(shard).await,
+            Self::Ranks(work, _) => work.meet(shard, wait).await,
             Self::Numbered | Self::Named(..) => true,
         }
     }
@@ -174,8 +174,8 @@ pub(crate) fn labour<S: Session>(
                 let op = match turns.next(&shard, place, turn, now) {
                     Turn::Op(op) => op,
                     Turn::End => break,
-                    Turn::Meet => {
-                        if !turns.meet(&shard).await {
+                    Turn::Meet(wait) => {
+                        if !turns.meet(&shard, wait).await {
                             break;
                         }
                         ready_ns = now_ns();

@@ -17,21 +17,29 @@ use crate::http::exchange::{Refusal, Reply};
 use crate::http::link::Link;
 use crate::http::parked::park;
 use crate::http::sink::Sink;
+use crate::posix::PosixSession;
 
 /// A session of the native S3 driver.
 #[derive(Debug)]
 pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
     link: Link,
+    /// Writes files of this machine, where the driver was given a directory for them.
+    local: Option<Box<PosixSession>>,
     /// Scratch of multipart uploads; without memory until the first one that needs it.
     pub(crate) hashes: Vec<(Hashes, Range<usize>)>,
 }
 
 impl S3Session {
-    pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
+    pub(crate) fn new(
+        shared: Rc<Shared>,
+        source: Option<IpAddr>,
+        local: Option<Box<PosixSession>>,
+    ) -> Self {
         Self {
             link: Link::new(shared.endpoint_index(), source),
             shared,
+            local,
             hashes: Vec::new(),
         }
     }
@@ -46,6 +54,20 @@ impl S3Session {
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
         self.link.calls()
+    }
+
+    /// Writes a file below the directory for local files: bucket and key are directory and name.
+    async fn local_write(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let Some(local) = &mut self.local else {
+            return Err(absent(request.op.class));
+        };
+        let mut request = *request;
+        request.op.class = OpClass::Put;
+        local.execute(&request, probe).await
     }
 
     /// Makes sure that there is a connection that the server has not closed.
@@ -147,6 +169,7 @@ impl Session for S3Session {
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
             OpClass::Restore => park(self.restore(request, probe)).await,
+            OpClass::LocalWrite => park(self.local_write(request, probe)).await,
             OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
