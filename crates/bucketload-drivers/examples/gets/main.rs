@@ -9,7 +9,7 @@
 //!
 //! - `kept`: every API on 64 connections that stay open, from a thread that answers every request alike.
 //! - `closing`: the same where the answer ends the connection; by WebHDFS that of the data node, as Hadoop's
-//!   do. `floor` is a plain loop of connect, send, receive and close.
+//!   do. `floor` is connecting, sending, receiving and closing by plain sockets of the runtime.
 //! - `hdfs`: Hadoop itself, by its own protocol (by the driver, and by the library alone) and by WebHDFS, and
 //!   S3 from the embedded server: at full speed, and from one that takes as long as Hadoop (`s3-slow`).
 //!   `HDFS_URI`, `ENDPOINT` and `HADOOP_USER_NAME` are what `servers/hdfs.sh` prints.
@@ -104,7 +104,9 @@ fn main() -> Result<(), Failure> {
                 // At a port of its own: finished connections keep theirs for a minute.
                 let answers = answers::start()?;
                 let (api, address) = match name {
-                    "floor" => return floor::measure(&answers.closing),
+                    "floor" => {
+                        return runtime.block_on(floor::measure(fakes::FEW, &answers.closing));
+                    }
                     "s3-closing" => ("s3", &answers.closing),
                     "webhdfs-closing" => ("webhdfs", &answers.leading),
                     _ => ("s3", &answers.kept),
