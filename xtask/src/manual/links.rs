@@ -68,7 +68,7 @@ pub(super) fn check() -> Result {
 }
 
 /// Every Markdown file of the repository's documents, relative to its root.
-fn paths() -> Result<Vec<PathBuf>> {
+pub(super) fn paths() -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     let at = |e: std::io::Error| format!("{}: {e}", root().display());
     for entry in std::fs::read_dir(root()).map_err(at)? {

@@ -1,9 +1,9 @@
-//! Links, anchors and inclusions of a Markdown text.
+//! Links, anchors, code and inclusions of a Markdown text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// A link or picture.
 pub(super) struct Link {
@@ -13,6 +13,50 @@ pub(super) struct Link {
     pub(super) is_image: bool,
     /// The bytes of the text that it takes.
     pub(super) range: Range<usize>,
+}
+
+/// Code in a text.
+pub(super) struct Code {
+    /// What it says.
+    pub(super) text: String,
+    /// The language of a fenced block; else empty.
+    pub(super) language: String,
+    /// Where it begins, in bytes.
+    pub(super) at: usize,
+}
+
+/// Blocks of code and code inside lines, in order.
+pub(super) fn code(text: &str) -> Vec<Code> {
+    let mut found: Vec<Code> = Vec::new();
+    let mut inside = false;
+    for (event, range) in parser(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                inside = true;
+                found.push(Code {
+                    text: String::new(),
+                    language: match kind {
+                        CodeBlockKind::Fenced(language) => language.into_string(),
+                        CodeBlockKind::Indented => String::new(),
+                    },
+                    at: range.start,
+                });
+            }
+            Event::End(TagEnd::CodeBlock) => inside = false,
+            Event::Text(text) if inside => {
+                if let Some(block) = found.last_mut() {
+                    block.text.push_str(&text);
+                }
+            }
+            Event::Code(text) => found.push(Code {
+                text: text.into_string(),
+                language: String::new(),
+                at: range.start,
+            }),
+            _ => {}
+        }
+    }
+    found
 }
 
 fn parser(text: &str) -> Parser<'_> {
@@ -109,7 +153,7 @@ pub(super) fn with_links(text: &str, change: impl Fn(&Link) -> Option<String>) -
 
 #[cfg(test)]
 mod tests {
-    use super::{anchors, included, links, slug, with_links};
+    use super::{anchors, code, included, links, slug, with_links};
 
     #[test]
     fn links_are_found_outside_code_only() {
@@ -121,6 +165,18 @@ mod tests {
         let expected = [("b.md#c", false), ("q.png", true), ("u", false)];
         let expected: Vec<(String, bool)> = expected.map(|(to, i)| (to.to_owned(), i)).to_vec();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn code_is_found_in_blocks_and_lines() {
+        let text = "a `b c`\n\n    d\n    e\n\n```toml\nf = 1\n```\n";
+        let found: Vec<(String, String)> = code(text)
+            .into_iter()
+            .map(|c| (c.text, c.language))
+            .collect();
+        let expected = [("b c", ""), ("d\ne\n", ""), ("f = 1\n", "toml")];
+        assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(code(text)[0].at, 2);
     }
 
     #[test]

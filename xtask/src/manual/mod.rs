@@ -3,6 +3,7 @@
 //! ```text
 //! the program, the sources ── reference ─► docs/reference/  (committed; compared, or written with --write)
 //! *.md of the repository ── links: every file, anchor and picture exists, URLs are well formed
+//! their examples ── examples: commands and options exist, workloads resolve
 //! docs/ and what it includes ── stage ─► target/manual/stage ── book (mdBook) ─► target/manual/book
 //! target/manual/book ── html: every link, anchor and picture of the finished pages
 //! ```
@@ -12,6 +13,7 @@
 
 mod book;
 mod environment;
+mod examples;
 mod html;
 mod links;
 mod markdown;
@@ -38,8 +40,9 @@ pub(crate) fn main(args: &[String]) -> Result {
             other => return Err(format!("unknown option {other}: --write, --open")),
         }
     }
-    reference::update(write)?;
+    let commands = reference::update(write)?;
     links::check()?;
+    examples::check(&commands)?;
     let stage = work_dir().join("stage");
     stage::make(&stage)?;
     let built = work_dir().join("book");

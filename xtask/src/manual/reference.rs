@@ -22,8 +22,13 @@ const MARK: &str = "<!-- Made from the code by `cargo xtask manual --write`: do 
 const BEGIN: &str = "<!-- commands -->\n";
 const END: &str = "<!-- end of commands -->\n";
 
-/// Writes the pages (`write`), or compares them with what is committed.
-pub(super) fn update(write_pages: bool) -> Result {
+/// Chapters that nobody has given a place stand between these.
+const MORE: &str = "<!-- further pages -->\n";
+const END_OF_MORE: &str = "<!-- end of further pages -->\n";
+
+/// Writes the pages (`write`), or compares them with what is committed. Returns file name and text of the page
+/// of each command.
+pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
     let docs = root().join("docs");
     let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
     let commands = commands()?;
@@ -51,7 +56,8 @@ pub(super) fn update(write_pages: bool) -> Result {
         );
     }
     let summary = read(&docs.join("SUMMARY.md"))?;
-    pages.insert("SUMMARY.md".into(), with_commands(&summary, &commands)?);
+    let summary = with_further(&with_commands(&summary, &commands)?, &docs)?;
+    pages.insert("SUMMARY.md".into(), summary);
     let mut stale: Vec<PathBuf> = Vec::new();
     for (path, text) in &pages {
         let full = docs.join(path);
@@ -79,7 +85,7 @@ pub(super) fn update(write_pages: bool) -> Result {
         }
     }
     if stale.is_empty() {
-        return Ok(());
+        return Ok(commands);
     }
     let names: Vec<String> = stale
         .iter()
@@ -110,9 +116,7 @@ fn commands() -> Result<Vec<(String, String)>> {
 
 /// The contents with a chapter per command.
 fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String> {
-    let missing = || format!("docs/SUMMARY.md has no line {}", BEGIN.trim());
-    let (before, rest) = summary.split_once(BEGIN).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(END).ok_or_else(missing)?;
+    let (before, after) = around(summary, BEGIN, END)?;
     let mut list = String::new();
     for (file, text) in commands {
         let title = text
@@ -124,6 +128,38 @@ fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String>
         let _ = writeln!(list, "{indent}- [{title}](reference/commands/{file})");
     }
     Ok(format!("{before}{BEGIN}{list}{END}{after}"))
+}
+
+/// The contents with a chapter for every page that stands in no other place of them.
+fn with_further(summary: &str, docs: &Path) -> Result<String> {
+    let (before, after) = around(summary, MORE, END_OF_MORE)?;
+    let mut list = String::new();
+    for path in files_below(docs)? {
+        let name = path.to_string_lossy();
+        let is_page =
+            name.ends_with(".md") && name != "SUMMARY.md" && !path.starts_with("reference");
+        let link = format!("({name})");
+        if !is_page || before.contains(&link) || after.contains(&link) {
+            continue;
+        }
+        let text = read(&docs.join(&path))?;
+        let title = text.lines().find_map(|line| line.strip_prefix("# "));
+        let _ = writeln!(list, "- [{}]({name})", title.unwrap_or(&name));
+    }
+    Ok(format!("{before}{MORE}{list}{END_OF_MORE}{after}"))
+}
+
+/// What stands before `begin` and behind `end`.
+fn around<'a>(summary: &'a str, begin: &str, end: &str) -> Result<(&'a str, &'a str)> {
+    let parts = summary.split_once(begin);
+    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    parts.ok_or_else(|| {
+        format!(
+            "docs/SUMMARY.md has no lines {} and {}",
+            begin.trim(),
+            end.trim()
+        )
+    })
 }
 
 fn language() -> Result<String> {
