@@ -29,7 +29,7 @@ fn sample(root: &Path) {
     let workers = study.experiment("workers", "workers", &WORKERS);
     workers.figures = vec![
         figure(FigureKind::Scaling, None, ""),
-        figure(FigureKind::Curve, Some(Metric::P99), "get"),
+        figure(FigureKind::Curve, Some(Metric::P50), "get"),
         figure(FigureKind::Efficiency, None, ""),
     ];
     workers.tables = vec![

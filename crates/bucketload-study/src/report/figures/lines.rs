@@ -25,7 +25,7 @@ pub(super) fn curve(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             phase,
             class: &figure.class,
         };
-        let (x, mut series) = series(context, look, |group| show::over(group, metric, look));
+        let (x, mut series) = series(context, |group| show::over(group, metric, look));
         let ours = !series.is_empty();
         if ours && metric == Metric::Bandwidth {
             series.extend(ossperf(context, phase));
@@ -62,11 +62,7 @@ fn y_axis(metric: Metric, series: &[Series]) -> Axis {
 }
 
 /// Lines of `figure` over the swept values.
-fn series(
-    context: &Context<'_>,
-    _look: Look<'_>,
-    figure: impl Fn(&Group) -> Option<Over>,
-) -> (Axis, Vec<Series>) {
+fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Axis, Vec<Series>) {
     let groups = context.groups();
     let (x, at) = context.values_axis();
     let several = processes(groups);
@@ -179,7 +175,7 @@ pub(super) fn scaling(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         None => vec![Metric::Throughput, Metric::Mean],
     };
     let charts = metrics.into_iter().map(|metric| {
-        let (x, mut lines) = series(context, look, |group| show::over(group, metric, look));
+        let (x, mut lines) = series(context, |group| show::over(group, metric, look));
         let mut note = bars_note(groups, show::is_percentile(metric)) + hollow(groups);
         if metric == Metric::Throughput {
             let laws: Vec<Series> = targets(groups)

@@ -312,7 +312,14 @@ pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> 
                     let over = group.and_then(|g| show::over(g, metric, look));
                     any |= over.is_some();
                     let cell = Cell::figure(over.map(|o| o.times(factor)), plain);
-                    cells.push(group.map_or(Cell::None, |g| show::marked(g, cell)));
+                    let unmeasured = || {
+                        let mut own = groups.iter().filter(|g| g.runs.is_empty());
+                        own.find(|g| g.target == *target && g.value == *row)
+                    };
+                    cells.push(match group {
+                        Some(group) => show::marked(group, cell),
+                        None => unmeasured().map_or(Cell::None, |g| Cell::text(g.why_none())),
+                    });
                 }
             }
             if any {
