@@ -67,7 +67,10 @@ pub(super) fn run(call: &Call<'_>, stop: &StopHandle) -> io::Result<Outcome> {
     let verdict = verdict(call, &answer);
     std::fs::create_dir_all(&call.dir)?;
     std::fs::rename(&log, call.dir.join(OUTPUT))?;
-    let _ = std::fs::remove_file(&answer);
+    // Its run directory has all that they say.
+    for suffix in [".json", ".csv", ".status"] {
+        let _ = std::fs::remove_file(with_suffix(&call.dir, suffix));
+    }
     Ok(judge(
         status,
         verdict,
