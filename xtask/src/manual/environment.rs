@@ -35,8 +35,9 @@ const PREFIXES: [&str; 18] = [
 const SINGLE: [&str; 2] = ["NO_COLOR", "STORAGE_EMULATOR_HOST"];
 
 /// Sources that set variables for programs that they start, build scripts, tests and examples.
-const LEFT_OUT: [&str; 5] = [
+const LEFT_OUT: [&str; 6] = [
     "/engines/cli/",
+    "/study/servers",
     "/tests/",
     "/examples/",
     "/benches/",
@@ -246,6 +247,14 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
                 "installation whose `etc/hadoop` is that folder",
             ),
             ("HADOOP_USER_NAME", "user"),
+            (
+                "HADOOP_PROXY_USER",
+                "user to act for; only the client library of `hdfs://` knows it, which is then used",
+            ),
+            (
+                "HADOOP_TOKEN_FILE_LOCATION",
+                "file with delegation tokens; likewise",
+            ),
             ("WEBHDFS_DELEGATION_TOKEN", "delegation token for WebHDFS"),
         ],
     ),
