@@ -278,7 +278,7 @@ fn memory() -> Result {
     hold_towards(
         "KiB per connection",
         (rss[1] - rss[0]) / 4_000.0 / 1024.0,
-        5.0,
+        3.0,
         2.0,
     )
 }

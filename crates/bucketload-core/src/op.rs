@@ -88,11 +88,15 @@ pub enum OpClass {
     /// Ask for a temporary copy of an archived object (S3: RestoreObject); the object itself stays as it
     /// is. One that is not archived refuses.
     Restore,
+    /// Write a file of the load generator's own file system, beside the operations on the store: COSBench's
+    /// `localwrite`. Only COSBench's workloads use it.
+    #[schemars(skip)]
+    LocalWrite,
 }
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Get,
         Self::RangeGet,
         Self::Put,
@@ -120,6 +124,7 @@ impl OpClass {
         Self::RangePut,
         Self::Sync,
         Self::Restore,
+        Self::LocalWrite,
     ];
 
     /// The name used in workload files, reports and exports.
@@ -153,6 +158,7 @@ impl OpClass {
             Self::RangePut => "range-put",
             Self::Sync => "sync",
             Self::Restore => "restore",
+            Self::LocalWrite => "local-write",
         }
     }
 
@@ -167,14 +173,19 @@ impl OpClass {
     pub const fn writes_body(self) -> bool {
         matches!(
             self,
-            Self::Put | Self::PutIfAbsent | Self::MultipartPut | Self::Append | Self::RangePut
+            Self::Put
+                | Self::PutIfAbsent
+                | Self::MultipartPut
+                | Self::Append
+                | Self::RangePut
+                | Self::LocalWrite
         )
     }
 
     /// Whether workload files may ask for it.
     #[must_use]
     pub const fn is_for_workloads(self) -> bool {
-        !matches!(self, Self::RangePut | Self::Sync)
+        !matches!(self, Self::RangePut | Self::Sync | Self::LocalWrite)
     }
 
     /// Whether the operation receives an object body.
@@ -187,7 +198,7 @@ impl OpClass {
     /// empty ones.)
     #[must_use]
     pub const fn creates_object(self) -> bool {
-        self.writes_body() || self.has_source()
+        self.writes_body() && !matches!(self, Self::LocalWrite) || self.has_source()
     }
 
     /// Whether the operation makes an object of another one, named by [`Request::source`].
@@ -353,6 +364,6 @@ mod tests {
             assert_eq!(OpClass::from_name(class.name()), Some(class));
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
         }
-        assert_eq!(OpClass::ALL.len(), OpClass::Restore as usize + 1);
+        assert_eq!(OpClass::ALL.len(), OpClass::LocalWrite as usize + 1);
     }
 }

@@ -1,5 +1,7 @@
 //! The probe that collects the instants and facts of one operation while a session performs it.
 
+use std::cell::RefCell;
+
 /// Phase durations of one connection establishment, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectTimes {
@@ -80,6 +82,17 @@ pub struct AnswerIds {
     pub extended_id: AnswerId,
 }
 
+thread_local! {
+    #[allow(clippy::vec_box, reason = "probes own them as boxes; only the boxes move")]
+    static SPARE: RefCell<Vec<Box<AnswerIds>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the memory of identifiers for the next operation that wants some.
+#[cold]
+fn spare(ids: Box<AnswerIds>) {
+    SPARE.with_borrow_mut(|spare| spare.push(ids));
+}
+
 /// Collects the instants of one operation. The clock is a plain function, so that tests can use
 /// virtual time.
 #[derive(Clone, Debug)]
@@ -93,10 +106,10 @@ pub struct Probe {
     connects: u32,
     connect: ConnectTimes,
     status: u16,
-    has_ids: bool,
     /// Identifiers are wanted of answers that come at or after this instant.
     ids_from_ns: u64,
-    /// Allocated when the first identifiers are wanted, then used again.
+    /// Those of this operation, in memory that the thread's probes take turns with: few operations want
+    /// any.
     ids: Option<Box<AnswerIds>>,
 }
 
@@ -114,7 +127,6 @@ impl Probe {
             connects: 0,
             connect: ConnectTimes::default(),
             status: 0,
-            has_ids: false,
             ids_from_ns: u64::MAX,
             ids: None,
         }
@@ -131,8 +143,10 @@ impl Probe {
         self.connects = 0;
         self.connect = ConnectTimes::default();
         self.status = 0;
-        self.has_ids = false;
         self.ids_from_ns = u64::MAX;
+        if let Some(ids) = self.ids.take() {
+            spare(ids);
+        }
     }
 
     /// Wants identifiers of answers that come at or after `from_ns`: those that make the
@@ -251,10 +265,13 @@ impl Probe {
         }
     }
 
-    /// The identifiers to fill in, empty. Allocates at most once per probe.
+    /// The identifiers to fill in, empty. Allocates when more of the thread's probes have some than ever
+    /// before.
     pub fn ids_mut(&mut self) -> &mut AnswerIds {
-        self.has_ids = true;
-        let ids = self.ids.get_or_insert_default();
+        let ids = self.ids.get_or_insert_with(|| {
+            let kept = SPARE.with_borrow_mut(Vec::pop);
+            kept.unwrap_or_default()
+        });
         ids.request_id.clear();
         ids.extended_id.clear();
         ids
@@ -263,7 +280,7 @@ impl Probe {
     /// The identifiers of the answer, where they were wanted.
     #[must_use]
     pub fn ids(&self) -> Option<&AnswerIds> {
-        self.ids.as_deref().filter(|_| self.has_ids)
+        self.ids.as_deref()
     }
 
     /// Instant the first request left; 0 when none did.

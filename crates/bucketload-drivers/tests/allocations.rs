@@ -193,7 +193,8 @@ fn steady_state_operations_allocate_nothing() {
                 | OpClass::Touch
                 | OpClass::Rename
                 | OpClass::RangePut
-                | OpClass::Sync => continue,
+                | OpClass::Sync
+                | OpClass::LocalWrite => continue,
                 // The list answers with tags and buckets are other documents.
                 OpClass::GetTagging | OpClass::ListBuckets => continue,
                 _ => {}

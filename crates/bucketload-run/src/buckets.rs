@@ -186,6 +186,7 @@ mod tests {
             name: "b".into(),
             exact: false,
             service: BucketService::Any,
+            per_rank: 0,
         };
         let set = BucketSet::new(&plan, "17-ab");
         assert_eq!(set.name(1), "b-17-ab-1");

@@ -16,7 +16,7 @@ use crate::named::{NamedTurns, NamedWork};
 use crate::open::BURST;
 use crate::options::Pacing;
 use crate::perform::{Performed, Taken, Worker, perform};
-use crate::ranks::{RankTurns, RankWork, Turn};
+use crate::ranks::{RankTurns, RankWork, Turn, Wait};
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
@@ -114,9 +114,9 @@ impl<'a> Turns<'a> {
     }
 
     /// Waits for the other ranks; `false` when the phase ends before.
-    async fn meet(&self, shard: &Shard) -> bool {
+    async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
         match self {
-            Self::Ranks(work, _) => work.meet(shard).await,
+            Self::Ranks(work, _) => work.meet(shard, wait).await,
             Self::Numbered | Self::Named(..) => true,
         }
     }
@@ -131,86 +131,95 @@ impl<'a> Turns<'a> {
 }
 
 /// Works until the phase offers nothing more.
-pub(crate) async fn labour<S: Session>(
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has room for its arguments twice"
+)]
+pub(crate) fn labour<S: Session>(
     shard: Rc<Shard>,
     think: Option<Rc<ThinkTimer>>,
     place: Place,
     mut worker: Box<Worker<S>>,
-) {
-    let source = &shard.shared.sources[usize::from(place.work)];
-    let mut turns = Turns::new(&shard, place, &mut worker);
-    let mut ready_ns = now_ns();
-    let mut now = ready_ns;
-    let mut burst = 0;
-    for turn in 0u64.. {
-        let before_ns = ready_ns;
-        ready_ns = turns.ready_ns(source, place, turn, ready_ns);
-        if ready_ns > before_ns
-            && let Some(think) = &think
-        {
-            if ready_ns >= turns.cutoff_ns(&shard) {
-                break;
-            }
-            if shard.shared.pacing == Pacing::BusyPoll {
-                while now_ns() < ready_ns {
-                    tokio::task::yield_now().await;
-                }
-            } else {
-                think.sleep_until(ready_ns, worker.slot).await;
-            }
-            now = now_ns();
-        }
-        shard.check_bytes(now);
-        if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
-            break;
-        }
-        let op = match turns.next(&shard, place, turn, now) {
-            Turn::Op(op) => op,
-            Turn::End => break,
-            Turn::Meet => {
-                if !turns.meet(&shard).await {
+) -> impl Future<Output = ()> {
+    async move {
+        let source = &shard.shared.sources[usize::from(place.work)];
+        let mut turns = Turns::new(&shard, place, &mut worker);
+        let mut ready_ns = now_ns();
+        let mut now = ready_ns;
+        let mut burst = 0;
+        for turn in 0u64.. {
+            let before_ns = ready_ns;
+            ready_ns = turns.ready_ns(source, place, turn, ready_ns);
+            if ready_ns > before_ns
+                && let Some(think) = &think
+            {
+                if ready_ns >= turns.cutoff_ns(&shard) {
                     break;
                 }
+                if shard.shared.pacing == Pacing::BusyPoll {
+                    while now_ns() < ready_ns {
+                        tokio::task::yield_now().await;
+                    }
+                } else {
+                    think.sleep_until(ready_ns, worker.slot).await;
+                }
+                now = now_ns();
+            }
+            shard.check_bytes(now);
+            if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
+                break;
+            }
+            // A block, so that the future holds the operation once.
+            let taken = {
+                let op = match turns.next(&shard, place, turn, now) {
+                    Turn::Op(op) => op,
+                    Turn::End => break,
+                    Turn::Meet(wait) => {
+                        if !turns.meet(&shard, wait).await {
+                            break;
+                        }
+                        ready_ns = now_ns();
+                        now = ready_ns;
+                        continue;
+                    }
+                };
+                shard.tick(now);
+                shard.offered(ready_ns, &op);
+                shard.recorder.tally().issued += 1;
+                Taken {
+                    work: place.work,
+                    op,
+                    due_ns: ready_ns,
+                    taken_ns: now,
+                    dispatch_ns: 0,
+                    blocked_ns: 0,
+                    absent_expected: false,
+                }
+            };
+            if turn == 0
+                && let Some(streams) = &shard.streams
+            {
+                streams.begun(now);
+            }
+            let end = perform(&shard, &mut worker, &taken, || ()).await;
+            turns.ended(&taken.op, taken.due_ns, &end);
+            // What the loop does between two operations belongs to the next one's build time.
+            (ready_ns, now) = (end.now_ns, end.now_ns);
+            burst = if end.waited { 0 } else { burst + 1 };
+            if burst == BURST {
+                burst = 0;
+                // The worker is ready when it gets its turn again: the pause is its own.
+                tokio::task::yield_now().await;
                 ready_ns = now_ns();
                 now = ready_ns;
-                continue;
             }
-        };
-        shard.tick(now);
-        shard.offered(ready_ns, &op);
-        shard.recorder.tally().issued += 1;
-        let taken = Taken {
-            work: place.work,
-            op,
-            due_ns: ready_ns,
-            taken_ns: now,
-            dispatch_ns: 0,
-            blocked_ns: 0,
-            absent_expected: false,
-        };
-        if turn == 0
-            && let Some(streams) = &shard.streams
-        {
-            streams.begun(now);
         }
-        let end = perform(&shard, &mut worker, taken, || ()).await;
-        turns.ended(&taken.op, taken.due_ns, &end);
-        // What the loop does between two operations belongs to the next one's build time.
-        (ready_ns, now) = (end.now_ns, end.now_ns);
-        burst = if end.waited { 0 } else { burst + 1 };
-        if burst == BURST {
-            burst = 0;
-            // The worker is ready when it gets its turn again: the pause is its own.
-            tokio::task::yield_now().await;
-            ready_ns = now_ns();
-            now = ready_ns;
+        if let Some(streams) = &shard.streams {
+            streams.ended(worker.id);
         }
+        shard.closed_live.set(shard.closed_live.get() - 1);
+        shard.wake_main();
     }
-    if let Some(streams) = &shard.streams {
-        streams.ended(worker.id);
-    }
-    shard.closed_live.set(shard.closed_live.get() - 1);
-    shard.wake_main();
 }
 
 #[cfg(test)]

@@ -14,11 +14,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Room for keys of `key_len` bytes.
+    /// Room for keys of `key_len` bytes; a source gets its memory when there is one.
     pub(crate) fn with_capacity(key_len: usize) -> Self {
         Self {
             key: String::with_capacity(key_len),
-            source: String::with_capacity(key_len),
+            source: String::new(),
             bucket: String::new(),
             listed: Listed::default(),
         }

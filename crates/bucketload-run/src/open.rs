@@ -76,32 +76,34 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session
             baton.finish();
             break;
         };
-        let Some(take) = baton.take(now, shard, &mut worker.names) else {
-            continue;
-        };
-        {
+        // A block, so that the future holds the operation once.
+        let (taken, token) = {
+            let Some(take) = baton.take(now, shard, &mut worker.names) else {
+                continue;
+            };
             let mut tally = shard.recorder.tally();
             tally.issued += 1;
             tally.capped += u64::from(take.capped);
-        }
-        let taken = Taken {
-            work: baton.work,
-            op: take.drawn.op,
-            due_ns: take.drawn.due_ns,
-            taken_ns: now,
-            dispatch_ns: take.dispatch_ns,
-            blocked_ns: take.drawn.blocked_ns,
-            absent_expected: take.drawn.absent_expected,
+            let taken = Taken {
+                work: baton.work,
+                op: take.drawn.op,
+                due_ns: take.drawn.due_ns,
+                taken_ns: now,
+                dispatch_ns: take.dispatch_ns,
+                blocked_ns: take.drawn.blocked_ns,
+                absent_expected: take.drawn.absent_expected,
+            };
+            (taken, take.drawn.token)
         };
-        let end = perform(shard, &mut worker, taken, || {
+        let end = perform(shard, &mut worker, &taken, || {
             if baton.leads(slot) {
                 baton.pass(&shard.slots);
             }
         })
         .await;
         let ended = Ended {
-            op: take.drawn.op,
-            token: take.drawn.token,
+            op: taken.op,
+            token,
             outcome: end.outcome,
             absent: end.absent,
             done_ns: end.done_ns,

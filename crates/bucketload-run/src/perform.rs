@@ -115,65 +115,71 @@ pub(crate) fn until_cut(
 pub(crate) async fn perform<S: Session>(
     shard: &Shard,
     worker: &mut Worker<S>,
-    taken: Taken,
+    taken: &Taken,
     on_pending: impl Fn(),
 ) -> Performed {
     let shared = &*shard.shared;
     let plan = &*shared.plan;
     let source = &shared.sources[usize::from(taken.work)];
-    let mut op = taken.op;
-    let ticket = shared.oracle.as_ref().and_then(|oracle| {
-        let place = (shared.phase as u16, taken.work);
-        oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
-    });
-    source.render(&op, &mut worker.names);
-    let own = shared.own.as_ref().and_then(|own| own.find(&op));
-    if let Some((set, number)) = own {
-        let Names { key, bucket, .. } = &mut worker.names;
-        set.render(number, bucket);
-        if op.class.on_bucket() {
-            // Records name what they are about.
-            key.clear();
-            key.push_str(bucket);
-        }
-    }
-
     let own_names = source.named();
     let named = own_names.is_some();
-    let batch = source.batch(&op);
-    let mut known = content(&shared.arena, &op);
-    let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
-    if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
-        trailing.prepare(content);
-    }
-    let trailing = worker.trailing.as_deref().filter(|_| trails);
-    if let Some(trailing) = trailing {
-        known = known.map(|content| trailing.append(content));
-    }
-    let judging = trailing.filter(|_| op.class == OpClass::Get);
-    let verify = plan.verify && op.class.reads_body() && known.is_some();
-    let watch = match (&ticket, judging) {
-        (Some(ticket), _) => Some(&**ticket as &dyn Watch),
-        (None, Some(judging)) => Some(judging as &dyn Watch),
-        (None, None) => worker.watch.as_deref(),
+    let (ticket, batch);
+    // A block, so that the future has no room for what only the request is made of.
+    let (own, judging, request) = {
+        let mut op = taken.op;
+        ticket = shared.oracle.as_ref().and_then(|oracle| {
+            let place = (shared.phase as u16, taken.work);
+            oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
+        });
+        source.render(&op, &mut worker.names);
+        let own = shared.own.as_ref().and_then(|own| own.find(&op));
+        if let Some((set, number)) = own {
+            let Names { key, bucket, .. } = &mut worker.names;
+            set.render(number, bucket);
+            if op.class.on_bucket() {
+                // Records name what they are about.
+                key.clear();
+                key.push_str(bucket);
+            }
+        }
+
+        batch = source.batch(&op);
+        let mut known = content(&shared.arena, &op);
+        let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
+        if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
+            trailing.prepare(content);
+        }
+        let trailing = worker.trailing.as_deref().filter(|_| trails);
+        if let Some(trailing) = trailing {
+            known = known.map(|content| trailing.append(content));
+        }
+        let judging = trailing.filter(|_| op.class == OpClass::Get);
+        let verify = plan.verify && op.class.reads_body() && known.is_some();
+        let watch = match (&ticket, judging) {
+            (Some(ticket), _) => Some(&**ticket as &dyn Watch),
+            (None, Some(judging)) => Some(judging as &dyn Watch),
+            (None, None) => worker.watch.as_deref(),
+        };
+        let request = Request {
+            op,
+            bucket: match own.is_some() || named {
+                true => &worker.names.bucket,
+                false => &shared.bucket,
+            },
+            key: &worker.names.key,
+            source: &worker.names.source,
+            delimiter: source.delimiter(&op),
+            keys: match &batch {
+                Some(batch) => Some(batch as &dyn KeySource),
+                None => source.listed(&op, &worker.names),
+            },
+            content: known.filter(|_| verify || op.class.writes_body()),
+            verify,
+            watch,
+        };
+        (own, judging, request)
     };
-    let request = Request {
-        op,
-        bucket: match own.is_some() || named {
-            true => &worker.names.bucket,
-            false => &shared.bucket,
-        },
-        key: &worker.names.key,
-        source: &worker.names.source,
-        delimiter: source.delimiter(&op),
-        keys: match &batch {
-            Some(batch) => Some(batch as &dyn KeySource),
-            None => source.listed(&op, &worker.names),
-        },
-        content: known.filter(|_| verify || op.class.writes_body()),
-        verify,
-        watch,
-    };
+    let op = &request.op;
     let slot = worker.slot;
     let waited = Cell::new(false);
     let on_wait = || {
@@ -225,7 +231,7 @@ pub(crate) async fn perform<S: Session>(
                     && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
                 {
                     let now = now_ns();
-                    shard.report_failure(Some(&op), request.key, &error, now);
+                    shard.report_failure(Some(op), request.key, &error, now);
                     break (Outcome::Failed(error.kind), done, now, 0, times);
                 }
                 if let Some((set, number)) = own {
@@ -263,7 +269,7 @@ pub(crate) async fn perform<S: Session>(
         }
         let now = now_ns();
         absent = error.kind == ErrorKind::NotFound;
-        if absent && taken.absent_expected || named && expected(&op, error.kind, shared.share.of) {
+        if absent && taken.absent_expected || named && expected(op, error.kind, shared.share.of) {
             let done = match probe.done_ns() {
                 0 => now,
                 done => done,
@@ -272,7 +278,7 @@ pub(crate) async fn perform<S: Session>(
         }
         let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
         if counted && error.kind != ErrorKind::Cancelled {
-            shard.report_failure(Some(&op), request.key, &error, now);
+            shard.report_failure(Some(op), request.key, &error, now);
         }
         if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
             let backoff = backoff_ns(plan.retry, attempts);
@@ -306,7 +312,7 @@ pub(crate) async fn perform<S: Session>(
                 request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
                 endpoint: went.endpoint,
             };
-            shard.judge(ticket, &op, (outcome, bytes), place)
+            shard.judge(ticket, op, (outcome, bytes), place)
         }
     };
     let probe = &worker.probe;

@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_core::generate::ranks::{RankGen, Spot};
@@ -87,6 +87,8 @@ pub(crate) struct RankWork {
     /// Highest number of steps.
     most: AtomicU64,
     opened: Notify,
+    /// Whether rank 0 has opened the file of all.
+    open: AtomicBool,
     /// Index of the phase.
     phase: u16,
     /// Who knows how far the ranks of other processes have come.
@@ -100,6 +102,7 @@ impl RankWork {
             pending: AtomicU32::new(own),
             most: AtomicU64::new(0),
             opened: Notify::new(),
+            open: AtomicBool::new(false),
             ops,
             phase,
             accord,
@@ -125,14 +128,26 @@ impl RankWork {
         }
     }
 
-    /// Waits until every rank has said how far it has come; `false` when the phase ends before.
-    pub(crate) async fn meet(&self, shard: &Shard) -> bool {
+    /// Rank 0 has opened the file of all.
+    fn open(&self) {
+        self.open.store(true, Ordering::Release);
+        self.opened.notify_waiters();
+    }
+
+    /// Waits until every rank has said how far it has come, or rank 0 has opened the file of all; `false` when the
+    /// phase ends before.
+    pub(crate) async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
+        let ready = || match wait {
+            Wait::Opening => self.open.load(Ordering::Acquire),
+            Wait::Stonewall => self.agreed().is_some(),
+        };
         loop {
-            let news = self.accord.as_ref().map(|accord| accord.changed());
+            let accord = self.accord.as_ref().filter(|_| wait == Wait::Stonewall);
+            let news = accord.map(|accord| accord.changed());
             let mut opened = pin!(news.unwrap_or(&self.opened).notified());
             // Before the look: what happens between the two is not missed.
             opened.as_mut().enable();
-            if self.agreed().is_some() {
+            if ready() {
                 return true;
             }
             if now_ns() >= shard.cutoff_ns.get() {
@@ -147,10 +162,19 @@ impl RankWork {
 pub(crate) enum Turn {
     /// An operation.
     Op(Op),
-    /// It waits for the others ([`RankWork::meet`]).
-    Meet,
+    /// It waits for others ([`RankWork::meet`]).
+    Meet(Wait),
     /// Nothing more.
     End,
+}
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// That rank 0 has made the bucket of the file of all.
+    Opening,
+    /// That every rank has said how far it has come.
+    Stonewall,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -278,13 +302,20 @@ impl RankTurns {
                         self.spot.entry += 1;
                         return Turn::Op(op);
                     }
+                    if plan.first_opens && plan.mapping == RankMapping::Libs3Buckets {
+                        if opens {
+                            work.open();
+                        } else if !work.open.load(Ordering::Acquire) {
+                            return Turn::Meet(Wait::Opening);
+                        }
+                    }
                     self.stage = Stage::Steps;
                 }
                 Stage::Steps => {
                     if !self.inside {
                         match self.boundary(work, shard, now_ns) {
                             Some(true) => {}
-                            Some(false) => return Turn::Meet,
+                            Some(false) => return Turn::Meet(Wait::Stonewall),
                             None => {
                                 self.stage = Stage::Closing;
                                 self.spot.entry = last;

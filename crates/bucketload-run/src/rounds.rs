@@ -304,19 +304,18 @@ impl<S: Session> Hand<'_, S> {
         rounds.seq.set(seq + 1);
         shard.tick(now);
         let source = &shard.shared.sources[usize::from(rounds.work)];
-        let op = source.op_on(entry, seq, key);
-        shard.offered(now, &op);
-        shard.recorder.tally().issued += 1;
         let taken = Taken {
             work: rounds.work,
-            op,
+            op: source.op_on(entry, seq, key),
             due_ns: now,
             taken_ns: now,
             dispatch_ns: 0,
             blocked_ns: 0,
             absent_expected: false,
         };
-        let end = perform(shard, self.worker, taken, || ()).await;
+        shard.offered(now, &taken.op);
+        shard.recorder.tally().issued += 1;
+        let end = perform(shard, self.worker, &taken, || ()).await;
         Some((end.outcome, end.now_ns))
     }
 }

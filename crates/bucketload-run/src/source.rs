@@ -121,7 +121,19 @@ impl Source {
                 (Ops::Named(NamedWork::new(ops, crew)), None, None)
             }
             ModelPlan::Ranks(_) => {
-                let ops = RankGen::new(plan, index, of, &options.prefix).map_err(refused)?;
+                let ops = match plan.keysets.iter().any(|set| set.buckets.is_some()) {
+                    true => {
+                        let keysets = plan.keysets.iter().map(in_own_buckets).collect();
+                        let plan = Plan {
+                            keysets,
+                            ..plan.clone()
+                        };
+                        let prefix = prefix_in_own_buckets(&options.prefix);
+                        RankGen::new(&plan, index, of, &prefix)
+                    }
+                    false => RankGen::new(plan, index, of, &options.prefix),
+                };
+                let ops = ops.map_err(refused)?;
                 let share = (options.share.index, options.share.of);
                 let own = crew(ops.plan().ranks, share).count() as u32;
                 let work = RankWork::new(ops, phase, own, options.accord.clone());

@@ -212,24 +212,30 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
 }
 
 /// Opens a closed-loop worker's session, waits for the start and works.
-async fn closed_worker<D: Driver>(
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has room for its arguments twice"
+)]
+fn closed_worker<D: Driver>(
     shard: Rc<Shard>,
     driver: Arc<D>,
     opening: Rc<Semaphore>,
     think: Option<Rc<ThinkTimer>>,
     place: Place,
-) {
-    let opened = {
-        let _turn = opening.acquire().await;
-        open_session(&*driver, &shard).await
-    };
-    match opened {
-        Ok(worker) => {
-            shard.opening_ended(None);
-            shard.started().await;
-            closed::labour(shard, think, place, worker).await;
+) -> impl Future<Output = ()> {
+    async move {
+        let opened = {
+            let _turn = opening.acquire().await;
+            open_session(&*driver, &shard).await
+        };
+        match opened {
+            Ok(worker) => {
+                shard.opening_ended(None);
+                shard.started().await;
+                closed::labour(shard, think, place, worker).await;
+            }
+            Err(error) => shard.opening_ended(Some(error)),
         }
-        Err(error) => shard.opening_ended(Some(error)),
     }
 }
 

@@ -274,6 +274,7 @@ fn with_buckets(count: u64, exact: bool, erase: bool) -> Plan {
         name: "made".into(),
         exact,
         service: BucketService::Any,
+        per_rank: 0,
     });
     plan
 }

@@ -5,20 +5,11 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
 
 use bucketload_results::analyze;
 use bucketload_study::model::{FigureKind, Metric, TableKind};
 use bucketload_study::report::{Rendered, render, write};
 use support::{Builder, Synthetic, figure, run, table};
-
-/// The sample study with its report: made once, since it has 50 runs.
-static SAMPLE: LazyLock<(tempfile::TempDir, Rendered)> = LazyLock::new(|| {
-    let root = tempfile::tempdir().unwrap();
-    sample(root.path());
-    let rendered = render(root.path()).unwrap();
-    (root, rendered)
-});
 
 const WORKERS: [&str; 7] = ["4", "8", "16", "32", "64", "128", "256"];
 
@@ -145,13 +136,21 @@ fn field(row: &[(String, String)], name: &str) -> f64 {
         .unwrap()
 }
 
+/// One test, since the sample has 45 runs.
 #[test]
-fn the_report_says_what_the_runs_say() {
-    let (root, rendered) = &*SAMPLE;
+fn the_report_of_a_sample() {
+    let root = tempfile::tempdir().unwrap();
+    sample(root.path());
+    let rendered = render(root.path()).unwrap();
+    it_says_what_the_runs_say(root.path(), &rendered);
+    nothing_is_hidden_and_everything_is_escaped(&rendered);
+    equal_files_give_an_equal_report(root.path(), &rendered);
+}
 
+fn it_says_what_the_runs_say(root: &Path, rendered: &Rendered) {
     // Independently: the throughput of each run by its own analysis, the geometric mean by its definition.
     let mut runs: Vec<f64> = Vec::new();
-    for entry in fs::read_dir(root.path().join("cells")).unwrap() {
+    for entry in fs::read_dir(root.join("cells")).unwrap() {
         let path = entry.unwrap().path();
         if path.to_string_lossy().contains("-workers-a-16-") {
             let result = analyze(&path).unwrap();
@@ -194,9 +193,7 @@ fn the_report_says_what_the_runs_say() {
     assert!((field(row, "b_multiple") - 1.0).abs() < 0.01, "{row:?}");
 }
 
-#[test]
-fn nothing_is_hidden_and_everything_is_escaped() {
-    let (_, rendered) = &*SAMPLE;
+fn nothing_is_hidden_and_everything_is_escaped(rendered: &Rendered) {
     let page = &rendered["report.html"];
     // What failed and what was left out is there with its reason.
     assert!(page.contains("failed: exit code 3: connection refused | &quot;by &lt;peer&gt;&quot;"));
@@ -264,20 +261,18 @@ fn nothing_is_hidden_and_everything_is_escaped() {
     }
 }
 
-#[test]
-fn equal_files_give_an_equal_report() {
-    let (root, first) = &*SAMPLE;
-    let page = write(root.path()).unwrap();
+fn equal_files_give_an_equal_report(root: &Path, first: &Rendered) {
+    let page = write(root).unwrap();
     assert_eq!(fs::read_to_string(page).unwrap(), first["report.html"]);
     // What an earlier report left and this one does not have is gone; what is not a report's stays.
-    fs::write(root.path().join("figures/old.svg"), "<svg/>").unwrap();
-    fs::write(root.path().join("figures/notes.txt"), "mine").unwrap();
-    write(root.path()).unwrap();
-    assert!(!root.path().join("figures/old.svg").exists());
-    assert!(root.path().join("figures/notes.txt").exists());
+    fs::write(root.join("figures/old.svg"), "<svg/>").unwrap();
+    fs::write(root.join("figures/notes.txt"), "mine").unwrap();
+    write(root).unwrap();
+    assert!(!root.join("figures/old.svg").exists());
+    assert!(root.join("figures/notes.txt").exists());
     for (name, text) in first {
         assert_eq!(
-            &fs::read_to_string(root.path().join(name)).unwrap(),
+            &fs::read_to_string(root.join(name)).unwrap(),
             text,
             "{name}"
         );

@@ -58,6 +58,7 @@ pub mod error;
 pub mod hosts;
 pub mod http;
 pub mod listen;
+mod parked;
 mod scratch;
 pub mod sock;
 mod sys;
@@ -65,4 +66,5 @@ pub mod tls;
 
 pub use conn::{Conn, Receiver, SendEnd, Step, TlsFacts};
 pub use error::Error;
+pub use parked::{Parked, park};
 pub use sock::{Calls, Sock};

@@ -7,9 +7,11 @@
 
 use std::cell::RefCell;
 
-/// Bytes of the thread-shared receive buffer.
+use crate::sys::HugePage;
+
+/// Bytes of the thread-shared buffer that large bodies are received into.
 pub(crate) const BUFFER: usize = 256 * 1024;
-/// Bytes of it that are offered to a receive of unknown length.
+/// Bytes of the thread-shared buffer for everything else, offered to a receive of unknown length.
 pub(crate) const SMALL: usize = 64 * 1024;
 /// Bytes of the thread-shared buffer in which records are gathered and sealed.
 pub(crate) const SEALED: usize = 288 * 1024;
@@ -20,17 +22,22 @@ const SPARE_BYTES: usize = 320 * 1024;
 
 thread_local! {
     // Zeroed memory is mapped lazily: pages that are never received into cost nothing.
-    static RECEIVE: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
+    static RECEIVE: RefCell<Vec<u8>> = RefCell::new(vec![0; SMALL]);
+    static LARGE: RefCell<HugePage> = RefCell::new(HugePage::new());
     static SEAL: RefCell<Vec<u8>> = RefCell::new(vec![0; SEALED]);
     static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends the thread's receive buffer to `f`.
+/// Lends a receive buffer of the thread to `f`: `len` bytes of it, at most [`BUFFER`].
 ///
 /// # Panics
 /// When `f` calls it again.
-pub(crate) fn with_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
-    RECEIVE.with_borrow_mut(|buffer| f(buffer))
+pub(crate) fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+    if len <= SMALL {
+        RECEIVE.with_borrow_mut(|buffer| f(&mut buffer[..len]))
+    } else {
+        LARGE.with_borrow_mut(|page| f(&mut page.bytes()[..len.min(BUFFER)]))
+    }
 }
 
 /// Lends the thread's buffer for sealed records to `f`.

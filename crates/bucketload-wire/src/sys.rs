@@ -1,11 +1,14 @@
-//! Thin safe wrappers around the few system calls of the path. All unsafe code of the crate that
-//! touches sockets and timers is here.
+//! Thin safe wrappers around the few system calls of the path, and around memory in huge pages. All
+//! unsafe code of the crate that touches sockets, timers and raw memory is here.
 //!
 //! What every request needs goes through rustix, which enters the kernel directly: the C library's
 //! `send` and `recv` are cancellation points and spend as much again on being ones.
 
+use std::alloc::{self, Layout};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
@@ -88,4 +91,56 @@ pub(crate) fn set_option(
         )
     };
     check(result as isize).map(drop)
+}
+
+/// Largest receive buffer that the kernel lets a TCP socket grow to, in bytes; 6 MiB (the kernel's older
+/// default) when it does not tell.
+pub(crate) fn tcp_rmem_max() -> u64 {
+    static MAX: OnceLock<u64> = OnceLock::new();
+    *MAX.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").unwrap_or_default();
+        let last = text.split_ascii_whitespace().last();
+        last.and_then(|max| max.parse().ok()).unwrap_or(6 << 20)
+    })
+}
+
+/// The beginning of a huge page, where the system grants one, otherwise of 2 MiB of ordinary pages, of
+/// which only the used ones exist.
+pub(crate) struct HugePage {
+    at: NonNull<u8>,
+}
+
+impl HugePage {
+    /// Bytes that are used.
+    const USED: usize = crate::scratch::BUFFER;
+    /// A huge page of x86-64 and of 64-bit ARM.
+    const LAYOUT: Layout = match Layout::from_size_align(2 << 20, 2 << 20) {
+        Ok(layout) => layout,
+        Err(_) => panic!("the size is a power of two"),
+    };
+
+    pub(crate) fn new() -> Self {
+        // SAFETY: the layout's size is not zero.
+        let Some(at) = NonNull::new(unsafe { alloc::alloc(Self::LAYOUT) }) else {
+            alloc::handle_alloc_error(Self::LAYOUT)
+        };
+        // SAFETY: the range is exactly the memory that was just allocated, and the advice changes how it is
+        // mapped, never what it holds. Systems without huge pages refuse it, which changes nothing.
+        unsafe { libc::madvise(at.as_ptr().cast(), Self::LAYOUT.size(), libc::MADV_HUGEPAGE) };
+        // SAFETY: the memory is ours and at least that long.
+        unsafe { at.write_bytes(0, Self::USED) };
+        Self { at }
+    }
+
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the memory was initialised by `new`, is ours alone and borrowed with `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), Self::USED) }
+    }
+}
+
+impl Drop for HugePage {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new` with the same layout, and freed only here.
+        unsafe { alloc::dealloc(self.at.as_ptr(), Self::LAYOUT) };
+    }
 }

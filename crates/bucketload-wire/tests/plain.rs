@@ -32,6 +32,8 @@ fn bodies_around_the_low_water_mark_arrive_whole() {
             sizes.push((MARK as i64 * marks + near) as usize);
         }
     }
+    // The largest mark, and twice as much.
+    sizes.extend([8 * MARK + 1, 16 * MARK + 65_537]);
     let mut random = 1u64;
     for _ in 0..40 {
         random = random
@@ -41,7 +43,7 @@ fn bodies_around_the_low_water_mark_arrive_whole() {
     }
     run(async {
         let (mut a, mut b) = pair().await;
-        let content = body(4 * MARK);
+        let content = body(17 * MARK);
         let sent = sizes.clone();
         let sender = tokio::task::spawn_local(async move {
             for (i, &size) in sent.iter().enumerate() {

@@ -138,7 +138,9 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     );
     let page = fs::read_to_string(at("report.html")).unwrap();
     // A cell of a table: a text of digits and a unit.
-    let cell = page.split('"').find(|text| {
+    let (before, tables) = page.split_once("\"tables\"").unwrap();
+    let mut cells = tables.split('"').filter(|cell| !before.contains(cell));
+    let cell = cells.find(|text| {
         let number = text
             .strip_suffix(" ms")
             .or_else(|| text.strip_suffix(" µs"));
@@ -152,7 +154,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
         || {
             forged(&[
                 "report.html: sections “",
-                "tables “",
+                "tables",
                 "stored \"0.1 ns\", computed ",
             ]);
         },
@@ -370,8 +372,8 @@ fn the_files_of_other_benchmarks_follow_as_well() {
     run(dir, &["verify-bundle", "b"]).expect(0, &[]);
     with_change(
         &dir.join("io500/result.txt"),
-        "score = ",
-        "score = 9",
+        "SCORE           = ",
+        "SCORE           = 9",
         || {
             pack(dir, "io500", "forged").expect(0, &["result.txt"]);
             refuted(dir, "forged", &["result.txt: line "]);
@@ -386,5 +388,61 @@ fn the_files_of_other_benchmarks_follow_as_well() {
     with_change(&dir.join("md/md-workbench.txt"), "rate:", "rate:9", || {
         pack(dir, "md", "forged").expect(0, &["md-workbench.txt"]);
         refuted(dir, "forged", &["md-workbench.txt: line "]);
+    });
+}
+
+const STUDY: &str = r#"
+name = "tiny"
+title = "Tiny"
+seed = 3
+repetitions = 1
+recovery = "0s"
+settle = "0s"
+[[target]]
+name = "nothing"
+url = "null:"
+[[experiment]]
+name = "writes"
+workload = "put"
+estimate = "1s"
+field = "workers"
+values = [1, 2]
+options = { ops = 20, size = "1KiB", no-calibration = true, threads = 1 }
+[[experiment.table]]
+kind = "summary"
+"#;
+
+/// Tables, figures and page of a study follow from its cells.
+#[test]
+fn a_study_verifies_down_to_its_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("tiny.toml"), STUDY).unwrap();
+    run(dir, &["study", "tiny.toml", "--dir", "s"]).expect(0, &[]);
+    pack(dir, "s", "b").expect(0, &[]);
+    let verified = run(dir, &["verify-bundle", "b"]);
+    assert!(
+        verified.stdout.contains("study of 2 run(s)"),
+        "{}",
+        verified.stdout
+    );
+    verified.expect(0, &[]);
+    let tables = fs::read_dir(dir.join("s/tables")).unwrap();
+    let tables = tables.map(|entry| entry.unwrap().path());
+    let table = tables
+        .filter(|path| path.extension().is_some_and(|end| end == "csv"))
+        .min()
+        .unwrap();
+    let text = fs::read_to_string(&table).unwrap();
+    let figure = text
+        .lines()
+        .last()
+        .unwrap()
+        .split(',')
+        .rfind(|cell| cell.parse::<f64>().is_ok_and(|x| x > 2.0))
+        .unwrap();
+    with_change(&table, &format!(",{figure}"), ",987654321", || {
+        pack(dir, "s", "forged").expect(0, &["is not what follows from the data"]);
+        refuted(dir, "forged", &["tables/", "stored 987654321, computed "]);
     });
 }

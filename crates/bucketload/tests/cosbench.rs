@@ -28,6 +28,10 @@ fn prepared(dir: &Path, name: &str) -> String {
     for (file, len) in [("a.bin", 100), ("b.bin", 5000), ("c.bin", 1)] {
         std::fs::write(files.join(file), vec![7; len]).unwrap();
     }
+    let local = dir.join("local");
+    std::fs::create_dir_all(&local).unwrap();
+    // The sample's own directory is everybody's.
+    let text = text.replace("files=/tmp", &format!("files={}", local.display()));
     let text = text.replace("files=FILES", &format!("files={}", files.display()));
     std::fs::write(dir.join(name), text).unwrap();
     name.to_owned()
@@ -36,6 +40,7 @@ fn prepared(dir: &Path, name: &str) -> String {
 #[test]
 fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
     let dir = tempfile::tempdir().unwrap();
+    let local = dir.path().join("local");
     let mut ran = 0;
     let mut names: Vec<String> = std::fs::read_dir(samples())
         .unwrap()
@@ -60,14 +65,8 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
             // Unchanged.
             "sio-config-smoke-test.xml" => {}
             "sio-config-sample.xml" => {
-                args.extend([
-                    "--skip-operations",
-                    "localwrite",
-                    "--ops",
-                    "20",
-                    "--size",
-                    "1KiB",
-                ]);
+                args.extend(["--ops", "20", "--size", "1KiB"]);
+                args.extend(["--allow-local-writes", local.to_str().unwrap()]);
             }
             "asus.xml" => args.extend(["--duration", "1s"]),
             "filewriter-config.xml" => {}
@@ -99,6 +98,65 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
         ran += 1;
     }
     assert_eq!(ran, 31);
+    let written =
+        |container: &str| std::fs::read_dir(local.join(container)).map_or(0, Iterator::count);
+    assert!(written("sio-config-1") + written("sio-config-2") > 0);
+}
+
+/// Files of this machine are written only where that is allowed, and never over what is there.
+#[test]
+fn local_writes_need_leave() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["files", "other"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let serve = Serve::start(&[]);
+    let files = dir.path().join("files");
+    let write = |config: &str| {
+        let stage = format!(
+            "<workstage name=\"local\"><work name=\"l\" workers=\"2\" totalOps=\"12\"><operation \
+             type=\"localwrite\" config=\"containers=r(1,2);objects=s(1,6);sizes=c(2)KB;{config}\"/></work></workstage>"
+        );
+        std::fs::write(dir.path().join("w.xml"), workload(&s3(&serve), &stage)).unwrap();
+    };
+    let own = format!("files={}", files.display());
+    write(&own);
+    run(dir.path(), "w.xml", &[]).expect(
+        2,
+        &["line 1, column ", "not allowed", "--allow-local-writes"],
+    );
+    run(dir.path(), "w.xml", &["--allow-local-writes", "other"])
+        .expect(2, &["does not lie in other"]);
+    run(
+        dir.path(),
+        "w.xml",
+        &["--allow-local-writes", "files", "--dry-run"],
+    )
+    .expect(0, &[]);
+    assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0);
+    let outcome = run(
+        dir.path(),
+        "w.xml",
+        &["--allow-local-writes", ".", "--output", "json"],
+    );
+    outcome.expect(0, &["files are written below"]);
+    assert_eq!(outcome.json()["phases"][0]["totals"]["ok"], 12);
+    for container in 1..=2 {
+        for object in 1..=6 {
+            let file = files.join(format!("mycontainers{container}/myobjects{object}"));
+            assert_eq!(std::fs::metadata(file).unwrap().len(), 2000);
+        }
+    }
+    run(dir.path(), "w.xml", &["--allow-local-writes", "."])
+        .expect(2, &["could replace", "--delete-named"]);
+    run(
+        dir.path(),
+        "w.xml",
+        &["--allow-local-writes", ".", "--delete-named"],
+    )
+    .expect(0, &[]);
+    write(&format!("{own};cprefix=../x"));
+    run(dir.path(), "w.xml", &["--allow-local-writes", "."]).expect(2, &["hold `/`"]);
 }
 
 #[test]

@@ -279,10 +279,13 @@ fn ways(place: &Path) -> Result {
         "versitygw",
     ] {
         for size in [1024, 1 << 20] {
-            for name in ["write", "read", "stat", "list", "delete"] {
-                match figure(&result, row, size, name) {
+            for (clients, name) in ["write", "read", "stat", "list", "delete"]
+                .into_iter()
+                .flat_map(|name| [(1, name), (2, name)])
+            {
+                match figure(&result, row, size, clients, name) {
                     Some(figure) if figure["failed"] == 0 => {}
-                    other => wrong.push(format!("{row} {size} {name}: {other:?}")),
+                    other => wrong.push(format!("{row} {size} x{clients} {name}: {other:?}")),
                 }
             }
         }

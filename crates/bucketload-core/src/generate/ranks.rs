@@ -265,6 +265,9 @@ impl RankGen {
             RankTask::HardTransfer { bytes } => ((index * ranks + u64::from(rank)) * bytes, bytes),
             _ => (0, 0),
         };
+        if self.plan.mapping == RankMapping::Libs3Buckets {
+            return path.in_bucket(op.class, offset, bytes);
+        }
         match self.plan.task {
             RankTask::EasyTransfer { .. } | RankTask::RandomRead { .. } => path.easy_file(rank),
             RankTask::HardTransfer { .. } => path.text("file"),
@@ -401,6 +404,18 @@ impl Path<'_> {
         self.text("file.mdtest.");
         self.number(u64::from(rank), 1);
         self.text(".");
+    }
+
+    /// A transfer in the bucket of its file (io500-mdworkbench.md section A.6); what lists gets the prefix alone.
+    fn in_bucket(&mut self, class: OpClass, offset: u64, bytes: u64) {
+        if class == OpClass::List {
+            return;
+        }
+        self.number(offset, 1);
+        if offset > 0 {
+            self.out.push('-');
+            self.number(bytes, 1);
+        }
     }
 
     /// Ends the name of a file.

@@ -15,6 +15,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ranks::split_key;
+
 /// Most buckets of a key set: a service that allows more is asked for, and its administrator told.
 pub const MOST_BUCKETS: u64 = 10_000;
 /// Longest name before the run's identifier, bytes: with 19 bytes of identifier and 5 of number the
@@ -34,6 +36,10 @@ pub struct BucketsPlan {
     /// Whose rules names keep.
     #[serde(default)]
     pub service: BucketService,
+    /// Where objects are those of ranks ([`crate::plan::ranks::key_of`]), the buckets that each rank has; 0 where
+    /// they are not.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub per_rank: u64,
 }
 
 impl BucketsPlan {
@@ -41,7 +47,11 @@ impl BucketsPlan {
     #[inline]
     #[must_use]
     pub const fn number_of(&self, key: u64) -> u64 {
-        key % self.count
+        if self.per_rank == 0 {
+            return key % self.count;
+        }
+        let (rank, index) = split_key(key);
+        (rank as u64 * self.per_rank + index % self.per_rank) % self.count
     }
 
     /// Name of bucket `number` of run `run_id`.
@@ -258,6 +268,7 @@ impl BucketService {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ranks::key_of;
     use super::{BucketService, BucketsPlan, LONGEST_STEM, MOST_BUCKETS, NameCase};
 
     fn plan(name: &str, service: BucketService) -> BucketsPlan {
@@ -266,6 +277,7 @@ mod tests {
             name: name.to_owned(),
             exact: false,
             service,
+            per_rank: 0,
         }
     }
 
@@ -338,6 +350,16 @@ mod tests {
             [0, 1, 2, 3, 7].map(|key| plan.number_of(key)),
             [0, 1, 2, 0, 1]
         );
+        // Two ranks with three files each; two ranks with a file each; a file of all.
+        let of = |count, per_rank| BucketsPlan {
+            count,
+            per_rank,
+            ..plan.clone()
+        };
+        let keys = [(0, 0), (0, 2), (1, 0), (1, 2)].map(|(rank, index)| key_of(rank, index));
+        assert_eq!(keys.map(|key| of(6, 3).number_of(key)), [0, 2, 3, 5]);
+        assert_eq!(keys.map(|key| of(2, 1).number_of(key)), [0, 0, 1, 1]);
+        assert_eq!(keys.map(|key| of(1, 1).number_of(key)), [0; 4]);
         plan.exact = true;
         assert_eq!(plan.bucket_name("run", 0), "b");
     }

@@ -40,7 +40,7 @@ pub struct RanksPlan {
     /// First entries of the mix that are performed once, before the first step.
     #[serde(default, skip_serializing_if = "is_none")]
     pub opening: u16,
-    /// Whether rank 0 alone opens.
+    /// Whether rank 0 alone opens. Where that makes a bucket, the others wait for it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub first_opens: bool,
     /// Last entries of the mix that are performed once, after the last step.
@@ -185,6 +185,10 @@ pub enum RankMapping {
     /// but letters and digits are spelt out (libs3-abi.md section 12).
     #[serde(rename = "ior-libs3-single")]
     Libs3Single,
+    /// As that backend with a bucket per file does: a transfer is an object named after its offset and length in
+    /// the bucket of its file.
+    #[serde(rename = "ior-libs3-bucket-per-file")]
+    Libs3Buckets,
     /// Names are paths; every transfer is an object.
     Native,
     /// As native, but that the transfers of `ior-easy` are uploaded in parts.
@@ -199,6 +203,7 @@ impl RankMapping {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Libs3Single => "ior-libs3-single",
+            Self::Libs3Buckets => "ior-libs3-bucket-per-file",
             Self::Native => "native",
             Self::Multipart => "multipart",
             Self::Files => "files",
@@ -210,7 +215,7 @@ impl RankMapping {
     pub fn file_name(self, key: &str) -> &str {
         let separator = match self {
             Self::Libs3Single => '_',
-            Self::Native | Self::Multipart | Self::Files => '/',
+            Self::Libs3Buckets | Self::Native | Self::Multipart | Self::Files => '/',
         };
         key.rsplit_once(separator).map_or(key, |(_, name)| name)
     }

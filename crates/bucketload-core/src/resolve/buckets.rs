@@ -24,6 +24,7 @@ impl Lower<'_> {
                 .unwrap_or_else(|| "bucketload".to_owned()),
             exact: buckets.exact.unwrap_or(false),
             service: buckets.service.unwrap_or_default(),
+            per_rank: 0,
         };
         if !(1..=MOST_BUCKETS).contains(&plan.count) {
             let message = format!("{} buckets lie outside 1 to {MOST_BUCKETS}", plan.count);

@@ -66,7 +66,8 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
         | OpClass::DeleteBucket
         | OpClass::ListBuckets
         | OpClass::RangePut
-        | OpClass::Sync => KeyLaw::Fresh,
+        | OpClass::Sync
+        | OpClass::LocalWrite => KeyLaw::Fresh,
         OpClass::Delete | OpClass::DeleteMany | OpClass::Rename => KeyLaw::Sequential,
         OpClass::Get
         | OpClass::RangeGet

@@ -11,6 +11,7 @@ use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
 use super::hub::IdFields;
 use super::outgoing::Outgoing;
+use super::parked::park;
 use super::sink::{Ignore, Sink};
 
 /// Bytes of an error document that are read; what is longer costs the connection.
@@ -64,33 +65,40 @@ impl Refusal {
 /// Sends a prepared request, gives its head's memory back and receives the answer.
 ///
 /// The connection may be kept when the reply says `reusable`; after an error it must not be.
-pub(crate) async fn exchange<O: Outgoing>(
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has room for its arguments twice"
+)]
+pub(crate) fn exchange<O: Outgoing>(
     conn: &mut Conn,
     outgoing: &mut O,
-    ids: IdFields,
-    decoder: &mut ChunkedDecoder,
+    ids: &IdFields,
+    decoder: &mut Option<Box<ChunkedDecoder>>,
     sink: &mut dyn Sink,
     probe: &mut Probe,
-) -> Result<Reply, OpError> {
-    let first = conn.exchanges() == 0;
-    let to_head = outgoing.to_head();
-    probe.started();
-    let calls = conn.calls().send;
-    let sent = outgoing.send(conn).await;
-    // What left in one call has left when that call was made, as far as the client can tell.
-    if conn.calls().send > calls + 1 {
-        probe.sent();
+) -> impl Future<Output = Result<Reply, OpError>> {
+    async move {
+        let first = conn.exchanges() == 0;
+        let to_head = outgoing.to_head();
+        probe.started();
+        let calls = conn.calls().send;
+        let sent = outgoing.send(conn).await;
+        // What left in one call has left when that call was made, as far as the client can tell.
+        if conn.calls().send > calls + 1 {
+            probe.sent();
+        }
+        outgoing.release();
+        if matches!(sent, Ok(SendEnd::Complete)) {
+            let answer = receive(conn, to_head, ids, decoder, sink, probe).await;
+            return answer.map_err(|e| to_error(e, first));
+        }
+        // When sending failed the server may have said why before it closed.
+        let refused = async {
+            let answer = receive(conn, to_head, ids, decoder, &mut Ignore, probe).await;
+            unsent(sent, answer, first)
+        };
+        park(refused).await
     }
-    outgoing.release();
-    let complete = matches!(sent, Ok(SendEnd::Complete));
-    // When sending failed the server may have said why before it closed.
-    let mut ignore = Ignore;
-    let sink = if complete { sink } else { &mut ignore };
-    let answer = receive(conn, to_head, ids, decoder, sink, probe).await;
-    if complete {
-        return answer.map_err(|e| to_error(e, first));
-    }
-    unsent(sent, answer, first)
 }
 
 /// What the answer to a request that did not leave completely means.
@@ -122,38 +130,65 @@ fn unsent(
 }
 
 /// Receives one answer. Refusals (status 300 and above) do not reach the sink.
-async fn receive(
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has room for its arguments twice"
+)]
+fn receive(
     conn: &mut Conn,
     to_head: bool,
-    ids: IdFields,
-    decoder: &mut ChunkedDecoder,
+    ids: &IdFields,
+    decoder: &mut Option<Box<ChunkedDecoder>>,
     sink: &mut dyn Sink,
     probe: &mut Probe,
-) -> Result<Reply, WireError> {
-    let mut reply = Reply::default();
-    let framing = conn
-        .recv_with(|bytes| head_and_small_body(bytes, to_head, ids, &mut reply, sink, probe))
-        .await?;
-    match framing {
-        Framing::Empty => {}
-        Framing::Length(n) if reply.received == n => {}
-        Framing::Length(n) => rest_of(conn, n, &mut reply, sink, probe).await?,
-        Framing::Chunked => chunks_of(conn, decoder, &mut reply, sink, probe).await?,
-        Framing::UntilClose => all_of(conn, &mut reply, sink, probe).await?,
+) -> impl Future<Output = Result<Reply, WireError>> {
+    async move {
+        let mut reply = Reply::default();
+        let framing = conn
+            .recv_with(|bytes| head_and_small_body(bytes, to_head, ids, &mut reply, sink, probe))
+            .await?;
+        let whole = match framing {
+            Framing::Empty => true,
+            Framing::Length(n) => reply.received == n,
+            Framing::Chunked | Framing::UntilClose => false,
+        };
+        if !whole {
+            park(body_of(conn, framing, decoder, &mut reply, sink, probe)).await?;
+        }
+        let overlong = reply
+            .refusal
+            .as_ref()
+            .is_some_and(|r| r.body.len() >= MAX_ERROR);
+        reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
+        Ok(reply)
     }
-    let overlong = reply
-        .refusal
-        .as_ref()
-        .is_some_and(|r| r.body.len() >= MAX_ERROR);
-    reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
-    Ok(reply)
+}
+
+/// Receives what of a body has not come with the head.
+async fn body_of(
+    conn: &mut Conn,
+    framing: Framing,
+    decoder: &mut Option<Box<ChunkedDecoder>>,
+    reply: &mut Reply,
+    sink: &mut dyn Sink,
+    probe: &mut Probe,
+) -> Result<(), WireError> {
+    match framing {
+        Framing::Empty => Ok(()),
+        Framing::Length(n) => rest_of(conn, n, reply, sink, probe).await,
+        Framing::Chunked => {
+            let decoder = decoder.get_or_insert_with(|| Box::new(ChunkedDecoder::new()));
+            chunks_of(conn, decoder, reply, sink, probe).await
+        }
+        Framing::UntilClose => all_of(conn, reply, sink, probe).await,
+    }
 }
 
 /// Takes the head, and the body as far as it came with it.
 fn head_and_small_body(
     bytes: &[u8],
     to_head: bool,
-    ids: IdFields,
+    ids: &IdFields,
     reply: &mut Reply,
     sink: &mut dyn Sink,
     probe: &mut Probe,
@@ -203,7 +238,7 @@ fn head_and_small_body(
 /// Keeps the store's identifiers of the request. Only for answers that are worth it: the head is
 /// read once more.
 #[cold]
-fn take_ids(head: &[u8], fields: IdFields, probe: &mut Probe) {
+fn take_ids(head: &[u8], fields: &IdFields, probe: &mut Probe) {
     let ids = probe.ids_mut();
     http::response_fields(head, |name, value| {
         if name.eq_ignore_ascii_case(fields.request) {

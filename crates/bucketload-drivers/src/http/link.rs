@@ -30,7 +30,8 @@ pub(crate) struct Link {
     source: Option<IpAddr>,
     conn: Option<Conn>,
     place: Place,
-    decoder: ChunkedDecoder,
+    /// Made for the first answer in chunks.
+    decoder: Option<Box<ChunkedDecoder>>,
 }
 
 impl Link {
@@ -44,7 +45,7 @@ impl Link {
             },
             source,
             conn: None,
-            decoder: ChunkedDecoder::new(),
+            decoder: None,
         }
     }
 
@@ -89,24 +90,29 @@ impl Link {
     ///
     /// # Errors
     /// When there was no answer, or no complete one.
-    pub(crate) async fn perform<O: Outgoing>(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    pub(crate) fn perform<O: Outgoing>(
         &mut self,
         hub: &Hub,
         endpoint: &Endpoint,
         outgoing: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        self.connect(hub, endpoint, probe).await?;
-        let mut lease = Lease::new(&mut self.conn);
-        let Some(conn) = lease.conn.as_mut() else {
-            return Err(gone());
-        };
-        let ids = hub.ids;
-        let decoder = &mut self.decoder;
-        let reply = exchange::exchange(conn, outgoing, ids, decoder, sink, probe).await?;
-        lease.sound = reply.reusable;
-        Ok(reply)
+    ) -> impl Future<Output = Result<Reply, OpError>> {
+        async move {
+            self.connect(hub, endpoint, probe).await?;
+            let mut lease = Lease::new(&mut self.conn);
+            let Some(conn) = lease.conn.as_mut() else {
+                return Err(gone());
+            };
+            let decoder = &mut self.decoder;
+            let reply = exchange::exchange(conn, outgoing, &hub.ids, decoder, sink, probe).await?;
+            lease.sound = reply.reusable;
+            Ok(reply)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{ByteRange, Op, OpClass, Request, Watch};
+use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::Content;
 
 use super::exchange::Reply;
@@ -11,41 +11,45 @@ use super::sink::Sink;
 /// Takes the body of a GET: compares it with the content it should have, shows it to a watcher, or
 /// only counts it.
 pub(crate) struct Reading<'a> {
-    watch: Option<&'a dyn Watch>,
-    expected: Option<Content<'a>>,
+    request: &'a Request<'a>,
     /// Object offset of the next byte.
     at: u64,
     /// Object offset of the first wrong byte.
     wrong: Option<u64>,
-    range: Option<ByteRange>,
-    /// Size of the whole object, where it is known.
-    known: Option<u64>,
 }
 
 impl<'a> Reading<'a> {
     /// What `request`, a get or range-get, expects.
-    pub(crate) fn of(request: &Request<'a>) -> Self {
-        let op = &request.op;
-        let range = (op.class == OpClass::RangeGet)
-            .then_some(op.range)
-            .flatten();
-        let expected = request.content.filter(|_| request.verify);
-        Self {
-            watch: request.watch,
-            expected,
-            at: range.map_or(0, |r| r.offset),
+    pub(crate) fn of(request: &'a Request<'a>) -> Self {
+        let mut reading = Self {
+            request,
+            at: 0,
             wrong: None,
-            range,
-            known: match expected {
-                Some(content) => Some(content.size()),
-                None => (op.size != Op::UNKNOWN_SIZE).then_some(op.size),
-            },
-        }
+        };
+        reading.at = reading.range().map_or(0, |r| r.offset);
+        reading
     }
 
     /// The bytes that are asked for; `None` for the whole object.
-    pub(crate) const fn range(&self) -> Option<ByteRange> {
-        self.range
+    pub(crate) fn range(&self) -> Option<ByteRange> {
+        let op = &self.request.op;
+        op.range.filter(|_| op.class == OpClass::RangeGet)
+    }
+
+    fn expected(&self) -> Option<&'a Content<'a>> {
+        self.request
+            .content
+            .as_ref()
+            .filter(|_| self.request.verify)
+    }
+
+    /// Size of the whole object, where it is known.
+    fn known(&self) -> Option<u64> {
+        let size = self.request.op.size;
+        match self.expected() {
+            Some(content) => Some(content.size()),
+            None => (size != Op::UNKNOWN_SIZE).then_some(size),
+        }
     }
 
     /// Judges an answer that was received completely.
@@ -53,9 +57,9 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// `Corrupt` when bytes or their number are wrong, `Protocol` when the range was ignored.
     pub(crate) fn finish(&self, reply: &Reply) -> Result<Completion, OpError> {
-        let whole = |r: ByteRange| r.offset == 0 && self.known.is_some_and(|size| r.len >= size);
+        let whole = |r: ByteRange| r.offset == 0 && self.known().is_some_and(|size| r.len >= size);
         if self.wrong.is_none()
-            && let Some(range) = self.range
+            && let Some(range) = self.range()
             && reply.status != 206
             && !whole(range)
         {
@@ -84,19 +88,20 @@ impl<'a> Reading<'a> {
         if let Some(at) = self.wrong {
             return corrupt(format!("the byte at offset {at} is not the byte written"));
         }
-        let offset = self.range.map_or(0, |r| r.offset);
-        if self.range.is_some()
+        let range = self.range();
+        let offset = range.map_or(0, |r| r.offset);
+        if range.is_some()
             && let Some(start) = start
             && start != offset
         {
             return corrupt(format!("the range begins at {start} instead of {offset}"));
         }
-        let wanted = match (self.known, self.range) {
+        let wanted = match (self.known(), range) {
             (Some(size), Some(range)) => Some(range.len.min(size.saturating_sub(offset))),
             (Some(size), None) => Some(size),
             (None, _) => None,
         };
-        let most = wanted.or(self.range.map(|r| r.len)).unwrap_or(u64::MAX);
+        let most = wanted.or(range.map(|r| r.len)).unwrap_or(u64::MAX);
         if wanted.is_some_and(|n| n != received) || received > most {
             let wanted = wanted.unwrap_or(most);
             return corrupt(format!("{received} bytes came instead of {wanted}"));
@@ -112,13 +117,13 @@ impl<'a> Reading<'a> {
 impl Sink for Reading<'_> {
     fn looks(&self) -> bool {
         // After the first difference there is nothing left to find out.
-        self.watch.is_some() || (self.expected.is_some() && self.wrong.is_none())
+        self.request.watch.is_some() || (self.expected().is_some() && self.wrong.is_none())
     }
 
     fn data(&mut self, bytes: &[u8]) {
-        if let Some(watch) = self.watch {
+        if let Some(watch) = self.request.watch {
             watch.body(bytes);
-        } else if let (Some(content), None) = (&self.expected, self.wrong) {
+        } else if let (Some(content), None) = (self.expected(), self.wrong) {
             self.wrong = content.verify(self.at, bytes).err();
         }
         self.at += bytes.len() as u64;

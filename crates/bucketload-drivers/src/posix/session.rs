@@ -246,7 +246,8 @@ impl Session for PosixSession {
             | OpClass::PutTagging
             | OpClass::GetTagging
             | OpClass::DeleteTagging
-            | OpClass::Restore => Err(absent(class)),
+            | OpClass::Restore
+            | OpClass::LocalWrite => Err(absent(class)),
         }
     }
 }

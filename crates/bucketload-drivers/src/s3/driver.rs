@@ -17,6 +17,7 @@ use crate::http::config::{ConfigError, push_sources};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
+use crate::posix::PosixDriver;
 
 /// Where S3 services put their identifiers of a request.
 const IDS: IdFields = IdFields {
@@ -43,6 +44,8 @@ pub struct S3Driver {
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
     hub: Hub,
+    /// Writes files of this machine.
+    local: Option<PosixDriver>,
 }
 
 impl fmt::Debug for S3Driver {
@@ -59,10 +62,21 @@ impl S3Driver {
     /// # Errors
     /// When the configuration cannot work, or names a certificate file that cannot be used.
     pub fn new(config: S3Config) -> Result<Self, ConfigError> {
+        Self::with_local_files(config, None)
+    }
+
+    /// As [`S3Driver::new`], with a driver of files that performs [`OpClass::LocalWrite`].
+    ///
+    /// # Errors
+    /// As [`S3Driver::new`].
+    pub fn with_local_files(
+        config: S3Config,
+        local: Option<PosixDriver>,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
         let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
-            inner: Arc::new(Inner { config, hub }),
+            inner: Arc::new(Inner { config, hub, local }),
         })
     }
 
@@ -81,6 +95,7 @@ impl Driver for S3Driver {
             classes: OpClass::ALL
                 .into_iter()
                 .filter(|class| !ABSENT.contains(class))
+                .filter(|class| *class != OpClass::LocalWrite || self.inner.local.is_some())
                 .collect(),
             verify: true,
             connections: true,
@@ -115,7 +130,12 @@ impl Driver for S3Driver {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
-        let mut session = S3Session::new(shared, source);
+        let local = match &self.inner.local {
+            // Opening files is no connection of the run.
+            Some(local) => Some(Box::new(local.open(worker, &mut probe.clone()).await?)),
+            None => None,
+        };
+        let mut session = S3Session::new(shared, source, local);
         session.connect(probe).await?;
         Ok(session)
     }

@@ -34,8 +34,10 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
-        let call = Call::new("GET", request.bucket, request.key).range(reading.range());
-        let mut prepared = self.prepare(&call);
+        let mut prepared = {
+            let call = Call::new("GET", request.bucket, request.key);
+            self.prepare(&call.range(reading.range()))
+        };
         let reply = self.perform(&mut prepared, &mut reading, probe).await?;
         reading.finish(&reply)
     }
@@ -59,13 +61,13 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let content = content_of(request)?;
-        let span = Span::whole(content);
+        let len = content_of(request)?.size();
         let mut digests = match self.shared.config().payload.is_chunked() {
             true => Buffer::take(),
             false => Buffer::NONE,
         };
         let mut prepared = {
+            let span = Span::whole(content_of(request)?);
             let content = Upload {
                 span,
                 hashes: Hashes::of(self.shared.config(), span, &mut digests),
@@ -78,10 +80,7 @@ impl S3Session {
             self.prepare(&call)
         };
         self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(Completion {
-            bytes: span.len,
-            ..DONE
-        })
+        Ok(Completion { bytes: len, ..DONE })
     }
 
     pub(crate) async fn head(
@@ -125,8 +124,10 @@ impl S3Session {
             name: "x-amz-copy-source",
             value: &source,
         }];
-        let call = Call::new("PUT", request.bucket, request.key);
-        let mut prepared = self.prepare(&call.headers(&headers));
+        let mut prepared = {
+            let call = Call::new("PUT", request.bucket, request.key);
+            self.prepare(&call.headers(&headers))
+        };
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
         let reply = self.perform(&mut prepared, &mut sink, probe).await?;

@@ -246,18 +246,24 @@ impl Outgoing for Prepared<'_> {
         }
     }
 
-    async fn send(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
-        match self {
-            Self::Plain(plain) => plain.send(conn).await,
-            Self::Chunks {
-                head,
-                span,
-                frames,
-                layout,
-            } => {
-                let mut pieces = Pieces::new(layout, *span, frames);
-                let piece = |_| pieces.next(SLICE);
-                conn.send_request(head, layout.wire_len(), piece).await
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    fn send(&self, conn: &mut Conn) -> impl Future<Output = Result<SendEnd, WireError>> {
+        async move {
+            match self {
+                Self::Plain(plain) => plain.send(conn).await,
+                Self::Chunks {
+                    head,
+                    span,
+                    frames,
+                    layout,
+                } => {
+                    let mut pieces = Pieces::new(layout, *span, frames);
+                    let piece = |_| pieces.next(SLICE);
+                    conn.send_request(head, layout.wire_len(), piece).await
+                }
             }
         }
     }

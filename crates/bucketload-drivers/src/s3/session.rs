@@ -17,21 +17,29 @@ use crate::http::exchange::{Refusal, Reply};
 use crate::http::link::Link;
 use crate::http::parked::park;
 use crate::http::sink::Sink;
+use crate::posix::PosixSession;
 
 /// A session of the native S3 driver.
 #[derive(Debug)]
 pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
     link: Link,
+    /// Writes files of this machine, where the driver was given a directory for them.
+    local: Option<Box<PosixSession>>,
     /// Scratch of multipart uploads; without memory until the first one that needs it.
     pub(crate) hashes: Vec<(Hashes, Range<usize>)>,
 }
 
 impl S3Session {
-    pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
+    pub(crate) fn new(
+        shared: Rc<Shared>,
+        source: Option<IpAddr>,
+        local: Option<Box<PosixSession>>,
+    ) -> Self {
         Self {
             link: Link::new(shared.endpoint_index(), source),
             shared,
+            local,
             hashes: Vec::new(),
         }
     }
@@ -48,6 +56,20 @@ impl S3Session {
         self.link.calls()
     }
 
+    /// Writes a file below the directory for local files: bucket and key are directory and name.
+    async fn local_write(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let Some(local) = &mut self.local else {
+            return Err(absent(request.op.class));
+        };
+        let mut request = *request;
+        request.op.class = OpClass::Put;
+        local.execute(&request, probe).await
+    }
+
     /// Makes sure that there is a connection that the server has not closed.
     pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
         let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
@@ -61,18 +83,24 @@ impl S3Session {
     }
 
     /// Performs one request. The answer is a success (status below 300).
-    pub(crate) async fn perform(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    pub(crate) fn perform(
         &mut self,
         prepared: &mut Prepared<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-        let performed = self.link.perform(hub, endpoint, prepared, sink, probe);
-        let reply = performed.await?;
-        match &reply.refusal {
-            None => Ok(reply),
-            Some(refusal) => Err(self.refused(reply.status, refusal)),
+    ) -> impl Future<Output = Result<Reply, OpError>> {
+        async move {
+            let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
+            let performed = self.link.perform(hub, endpoint, prepared, sink, probe);
+            let reply = performed.await?;
+            match &reply.refusal {
+                None => Ok(reply),
+                Some(refusal) => Err(self.refused(reply.status, refusal)),
+            }
         }
     }
 
@@ -125,7 +153,7 @@ impl Session for S3Session {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,
-            OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
+            OpClass::PutIfAbsent => park(self.put_if_absent(request, probe)).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
             // The others are several requests, or one with a document to be built or read.
@@ -141,6 +169,7 @@ impl Session for S3Session {
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
             OpClass::Restore => park(self.restore(request, probe)).await,
+            OpClass::LocalWrite => park(self.local_write(request, probe)).await,
             OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,

@@ -100,7 +100,10 @@ impl Found<'_> {
                 for i in 0..old.len().max(new.len()) {
                     let of = |all: &[Value]| all.get(i).cloned().unwrap_or(Value::Null);
                     let (old, new) = (of(old), of(new));
-                    let at = match new["title"].as_str().filter(|title| !title.is_empty()) {
+                    // A name and its value.
+                    let pair = new.as_array().filter(|pair| pair.len() == 2);
+                    let name = new["title"].as_str().or_else(|| pair?[0].as_str());
+                    let at = match name.filter(|name| !name.is_empty()) {
                         Some(title) => format!("{path} “{title}”"),
                         None => format!("{path}[{i}]"),
                     };

@@ -59,7 +59,7 @@ pub(super) fn section(table: &ScoreTable) -> Section {
             },
             Table {
                 title: "Phases".to_owned(),
-                head: ["", "value", "time", "requests", "counts in", "invalid because"]
+                head: ["", "value", "time", "requests", "counts in", "valid"]
                     .map(str::to_owned)
                     .to_vec(),
                 rows: table.phases.iter().map(row).collect(),
@@ -68,17 +68,48 @@ pub(super) fn section(table: &ScoreTable) -> Section {
                     .to_owned(),
                 ..Table::default()
             },
-        ],
+        ]
+        .into_iter()
+        .chain(reasons(table))
+        .collect(),
         ..Section::default()
     }
 }
 
+/// Why phases do not count, or were not run; the same reason of several phases once.
+fn reasons(table: &ScoreTable) -> Option<Table> {
+    let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
+    for phase in &table.phases {
+        let not_run = phase.lines.iter().filter(|(key, _)| key == NOT_RUN);
+        let not_run = not_run.map(|(_, why)| format!("Not run: {why}"));
+        for why in phase.invalid.iter().cloned().chain(not_run) {
+            match rows.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, of)) => of.push(&phase.name),
+                None => rows.push((why, vec![&phase.name])),
+            }
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        title: "Why phases do not count".to_owned(),
+        rows: rows
+            .into_iter()
+            .map(|(why, of)| vec![of.join(", "), why])
+            .collect(),
+        text: true,
+        ..Table::default()
+    })
+}
+
+/// The line of a phase that belongs to no score and is not run.
+const NOT_RUN: &str = "not-run";
+
 fn row(phase: &PhaseScore) -> Vec<String> {
     let ran = phase.seconds > 0.0;
+    let scored = ran && (phase.score > 0.0 || phase.extended_group() != Group::None);
     let line = |key: &str| phase.lines.iter().find(|(name, _)| name == key);
     vec![
         phase.name.clone(),
-        match ran {
+        match scored {
             true => format!("{:.6} {}", phase.score, unit(&phase.name)),
             false => "–".to_owned(),
         },
@@ -94,10 +125,9 @@ fn row(phase: &PhaseScore) -> Vec<String> {
             (Group::None, _) => "extended metadata",
         }
         .to_owned(),
-        match (line("not-run"), phase.invalid.is_empty()) {
-            (Some((_, why)), _) => format!("not run: {why}"),
-            (None, true) => String::new(),
-            (None, false) => format!("[INVALID] {}", phase.invalid.join("; ")),
+        match (line(NOT_RUN), phase.invalid.is_empty()) {
+            (Some(_), _) => "not run".to_owned(),
+            (None, valid) => mark(valid).trim().to_owned(),
         },
     ]
 }
@@ -136,7 +166,11 @@ mod tests {
             rows[0][1..5],
             ["4.000000 GiB/s", "2.000 s", "80", "bandwidth"]
         );
-        assert_eq!(rows[0][5], "[INVALID] Runtime is smaller");
+        assert_eq!(rows[0][5], "[INVALID]");
+        assert_eq!(
+            section.tables[2].rows,
+            [["ior-easy-write", "Runtime is smaller"]]
+        );
         assert_eq!(
             (rows[1][1].as_str(), rows[1][5].as_str()),
             ("9.000000 kIOPS", "")

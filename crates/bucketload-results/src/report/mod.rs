@@ -52,7 +52,8 @@ fn page(result: &RunResult) -> Page {
     for phase in result.measured() {
         page.sections.extend(phase_sections(phase));
     }
-    let notes = notes::gather(&mut page);
+    let several = result.measured().count() >= notes::SEVERAL;
+    let notes = several.then(|| notes::gather(&mut page)).flatten();
     // Scores first: they are what the page is looked at for.
     let scores = result.io500.as_ref().map(io500::section);
     let head = scores.into_iter().chain(notes);

@@ -4,8 +4,8 @@ use super::page::{Page, Section, Table};
 use crate::result::RunResult;
 use bucketload_core::verdict::Verdict;
 
-/// Notes of fewer places than this stay where they are.
-const SEVERAL: usize = 3;
+/// Notes in fewer places than this, and those of pages with fewer phases, stay where they are.
+pub(super) const SEVERAL: usize = 3;
 
 /// The reasons of the verdict and the notes beside it, those of several phases together.
 pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
@@ -44,7 +44,7 @@ pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
 }
 
 /// Moves the explanations that several sections, tables or charts have in common into a section of their own.
-/// Returns it; nothing on a page whose phases are few.
+/// Returns it; nothing where there are none.
 pub(super) fn gather(page: &mut Page) -> Option<Section> {
     let mut notes: Vec<(String, String, usize)> = Vec::new();
     each(page, |title, note| {

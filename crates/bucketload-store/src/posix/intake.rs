@@ -242,11 +242,10 @@ impl Finished {
         } else {
             None
         };
-        let result = attached.and_then(|()| self.sync()).and_then(|()| {
-            inner
-                .tree
-                .publish(place, self.temporary, parent, &commit.condition)
-        });
+        let result = attached
+            .and_then(|()| self.sync())
+            .and_then(|()| self.temporary.close())
+            .and_then(|file| inner.tree.publish(place, file, parent, &commit.condition));
         if let (Err(_), Some(version)) = (&result, version) {
             metadata.discard(version);
         }
@@ -258,8 +257,9 @@ impl Finished {
 pub(super) struct PosixUpload {
     intake: Intake,
     place: Place,
-    bucket: String,
-    key: String,
+    /// Bucket and key, and where the latter begins.
+    names: String,
+    key_at: usize,
     parent: Option<Anchor>,
 }
 
@@ -275,8 +275,8 @@ impl PosixUpload {
         Self {
             intake,
             place,
-            bucket: bucket.to_owned(),
-            key: key.to_owned(),
+            names: [bucket, key].concat(),
+            key_at: bucket.len(),
             parent,
         }
     }
@@ -305,13 +305,14 @@ impl ObjectUpload for PosixUpload {
         let Self {
             intake,
             place,
-            bucket,
-            key,
+            names,
+            key_at,
             parent,
         } = *self;
+        let (bucket, key) = names.split_at(key_at);
         intake
             .finish(None)?
-            .publish(&place, &bucket, &key, parent, commit, PartSizes::default())
+            .publish(&place, bucket, key, parent, commit, PartSizes::default())
     }
 }
 

@@ -161,6 +161,7 @@ impl Metadata {
         let mut temporary = Temporary::create(&self.session)?;
         let failed = |e| StoreError::system("writing a metadata file", e);
         temporary.file.write_all(&content).map_err(failed)?;
+        let mut temporary = temporary.close()?;
         let (directory, name) = Version::of(&stat(file)?).sidecar();
         loop {
             let result =

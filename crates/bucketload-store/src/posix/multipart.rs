@@ -24,7 +24,7 @@ use super::beneath;
 use super::entries::{self, Kind};
 use super::intake::Finished;
 use super::record::{from_nanos, to_nanos};
-use super::session::Temporary;
+use super::session::{Scratch, Temporary};
 use crate::error::{Result, StoreError};
 use crate::multipart::{new_upload_id, page_parts};
 use crate::types::{Checksum, Written};
@@ -66,14 +66,14 @@ fn read_json<T: for<'de> Deserialize<'de>>(fd: OwnedFd) -> Result<T> {
         .map_err(|e| StoreError::Corrupt(format!("description of a multipart upload: {e}")))
 }
 
-fn write_json(inner: &Inner, value: &impl Serialize) -> Result<Temporary> {
+fn write_json(inner: &Inner, value: &impl Serialize) -> Result<Scratch> {
     let text = serde_json::to_vec(value).expect("descriptions always serialise");
     let mut temporary = Temporary::create(&inner.tree.session)?;
     temporary
         .file
         .write_all(&text)
         .map_err(|e| StoreError::system("writing a multipart upload", e))?;
-    Ok(temporary)
+    temporary.close()
 }
 
 /// Begins an upload in a bucket that exists.
@@ -216,7 +216,7 @@ impl Upload {
     pub(super) fn put_part(
         &self,
         number: u32,
-        mut finished: Finished,
+        finished: Finished,
         checksums: Vec<Checksum>,
     ) -> Result<Written> {
         finished.sync()?;
@@ -234,14 +234,9 @@ impl Upload {
         let _guard = self.lock();
         let replaced = self.read_part(number)?;
         let failed = failed("writing a part");
-        fs::renameat(
-            scratch,
-            finished.temporary.name(),
-            &self.directory,
-            &content[..],
-        )
-        .map_err(&failed)?;
-        finished.temporary.published();
+        let mut file = finished.temporary.close()?;
+        fs::renameat(scratch, file.name(), &self.directory, &content[..]).map_err(&failed)?;
+        file.published();
         let name = Self::part_name(number);
         fs::renameat(scratch, description.name(), &self.directory, &name[..]).map_err(&failed)?;
         description.published();

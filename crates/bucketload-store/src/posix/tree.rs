@@ -17,7 +17,7 @@ use super::anchors::{Anchor, Anchors};
 use super::beneath;
 use super::escape::{Place, SELF};
 use super::metadata::{Metadata, Version};
-use super::session::{Session, Temporary};
+use super::session::{Scratch, Session};
 use super::stripes::Stripes;
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
@@ -153,7 +153,7 @@ impl Tree {
     pub(super) fn publish(
         &self,
         place: &Place,
-        mut file: Temporary,
+        mut file: Scratch,
         mut parent: Option<Anchor>,
         condition: &Condition,
     ) -> Result<()> {
@@ -196,7 +196,7 @@ impl Tree {
 
     fn rename_into(
         &self,
-        file: &Temporary,
+        file: &Scratch,
         parent: &OwnedFd,
         name: &[u8],
         exclusive: bool,

@@ -112,13 +112,14 @@ impl Cell {
 
 /// The ends of an interval; a common unit is written once.
 fn interval(low: &str, high: &str) -> String {
-    let unit = |text: &str| {
-        text.split_once(' ')
-            .map(|(n, u)| (n.to_owned(), u.to_owned()))
+    let split = |text: &'_ str| {
+        text.rfind(|c: char| c.is_ascii_digit())
+            .map_or(0, |at| at + 1)
     };
-    match (unit(low), unit(high)) {
-        (Some((n, a)), Some((_, b))) if a == b => format!("{n}–{high}"),
-        _ => format!("{low}–{high}"),
+    let (number, unit) = low.split_at(split(low));
+    match unit == &high[split(high)..] {
+        true => format!("{number}–{high}"),
+        false => format!("{low}–{high}"),
     }
 }
 

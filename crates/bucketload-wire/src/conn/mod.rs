@@ -136,9 +136,8 @@ impl Conn {
         take: &mut impl FnMut(&mut Spill, &[u8]),
     ) -> Poll<Result<(), Error>> {
         let Some(layer) = &mut self.tls else {
-            return scratch::with_buffer(|buffer| {
-                let buffer = &mut buffer[..limit];
-                match ready!(self.sock.poll_recv(cx, buffer)) {
+            return scratch::with_buffer(limit, |buffer| {
+                match ready!(self.sock.poll_recv(cx, &mut *buffer)) {
                     Ok(0) => Poll::Ready(Err(self.ended(true))),
                     Ok(n) => {
                         self.awaiting = false;

@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::Conn;
 use super::tls::TlsLayer;
@@ -34,39 +34,44 @@ impl Conn {
     ///
     /// # Panics
     /// When `f` consumes more than it was shown.
-    pub async fn recv_with<T, E: From<Error>>(
+    pub fn recv_with<T, E: From<Error>>(
         &mut self,
         mut f: impl FnMut(&[u8]) -> Result<Step<T>, E>,
-    ) -> Result<T, E> {
-        if self.recv_broken {
-            return Err(Error::Broken.into());
-        }
-        self.recv_broken = true;
-        let mut value = None;
-        if !self.spill.is_empty() {
-            value = review(&mut self.spill, &mut f)?;
-        }
-        while value.is_none() {
-            let mut failure = None;
-            poll_fn(|cx| {
-                self.poll_recv(cx, SMALL, &mut |spill, chunk| {
+    ) -> impl Future<Output = Result<T, E>> {
+        let mut begun = false;
+        // Nothing is kept between two polls but what is captured here.
+        poll_fn(move |cx| {
+            if !std::mem::replace(&mut begun, true) {
+                if self.recv_broken {
+                    return Poll::Ready(Err(Error::Broken.into()));
+                }
+                self.recv_broken = true;
+                if !self.spill.is_empty()
+                    && let Some(value) = review(&mut self.spill, &mut f)?
+                {
+                    self.recv_broken = false;
+                    return Poll::Ready(Ok(value));
+                }
+            }
+            loop {
+                let (mut value, mut failure) = (None, None);
+                let received = self.poll_recv(cx, SMALL, &mut |spill, chunk| {
                     if value.is_some() || failure.is_some() {
                         spill.push(chunk);
                     } else if let Err(e) = deliver(spill, chunk, &mut value, &mut f) {
                         failure = Some(e);
                     }
-                })
-            })
-            .await?;
-            if let Some(failure) = failure {
-                return Err(failure);
+                });
+                ready!(received)?;
+                if let Some(failure) = failure {
+                    return Poll::Ready(Err(failure));
+                }
+                if let Some(value) = value {
+                    self.recv_broken = false;
+                    return Poll::Ready(Ok(value));
+                }
             }
-        }
-        self.recv_broken = false;
-        match value {
-            Some(value) => Ok(value),
-            None => Err(Error::Broken.into()),
-        }
+        })
     }
 
     /// Whether nothing has arrived since the last message: between two answers anything but silence

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use super::Conn;
 use crate::error::Error;
+use crate::parked::park;
 use crate::scratch::{SMALL, Spill};
 
 /// Pieces of a body held ready for one vectored write.
@@ -62,40 +63,47 @@ impl Conn {
     ///
     /// # Errors
     /// As [`Conn::send_body`].
-    pub async fn send_request<P: AsRef<[u8]>>(
+    pub fn send_request<P: AsRef<[u8]>>(
         &mut self,
         head: &[u8],
         len: u64,
         piece: impl FnMut(u64) -> P,
-    ) -> Result<SendEnd, Error> {
-        self.send_pieces(head, len, piece, true).await
+    ) -> impl Future<Output = Result<SendEnd, Error>> {
+        self.send_pieces(head, len, piece, true)
     }
 
-    async fn send_pieces<P: AsRef<[u8]>>(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    fn send_pieces<P: AsRef<[u8]>>(
         &mut self,
         head: &[u8],
         len: u64,
         piece: impl FnMut(u64) -> P,
         watch: bool,
-    ) -> Result<SendEnd, Error> {
-        if self.is_broken() {
-            return Err(Error::Broken);
+    ) -> impl Future<Output = Result<SendEnd, Error>> {
+        async move {
+            if self.is_broken() {
+                return Err(Error::Broken);
+            }
+            self.send_broken = true;
+            let has_head = !head.is_empty();
+            if has_head {
+                self.awaiting = true;
+            }
+            let unsent = self.send_at_once(Window::new(head, len, piece))?;
+            if let Some(rest) = unsent.map(|window| park(self.send_rest(window, watch)))
+                && let SendEnd::Answered { sent } = rest.await?
+            {
+                return Ok(SendEnd::Answered { sent });
+            }
+            if has_head {
+                self.exchanges += 1;
+            }
+            self.send_broken = false;
+            Ok(SendEnd::Complete)
         }
-        self.send_broken = true;
-        if !head.is_empty() {
-            self.awaiting = true;
-        }
-        let mut unsent = self.send_at_once(Window::new(head, len, piece))?;
-        if let Some(window) = &mut unsent
-            && let SendEnd::Answered { sent } = self.send_rest(window, watch).await?
-        {
-            return Ok(SendEnd::Answered { sent });
-        }
-        if !head.is_empty() {
-            self.exchanges += 1;
-        }
-        self.send_broken = false;
-        Ok(SendEnd::Complete)
     }
 
     /// Sends what the socket takes now, without waiting; returns the rest, if there is one. A small
@@ -128,7 +136,7 @@ impl Conn {
 
     async fn send_rest<P: AsRef<[u8]>, F: FnMut(u64) -> P>(
         &mut self,
-        window: &mut Window<'_, P, F>,
+        mut window: Window<'_, P, F>,
         watch: bool,
     ) -> Result<SendEnd, Error> {
         let mut turn = Turn::default();

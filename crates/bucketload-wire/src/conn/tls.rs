@@ -122,10 +122,9 @@ impl TlsLayer {
         limit: usize,
         sink: &mut impl FnMut(&[u8]),
     ) -> Poll<Result<usize, LayerError>> {
-        let result = ready!(scratch::with_buffer(|buffer| {
-            let held = self.sealed_in.len();
-            let end = (held + limit).min(buffer.len());
-            let n = ready!(sock.poll_recv(cx, &mut buffer[held..end])).map_err(LayerError::Io)?;
+        let held = self.sealed_in.len();
+        let result = ready!(scratch::with_buffer(held + limit, |buffer| {
+            let n = ready!(sock.poll_recv(cx, &mut buffer[held..])).map_err(LayerError::Io)?;
             if n == 0 {
                 return Poll::Ready(Ok(0));
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 use bucketload_results::bundle::{Role, is_plain_path};
 
 use super::run::Run;
+use super::study::Study;
 use super::trials::Trials;
 use crate::exit::Failure;
 
@@ -34,7 +35,7 @@ pub(crate) trait Kind: Sync {
 }
 
 /// Every kind; a directory is of the first one that takes it.
-const KINDS: [&dyn Kind; 2] = [&Run, &Trials];
+const KINDS: [&dyn Kind; 3] = [&Run, &Trials, &Study];
 
 fn kind_of(dir: &Path) -> Option<&'static dyn Kind> {
     KINDS.into_iter().find(|kind| kind.is(dir))
@@ -58,7 +59,7 @@ impl Tree {
     pub(crate) fn of(dir: &Path) -> Result<Self, Failure> {
         let Some(kind) = kind_of(dir) else {
             return Err(Failure::usage(format!(
-                "{}: neither a run directory (run.json) nor one of several runs (capacity, sweep, study-grid, s3-hpc)",
+                "{}: neither a run directory (run.json) nor one of several runs (capacity, sweep, study-grid, s3-hpc, study)",
                 dir.display()
             )));
         };

@@ -10,6 +10,7 @@
 
 mod kinds;
 mod run;
+mod study;
 mod trials;
 mod verify;
 

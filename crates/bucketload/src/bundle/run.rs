@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bucketload_core::generate::fingerprint::schedule_hash;
 use bucketload_results::bundle::Role;
-use bucketload_results::io500::PHASES;
+use bucketload_results::io500::phases;
 use bucketload_results::result::RunResult;
 use bucketload_results::rundir::{MANIFEST, Manifest, Status, VerdictSummary};
 use bucketload_results::{output, report};
@@ -60,8 +60,12 @@ impl Kind for Run {
         if DATA.contains(&path) || log.or_else(|| between("hist/phase-", ".hlog")).is_some() {
             return Some(Role::Data);
         }
-        let phase = |name: &str| PHASES.iter().any(|phase| phase.name == name);
-        let follows = DERIVED.contains(&path) || path.strip_suffix(".csv").is_some_and(phase);
+        // The extended list holds the others.
+        let phase = |name: &str| phases(true).iter().any(|phase| phase.name == name);
+        let stem = path
+            .strip_suffix(".csv")
+            .or_else(|| path.strip_suffix(".txt"));
+        let follows = DERIVED.contains(&path) || stem.is_some_and(phase);
         follows.then_some(Role::Derived)
     }
 

@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  bucketload bundle runs/my-run -o evidence.bundle.tar.zst")]
 pub(crate) struct BundleArgs {
-    /// Run directory, or directory of capacity, sweep, study-grid or s3-hpc
+    /// Run directory, or directory of capacity, sweep, study-grid, s3-hpc or study
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
 

@@ -15,6 +15,13 @@ pub(crate) struct CosbenchArgs {
     #[arg(long)]
     pub(crate) delete_named: bool,
 
+    /// Let the operation localwrite write files below this directory of this machine
+    ///
+    /// COSBench's localwrite measures the driver's own disk: it writes FILES/CONTAINER/OBJECT. Workloads that
+    /// name it are refused unless this is given, and `files` has to lie in DIR.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) allow_local_writes: Option<PathBuf>,
+
     /// Leave these operations out, such as restore,localwrite; the ratios of the others grow
     #[arg(long, value_name = "OP,...", value_delimiter = ',')]
     pub(crate) skip_operations: Vec<String>,
@@ -48,6 +55,7 @@ impl CosbenchArgs {
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             ("--delete-named", self.delete_named),
+            ("--allow-local-writes", self.allow_local_writes.is_some()),
             ("--skip-operations", !self.skip_operations.is_empty()),
             ("--compat", self.compat.is_some()),
             ("--cosbench-artifacts", self.cosbench_artifacts.is_some()),

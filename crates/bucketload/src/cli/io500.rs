@@ -45,7 +45,8 @@ pub(crate) struct Io500Args {
     #[arg(long, short = 'n', value_name = "N", help_heading = "IO500 options")]
     pub(crate) ranks: Option<String>,
 
-    /// How files become objects: ior-libs3-single, native, multipart, or files (ranges of real files)
+    /// How files become objects: ior-libs3-single, ior-libs3-bucket-per-file, native, multipart, or files
+    /// (ranges of real files)
     ///
     /// Unless given: files for a directory, ior-libs3-single for `api = S3-libs3`, else native. Rates of
     /// different mappings cannot be compared: they make different requests.

@@ -122,6 +122,10 @@ pub(crate) struct TargetArgs {
     /// Settings that a workload brings with it and that come before those of the environment.
     #[arg(skip)]
     pub(crate) given: Given,
+
+    /// Where COSBench's `localwrite` writes files.
+    #[arg(skip)]
+    pub(crate) local_files: Option<PathBuf>,
 }
 
 /// Settings under the names of environment variables; `None` hides a variable. They may be secrets.
@@ -194,6 +198,10 @@ impl TargetArgs {
                 .or_else(|| self.libs3_library.clone()),
             engine: other.engine.or(self.engine),
             posix: self.posix.with(&other.posix),
+            local_files: other
+                .local_files
+                .clone()
+                .or_else(|| self.local_files.clone()),
             given: if other.given == Given::default() {
                 self.given.clone()
             } else {

@@ -64,7 +64,7 @@ impl Known {
     }
 }
 
-fn numbers(selector: &Selector) -> Numbers {
+pub(super) fn numbers(selector: &Selector) -> Numbers {
     match selector {
         Selector::Constant(n) => Numbers::Constant { n: *n },
         Selector::Uniform { lo, hi } => Numbers::Uniform { lo: *lo, hi: *hi },
@@ -98,9 +98,7 @@ fn class(operation: &Operation, work: &Work) -> Result<OpClass, String> {
         K::Dispose => OpClass::DeleteBucket,
         K::MultipartWrite | K::MultipartPrepare | K::MultipartFileWrite => OpClass::MultipartPut,
         K::Restore => OpClass::Restore,
-        K::LocalWrite => {
-            return unsupported("writing to this machine's own disk measures no object store");
-        }
+        K::LocalWrite => OpClass::LocalWrite,
         K::Delay => return unsupported("a delay performs no operation"),
     })
 }

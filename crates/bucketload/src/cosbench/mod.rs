@@ -10,6 +10,7 @@
 pub(crate) mod artifacts;
 mod entry;
 mod figures;
+mod local;
 mod overrides;
 mod plan;
 mod storage;
@@ -135,7 +136,14 @@ pub(crate) fn load(
     let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let settings = overrides::Settings::new(workload).map_err(Failure::usage)?;
     overrides::apply(&mut parsed, &settings, &args.skip_operations, &mut notes).map_err(at)?;
-    let chosen = storage::choose(&parsed, target, &mut notes).map_err(at)?;
+    let mut chosen = storage::choose(&parsed, target, &mut notes).map_err(at)?;
+    if let Some(files) = local::files(&parsed, args, course).map_err(at)? {
+        notes.push(format!(
+            "localwrite: files are written below {}, and stay there",
+            files.display()
+        ));
+        chosen.args.local_files = Some(files);
+    }
     let strict = args.compat == Some(Compat::Strict);
     let mut plan = plan::plan(&parsed, &settings, strict, &mut notes).map_err(at)?;
     if let Some(timeout_ns) = settings.timeout_ns {

@@ -387,14 +387,10 @@ impl Config {
             "native" => Ok(Some(RankMapping::Native)),
             "multipart" => Ok(Some(RankMapping::Multipart)),
             "files" => Ok(Some(RankMapping::Files)),
-            "ior-libs3-bucket-per-file" => {
-                let remedy = "the names of its buckets are paths with `_`, which S3 services refuse \
-                              (InvalidBucketName), and IO500 has no file without a directory; use \
-                              ior-libs3-single";
-                Err(self.wrong("bucketload", "mapping", remedy))
-            }
+            "ior-libs3-bucket-per-file" => Ok(Some(RankMapping::Libs3Buckets)),
             _ => {
-                let remedy = "write ior-libs3-single, native, multipart or files";
+                let remedy =
+                    "write ior-libs3-single, ior-libs3-bucket-per-file, native, multipart or files";
                 Err(self.wrong("bucketload", "mapping", remedy))
             }
         }
@@ -510,8 +506,8 @@ mod tests {
             ("[find]\nrun = maybe\n", ["line 2", "TRUE or FALSE"]),
             ("[mdworkbench]\nwaitingTime = -1\n", ["line 2", "0 or more"]),
             (
-                "[bucketload]\nmapping = ior-libs3-bucket-per-file\n",
-                ["line 2", "InvalidBucketName"],
+                "[bucketload]\nmapping = buckets\n",
+                ["line 2", "ior-libs3-bucket-per-file"],
             ),
             ("[bucketload]\nranks = 0\n", ["line 2", "4096"]),
         ] {

@@ -44,6 +44,7 @@ pub(crate) fn place(
         .trim_matches('/')
         .to_owned();
     let libs3 = name.eq_ignore_ascii_case("S3-libs3");
+    let mut per_file = false;
     let target = match &flags.target {
         Some(text) => {
             if !from.is_empty() {
@@ -54,7 +55,11 @@ pub(crate) fn place(
             }
             Target::parse(text).map_err(|e| format!("--target: {e}"))?
         }
-        None if libs3 => s3(words, from, &mut args, notes)?,
+        None if libs3 => {
+            let (target, buckets) = s3(words, from, &mut args, notes)?;
+            per_file = buckets;
+            target
+        }
         None if name.eq_ignore_ascii_case("POSIX") => {
             if let Some(option) = words.next() {
                 return Err(format!(
@@ -86,6 +91,7 @@ pub(crate) fn place(
         .mapping()?
         .unwrap_or(match (files, libs3 && flags.target.is_none()) {
             (true, _) => RankMapping::Files,
+            (_, true) if per_file => RankMapping::Libs3Buckets,
             (_, true) => RankMapping::Libs3Single,
             _ => RankMapping::Native,
         });
@@ -108,13 +114,14 @@ pub(crate) fn place(
     })
 }
 
-/// The target that IOR's backend would use, by its options.
+/// The target that IOR's backend would use, by its options, and whether each file has a bucket.
 fn s3<'a>(
     words: impl Iterator<Item = &'a str>,
     from: &str,
     args: &mut TargetArgs,
     notes: &mut Vec<String>,
-) -> Result<Target, String> {
+) -> Result<(Target, bool), String> {
+    let mut per_file = false;
     let (mut host, mut ssl, mut prefix, mut suffixed) = (None, false, "ior", true);
     let (mut access, mut secret) = (None, None);
     for word in words {
@@ -128,12 +135,7 @@ fn s3<'a>(
             "bucket-name-prefix" => prefix = value,
             "use-ssl" => ssl = true,
             "dont-suffix-bucket" => suffixed = false,
-            "bucket-per-file" => {
-                return Err(format!(
-                    "{from}: bucket-per-file: the names of its buckets are paths with `_`, which S3 \
-                     services refuse (InvalidBucketName); leave it out"
-                ));
-            }
+            "bucket-per-file" => per_file = true,
             name if HARMLESS.contains(&name) => {}
             _ => {
                 return Err(format!(
@@ -169,12 +171,13 @@ fn s3<'a>(
             ("AWS_PROFILE", None),
         ]);
     }
-    Ok(Target::Service {
+    let target = Target::Service {
         api: Api::S3,
         server: None,
         bucket,
         prefix: String::new(),
-    })
+    };
+    Ok((target, per_file))
 }
 
 /// What IOR's backend adds to the name of its bucket: the sum of the access key's characters, each times

@@ -2,10 +2,11 @@
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Pattern, PatternSet, PayloadKind};
+use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
 use bucketload_core::plan::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, BucketService, BucketsPlan, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry,
+    ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::resolve::EMBEDDED_MEMORY_BUDGET;
 use bucketload_results::io500::measure::SECOND;
@@ -91,7 +92,7 @@ pub(crate) fn plan(
         not_found_is_failure: true,
         keysets: TREES[..if config.extended()? { 5 } else { 4 }]
             .iter()
-            .map(|tree| keyset(tree, place))
+            .map(|tree| keyset(tree, place, &amounts))
             .collect(),
         phases: vec![control("init", PhaseKind::Init)],
     };
@@ -146,23 +147,35 @@ fn amounts(
         items_easy: config.items("mdtest-easy")?,
         items_hard: config.items("mdtest-hard")?,
     };
-    if transfer % RANDOM_READ != 0 && config.skipped("ior-rnd4K-easy-read").is_none() {
+    let random = place.mapping != RankMapping::Libs3Buckets
+        && place.mapping != RankMapping::Libs3Single
+        && config.skipped("ior-rnd4K-easy-read").is_none();
+    if transfer % RANDOM_READ != 0 && random {
         return Err(format!(
             "[ior-easy] transferSize = {transfer}: ior-rnd4K-easy-read reads multiples of 4096 bytes of it; \
              use a multiple, or [ior-rnd4K-easy-read] run = FALSE"
         ));
     }
+    let all = u64::from(ranks);
+    let cut_for = |why: &str, amount: &mut u64, most: u64, what: &str, notes: &mut Vec<String>| {
+        let most = (most / all).max(1);
+        if *amount > most {
+            notes.push(format!(
+                "{what}: {most} per rank instead of {amount}, {why}; the run may be too short to be valid"
+            ));
+            *amount = most;
+        }
+    };
+    if place.mapping == RankMapping::Libs3Buckets {
+        let why = "each of which is a bucket";
+        let (easy, hard) = (&mut amounts.items_easy, &mut amounts.items_hard);
+        cut_for(why, easy, MOST_BUCKETS, "mdtest-easy: files", notes);
+        cut_for(why, hard, MOST_BUCKETS, "mdtest-hard: files", notes);
+    }
     if place.target == Target::Memory {
-        let all = u64::from(ranks);
         let cut = |amount: &mut u64, most: u64, what: &str, notes: &mut Vec<String>| {
-            let most = (most / all).max(1);
-            if *amount > most {
-                notes.push(format!(
-                    "{what}: {most} per rank instead of {amount}, what the embedded server has memory for; the run \
-                     may be too short to be valid"
-                ));
-                *amount = most;
-            }
+            let why = "what the embedded server has memory for";
+            cut_for(why, amount, most, what, notes);
         };
         let bytes = EMBEDDED_MEMORY_BUDGET / 4;
         cut(
@@ -269,7 +282,7 @@ fn constant(bytes: u64) -> SizeLaw {
     }
 }
 
-fn keyset(tree: &str, place: &Place) -> KeysetPlan {
+fn keyset(tree: &str, place: &Place, amounts: &Amounts) -> KeysetPlan {
     let path = format!("{}{tree}/", place.directory);
     let mut prefix = String::new();
     match place.mapping {
@@ -288,8 +301,29 @@ fn keyset(tree: &str, place: &Place) -> KeysetPlan {
         overwritten: false,
         naming: KeyNaming::Index,
         existing: false,
-        buckets: None,
+        buckets: buckets(tree, place, amounts),
     }
+}
+
+/// A bucket per file, where the mapping makes them. Names say whose they are: paths are none that services take.
+fn buckets(tree: &str, place: &Place, amounts: &Amounts) -> Option<BucketsPlan> {
+    let per_rank = match tree {
+        "mdtest-easy" => amounts.items_easy,
+        "mdtest-hard" => amounts.items_hard,
+        _ => 1,
+    };
+    let ranks = match tree {
+        // The file of all.
+        "ior-hard" => 1,
+        _ => u64::from(amounts.ranks),
+    };
+    (place.mapping == RankMapping::Libs3Buckets && tree != TREES[4]).then(|| BucketsPlan {
+        count: ranks.saturating_mul(per_rank),
+        name: tree.to_owned(),
+        exact: false,
+        service: BucketService::Any,
+        per_rank,
+    })
 }
 
 pub(super) fn entry(class: OpClass, keyset: u16, bytes: Option<u64>) -> MixEntry {
@@ -327,7 +361,10 @@ fn work(
     phase: &Phase,
     before: &[PhasePlan],
 ) -> Result<Step, String> {
-    use OpClass::{Delete, Get, Head, List, MultipartPut, Put, RangeGet, RangePut, Sync};
+    use OpClass::{
+        Delete, DeleteBucket, Get, Head, HeadBucket, List, MakeBucket, MultipartPut, Put, RangeGet,
+        RangePut, Sync,
+    };
     let index = |name: &str| {
         let at = before.iter().position(|phase| phase.name == name)?;
         u16::try_from(at).ok()
@@ -337,6 +374,16 @@ fn work(
     }
     let stonewall_ns = config.stonewall_ns()?;
     let libs3 = place.mapping == RankMapping::Libs3Single;
+    let per_file = place.mapping == RankMapping::Libs3Buckets;
+    if per_file && matches!(phase.tool, Tool::Find | Tool::Workbench) {
+        let why = match phase.tool {
+            Tool::Find => {
+                "names and sizes of files would take a listing of every bucket (ior-libs3-bucket-per-file)"
+            }
+            _ => "each new object would be another bucket (ior-libs3-bucket-per-file)",
+        };
+        return Ok(Step::Skipped(why.to_owned()));
+    }
     let mut plan = RanksPlan {
         ranks: amounts.ranks,
         task: RankTask::EasyItem,
@@ -365,6 +412,12 @@ fn work(
                 plan.first_opens = tree == 1;
                 mix.push(entry(Put, tree, bytes));
             }
+            (true, RankMapping::Libs3Buckets) => {
+                mix.push(entry(MakeBucket, tree, None));
+                plan.opening = 1;
+                plan.first_opens = tree == 1;
+                mix.push(entry(Put, tree, bytes));
+            }
             (true, RankMapping::Multipart) if tree == 0 => {
                 mix.push(MixEntry {
                     count: config.part_size().unwrap_or(5 << 20),
@@ -379,6 +432,11 @@ fn work(
             (true, _) => mix.push(entry(Put, tree, bytes)),
             (false, RankMapping::Libs3Single) => {
                 mix.push(entry(Head, tree, None));
+                plan.opening = 1;
+                mix.push(entry(Get, tree, bytes));
+            }
+            (false, RankMapping::Libs3Buckets) => {
+                mix.push(entry(HeadBucket, tree, None));
                 plan.opening = 1;
                 mix.push(entry(Get, tree, bytes));
             }
@@ -405,8 +463,8 @@ fn work(
             plan.shift = u32::from(!phase.writes);
             transfers(1, HARD_TRANSFER, &mut mix, &mut plan);
         }
-        "ior-rnd4K-easy-read" if libs3 => {
-            let why = "under ior-libs3-single a read is the GET of an object that was written with the \
+        "ior-rnd4K-easy-read" if libs3 || per_file => {
+            let why = "under the mappings of ior-libs3 a read is the GET of an object that was written with the \
                        same size, and none of 4 KiB was";
             return Ok(Step::Skipped(why.to_owned()));
         }
@@ -474,6 +532,24 @@ fn work(
                 _ => 0,
             };
             match what {
+                "write" if per_file => {
+                    mix.push(entry(MakeBucket, tree, None));
+                    if hard {
+                        mix.push(entry(Put, tree, bytes));
+                    }
+                }
+                "stat" if per_file => mix.push(entry(HeadBucket, tree, None)),
+                "read" if per_file => {
+                    mix.push(entry(HeadBucket, tree, None));
+                    mix.push(entry(Get, tree, bytes));
+                }
+                "delete" if per_file => {
+                    mix.push(entry(List, tree, None));
+                    if hard {
+                        mix.push(entry(Delete, tree, None));
+                    }
+                    mix.push(entry(DeleteBucket, tree, None));
+                }
                 "write" => {
                     if libs3 && hard {
                         mix.push(entry(Put, tree, Some(0)));

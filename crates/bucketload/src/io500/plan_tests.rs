@@ -61,6 +61,23 @@ fn phases_and_requests_are_those_of_io500() {
         [&[Put, Put], &[Delete, List], &[Head, Get], &[Delete, List]],
     );
     assert_eq!(classes(RankMapping::Libs3Single), libs3);
+    use OpClass::{DeleteBucket, HeadBucket, MakeBucket};
+    let buckets: Vec<(String, Vec<OpClass>)> = [
+        ("ior-easy-write", &[MakeBucket, Put][..]),
+        ("mdtest-easy-write", &[MakeBucket]),
+        ("ior-hard-write", &[MakeBucket, Put]),
+        ("mdtest-hard-write", &[MakeBucket, Put]),
+        ("ior-easy-read", &[HeadBucket, Get]),
+        ("mdtest-easy-stat", &[HeadBucket]),
+        ("ior-hard-read", &[HeadBucket, Get]),
+        ("mdtest-hard-stat", &[HeadBucket]),
+        ("mdtest-easy-delete", &[List, DeleteBucket]),
+        ("mdtest-hard-read", &[HeadBucket, Get]),
+        ("mdtest-hard-delete", &[List, Delete, DeleteBucket]),
+    ]
+    .map(|(name, mix)| (name.to_owned(), mix.to_vec()))
+    .to_vec();
+    assert_eq!(classes(RankMapping::Libs3Buckets), buckets);
     let plain: [&[OpClass]; 4] = [&[Put], &[Delete], &[Get], &[Delete]];
     let mut native = wanted(&[Put], &[Get], plain);
     native.push(("ior-rnd4K-easy-read".to_owned(), vec![RangeGet]));
@@ -119,6 +136,27 @@ fn what_cannot_be_done_is_refused_or_skipped() {
         &["ior-easy.transferSize=1000", "ior-easy.blockSize=2000"],
     );
     assert!(odd.err().unwrap().contains("4096"));
+    let mut notes = Vec::new();
+    let config = Config::read(None, &[]).unwrap();
+    let place = Place {
+        target: Target::Null,
+        args: TargetArgs::default(),
+        directory: String::new(),
+        mapping: RankMapping::Libs3Buckets,
+        timestamp: "t".to_owned(),
+    };
+    let buckets = plan(&config, &place, 4, false, &mut notes).unwrap().plan;
+    let counts = buckets
+        .keysets
+        .iter()
+        .map(|set| set.buckets.as_ref().unwrap().count);
+    assert_eq!(counts.collect::<Vec<_>>(), [4, 1, 10_000, 10_000]);
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("each of which is a bucket")),
+        "{notes:?}"
+    );
     let large = planned(
         RankMapping::Native,
         Target::Null,

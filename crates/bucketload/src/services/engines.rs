@@ -7,6 +7,7 @@ use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::engines::cli::{CliEngine, Tool};
 use bucketload_drivers::gcs::GcsConfig;
 use bucketload_drivers::http::ConfigError;
+use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver};
 use bucketload_drivers::swift::SwiftConfig;
 
@@ -78,7 +79,18 @@ pub(crate) fn gcs(config: &GcsConfig, args: &TargetArgs) -> Result<Option<CliEng
 pub(crate) fn service(config: S3Config, args: &TargetArgs) -> Result<Service, Failure> {
     let usage = |e: ConfigError| Failure::usage(e.to_string());
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
-    let native = S3Driver::new(config.clone()).map_err(usage)?;
+    let local = match &args.local_files {
+        None => None,
+        Some(_) if !matches!(args.engine, None | Some(Engine::Native)) => {
+            return Err(Failure::usage(
+                "--engine: COSBench's localwrite is performed by the native client only",
+            ));
+        }
+        Some(root) => {
+            Some(PosixDriver::new(PosixConfig::new(root.clone())).map_err(Failure::usage)?)
+        }
+    };
+    let native = S3Driver::with_local_files(config.clone(), local).map_err(usage)?;
     let retries = args.engine_retries.unwrap_or(0);
     let driver = match args.engine.unwrap_or(Engine::Native) {
         Engine::Native => {

@@ -13,7 +13,8 @@ use bucketload_study::model::{Cell, JournalLine, Plan, Study};
 use bucketload_study::report;
 
 use super::child::{self, Call, Outcome};
-use super::servers::{Ready, Scripts, own_dir, ready};
+use super::script::Scripts;
+use super::servers::{Ready, own_dir, ready};
 use super::{check, settle, summary};
 use crate::commands::docs::print;
 use crate::commands::study::command_line;

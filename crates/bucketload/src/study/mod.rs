@@ -12,6 +12,7 @@ mod check;
 mod child;
 mod choose;
 mod execute;
+mod script;
 mod servers;
 mod settle;
 mod summary;
@@ -74,7 +75,7 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
         let target = targets.iter().find(|target| target.name == cell.target);
         target.map_or(Ok(0), |target| check::estimate(cell, target))
     })?;
-    let servers = servers::Scripts::find(args.servers.as_deref(), &study)?;
+    let servers = script::Scripts::find(args.servers.as_deref(), &study)?;
     if args.dry_run {
         return print(summary::plan(&study, &plan).as_bytes());
     }

@@ -296,7 +296,7 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             x.at = at;
         }
         x.zero = false;
-        let y = Axis::linear("throughput per unit against the smallest number", Unit::Share);
+        let y = Axis::linear("efficiency (smallest number: 100 %)", Unit::Share);
         let mut chart = context.chart(
             figure,
             &[show::key(metric), &figure.class, phase],

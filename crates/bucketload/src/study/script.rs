@@ -1,0 +1,319 @@
+//! The scripts of `servers/`: where they are, and a server between its start and its stop.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use bucketload_results::rundir::redact;
+use bucketload_run::{StopHandle, StopLevel};
+use bucketload_study::layout;
+use bucketload_study::model::{Study, Target};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::exit::Failure;
+
+/// Scripts of several processes each: one instance per state folder, ports by settings.
+const CLUSTERS: [&str; 3] = ["ceph", "swift", "hdfs"];
+
+/// The directory of the scripts, if the study needs one.
+pub(super) struct Scripts(Option<PathBuf>);
+
+impl Scripts {
+    /// Looks for the scripts: `given`, else `servers` in the working directory or above it.
+    ///
+    /// # Errors
+    /// When a target needs a script that is not there.
+    pub(super) fn find(given: Option<&Path>, study: &Study) -> Result<Self, Failure> {
+        let wanted: Vec<&Target> = study
+            .targets
+            .iter()
+            .filter(|target| !target.server.is_empty())
+            .collect();
+        let Some(first) = wanted.first() else {
+            return Ok(Self(None));
+        };
+        let dir = match given {
+            Some(dir) => dir.to_owned(),
+            None => above(Path::new("servers").join("common.sh").as_path()).ok_or_else(|| {
+                Failure::usage(format!(
+                    "target {}: there is no directory `servers` with the script that starts it, here or above; \
+                     run the study in a clone of the repository, name the directory with --servers, or measure \
+                     another target with --target",
+                    first.name
+                ))
+            })?,
+        };
+        for target in wanted {
+            for name in [&target.server, &target.proxy] {
+                let script = dir.join(format!("{name}.sh"));
+                if !name.is_empty() && !script.is_file() {
+                    return Err(Failure::usage(format!(
+                        "target {}: there is no script {}; name the directory with --servers, or another server",
+                        target.name,
+                        script.display()
+                    )));
+                }
+            }
+        }
+        let dir =
+            std::path::absolute(&dir).map_err(|e| Failure::usage(format!("--servers: {e}")))?;
+        Ok(Self(Some(dir)))
+    }
+
+    pub(super) fn script(&self, name: &str) -> PathBuf {
+        let dir = self.0.as_deref().unwrap_or(Path::new("servers"));
+        dir.join(format!("{name}.sh"))
+    }
+}
+
+/// The directory above the working directory (or itself) that holds `file`'s directory.
+fn above(file: &Path) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let holds = here.ancestors().find(|dir| dir.join(file).is_file())?;
+    Some(holds.join(file).parent()?.to_owned())
+}
+
+/// A server that a script has started.
+pub(super) struct Started {
+    script: PathBuf,
+    name: String,
+    settings: BTreeMap<String, String>,
+    stop: Vec<String>,
+    /// Folder of a cluster's state.
+    state: Option<PathBuf>,
+    /// The KEY=VALUE lines that the script printed.
+    pub(super) lines: BTreeMap<String, String>,
+}
+
+impl Started {
+    pub(super) fn start(
+        scripts: &Scripts,
+        server: &str,
+        dir: &Path,
+        target: &str,
+        settings: BTreeMap<String, String>,
+        stop: &StopHandle,
+    ) -> Result<Self, String> {
+        let instance = instance(dir, target);
+        let cluster = CLUSTERS.contains(&server);
+        let mut started = Self {
+            script: scripts.script(server),
+            name: server.to_owned(),
+            settings,
+            stop: vec!["clean".to_owned()],
+            state: None,
+            lines: BTreeMap::new(),
+        };
+        let mut start = vec!["start".to_owned()];
+        if cluster {
+            let state = home().join(&instance);
+            started
+                .settings
+                .insert("SERVERS_HOME".to_owned(), state.display().to_string());
+            started.state = Some(state);
+            started.ports(server)?;
+            if server == "ceph" {
+                start.push("rgw".to_owned());
+            }
+        } else {
+            start.extend(["--instance".to_owned(), instance.clone()]);
+            started.stop = ["stop", "--instance", &instance, "--purge"]
+                .map(str::to_owned)
+                .to_vec();
+        }
+        // What an earlier session left behind ends first, its data with it.
+        if started.state.as_ref().is_none_or(|state| state.exists()) {
+            let _ = started
+                .command(&started.stop)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+        }
+        if let Some(state) = &started.state {
+            share_programs(server, state);
+        }
+        let log = dir.join(layout::TARGETS).join(format!("{target}.log"));
+        started.lines = started.call(&start, &log, stop)?;
+        Ok(started)
+    }
+
+    /// Ports of a cluster, by the settings of its script; what the user has set stays.
+    fn ports(&mut self, server: &str) -> Result<(), String> {
+        let (exact, based): (&[&str], &str) = match server {
+            "ceph" => (&["CEPH_RGW_PORT", "CEPH_RGW_TLS_PORT"], "CEPH_MON_PORT"),
+            "swift" => (&["SWIFT_PORT", "SWIFT_MEMCACHE_PORT"], "SWIFT_BASE_PORT"),
+            _ => (&["HDFS_PORT", "HDFS_HTTP_PORT"], "HDFS_DN_PORT"),
+        };
+        for name in exact {
+            let port = free_port()?;
+            self.settings
+                .entry((*name).to_owned())
+                .or_insert(port.to_string());
+        }
+        // The script takes neighbours of this one.
+        let port = free_port()?;
+        self.settings
+            .entry(based.to_owned())
+            .or_insert(port.to_string());
+        Ok(())
+    }
+
+    fn command(&self, args: &[String]) -> Command {
+        let mut command = Command::new(&self.script);
+        command
+            .args(args)
+            .envs(&self.settings)
+            .env_remove("CARGO_TARGET_DIR")
+            .stdin(Stdio::null())
+            // Ctrl-C is for the study, which ends its servers itself.
+            .process_group(0);
+        command
+    }
+
+    /// Calls the script; what it says goes into `log`.
+    fn call(
+        &self,
+        args: &[String],
+        log: &Path,
+        stop: &StopHandle,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let wrong = |e: std::io::Error| format!("{}: {e}", self.script.display());
+        let printed = log.with_extension("env");
+        let mut child = self
+            .command(args)
+            .stdout(File::create(&printed).map_err(wrong)?)
+            .stderr(File::create(log).map_err(wrong)?)
+            .spawn()
+            .map_err(wrong)?;
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(wrong)? {
+                break status;
+            }
+            if stop.level() != StopLevel::Run {
+                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process_group(group, Signal::TERM);
+                }
+                let _ = child.wait();
+                break ExitStatus::default();
+            }
+            sleep(Duration::from_millis(50));
+        };
+        let text = std::fs::read_to_string(&printed).unwrap_or_default();
+        // They hold credentials.
+        let _ = std::fs::remove_file(&printed);
+        if stop.level() != StopLevel::Run {
+            return Err("interrupted".to_owned());
+        }
+        if !status.success() {
+            let said = std::fs::read_to_string(log).unwrap_or_default();
+            let last = said
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or("it said nothing");
+            return Err(format!(
+                "servers/{}.sh could not start it ({status}): {}",
+                self.name,
+                redact::text(last)
+            ));
+        }
+        Ok(lines(&text))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let ended = self
+            .command(&self.stop)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if !ended.is_ok_and(|status| status.success()) {
+            eprintln!(
+                "bucketload: the server {} could not be stopped; try {} {}",
+                self.name,
+                self.script.display(),
+                self.stop.join(" ")
+            );
+        } else if let Some(state) = &self.state {
+            // The script has ended everything in it.
+            let _ = std::fs::remove_dir_all(state);
+        }
+    }
+}
+
+/// Lends a cluster's own folder what its script has fetched before (`NAME-…` beside it), which takes a minute each time.
+fn share_programs(server: &str, state: &Path) {
+    let known = home().read_dir().into_iter().flatten().flatten();
+    for entry in known.filter(|entry| entry.path().is_dir()) {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(&format!("{server}-"))
+            && std::fs::create_dir_all(state).is_ok()
+        {
+            // Without the link the script fetches it anew.
+            let _ = std::os::unix::fs::symlink(entry.path(), state.join(name));
+        }
+    }
+}
+
+/// KEY=VALUE lines; values are taken as they are.
+pub(super) fn lines(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// A name for what is started for `target` of the study in `dir`: the same in every session of the study, another
+/// one in every other directory (FNV-1a, 64 bits).
+pub(super) fn instance(dir: &Path, target: &str) -> String {
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let text = format!("{}\0{target}", dir.display());
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("study{hash:016x}")
+}
+
+/// Where the scripts keep programs and state.
+pub(super) fn home() -> PathBuf {
+    let own = std::env::var_os("SERVERS_HOME").map(PathBuf::from);
+    own.unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").unwrap_or_default();
+        PathBuf::from(home).join(".cache/bucketload-servers")
+    })
+}
+
+/// A loopback port that is free, below those that the system gives to connections: starting a cluster takes a while, in
+/// which one of those would be given away.
+fn free_port() -> Result<u16, String> {
+    for _ in 0..100 {
+        let any = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let any = any.map_err(|e| format!("no free port: {e}"))?;
+        let port = 20_000 + any.port() % 9_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err("no free port between 20000 and 28999".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::instance;
+
+    #[test]
+    fn instances_are_a_study_and_a_target() {
+        let name = instance(Path::new("/a"), "minio");
+        assert_eq!(name, instance(Path::new("/a"), "minio"));
+        assert_ne!(name, instance(Path::new("/b"), "minio"));
+        assert_ne!(name, instance(Path::new("/a"), "minio-4"));
+    }
+}
