@@ -247,6 +247,14 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
                 "installation whose `etc/hadoop` is that folder",
             ),
             ("HADOOP_USER_NAME", "user"),
+            (
+                "HADOOP_PROXY_USER",
+                "user to act for; only the client library of `hdfs://` knows it, which is then used",
+            ),
+            (
+                "HADOOP_TOKEN_FILE_LOCATION",
+                "file with delegation tokens; likewise",
+            ),
             ("WEBHDFS_DELEGATION_TOKEN", "delegation token for WebHDFS"),
         ],
     ),
