@@ -1,4 +1,4 @@
-//! Listings, multipart uploads and the control plane against a scripted responder: what servers do
+//! Listings, multipart uploads, restoring and the control plane against a scripted responder: what servers do
 //! that the embedded one never does.
 
 mod support;
@@ -400,5 +400,32 @@ fn a_bucket_is_made_where_the_region_says() {
                 (region != "us-east-1", region == "us-east-1")
             );
         }
+    });
+}
+
+#[test]
+fn a_restore_asks_for_days_and_tells_what_is_not_archived() {
+    run(async {
+        let server = Responder::start(|asked| match asked.line().contains("archived") {
+            true => Answer::status(202, []),
+            false => Answer::status(
+                403,
+                "<Error><Code>InvalidObjectState</Code><Message>not archived</Message></Error>",
+            ),
+        })
+        .await;
+        let mut session = server.session().await;
+        let mut request = request(OpClass::Restore, 0);
+        request.op.count = 14;
+        request.key = "archived";
+        session.execute(&request, &mut probe()).await.unwrap();
+        let asked = server.last();
+        assert_eq!(asked.line(), "POST /bucket/archived?restore=");
+        let body = String::from_utf8(asked.body.clone()).unwrap();
+        assert!(body.contains("<Days>14</Days>"), "{body}");
+        request.key = "present";
+        // A refusal for what the object is, not for who asks: runs go on.
+        let refused = session.execute(&request, &mut probe()).await;
+        assert_eq!(refused.unwrap_err().kind, ErrorKind::Rejected);
     });
 }

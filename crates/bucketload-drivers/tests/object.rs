@@ -326,35 +326,6 @@ fn head_tells_the_size_and_delete_succeeds() {
 }
 
 #[test]
-fn a_restore_asks_for_days_and_tells_what_is_not_archived() {
-    run(async {
-        let server = Responder::start(|asked| match asked.line().contains("archived") {
-            true => Answer::status(202, []),
-            false => Answer::status(
-                403,
-                "<Error><Code>InvalidObjectState</Code><Message>not archived</Message></Error>",
-            ),
-        })
-        .await;
-        let mut session = server.session().await;
-        let mut request = request(OpClass::Restore, 0);
-        request.op.count = 14;
-        request.key = "archived";
-        session.execute(&request, &mut probe()).await.unwrap();
-        let asked = server.last();
-        assert_eq!(asked.line(), "POST /bucket/archived?restore=");
-        let body = String::from_utf8(asked.body.clone()).unwrap();
-        assert!(body.contains("<Days>14</Days>"), "{body}");
-        request.key = "present";
-        // A refusal for what the object is, not for who asks: runs go on.
-        assert_eq!(
-            fails(&mut session, &request).await.kind,
-            ErrorKind::Rejected
-        );
-    });
-}
-
-#[test]
 fn a_connection_closed_while_idle_is_replaced_before_the_start() {
     run(async {
         // The answer promises to keep the connection, and then it is closed all the same.

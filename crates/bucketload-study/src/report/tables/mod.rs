@@ -1,9 +1,10 @@
 //! The tables of an experiment: what its tables ask for, made of its groups.
 //!
-//! [`general`] has those of any run, [`named`] those of other benchmarks with their layouts and published
-//! values, [`special`] what single kinds of cells have.
+//! [`general`] has those of any run, [`named`] and [`hpc`] those of other benchmarks with their layouts and
+//! published values, [`special`] what single kinds of cells have.
 
 mod general;
+mod hpc;
 mod named;
 mod special;
 
@@ -32,8 +33,8 @@ fn one(files: &Files, all: &[Measured], measured: &Measured, asked: &model::Tabl
         TableKind::Verdicts => vec![verdicts(measured)],
         TableKind::Ossperf => named::ossperf(files, all),
         TableKind::Grid => named::grid(files, measured, asked),
-        TableKind::Io500 => vec![named::io500(measured, asked)],
-        TableKind::MdWorkbench => vec![named::workbench(files, measured, asked)],
+        TableKind::Io500 => vec![hpc::io500(measured, asked)],
+        TableKind::MdWorkbench => vec![hpc::workbench(files, measured, asked)],
         TableKind::Scaling => vec![special::scaling(measured, asked)],
         TableKind::Capacity => vec![special::capacity(measured, asked)],
         TableKind::LoadBalance => vec![special::balance(files, measured, asked)],

@@ -1,15 +1,16 @@
 //! IO500 as a user meets it: scores that the operation log confirms, stonewall, marks of invalid runs.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod files;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use bucketload_core::sink::Event;
-use bucketload_results::oplog::{Column, read};
 use bucketload_results::rundir::RunDir;
 use common::{Outcome, Serve, bucketload, call};
+use files::{log, sections};
 
 const RANKS: u64 = 3;
 const EASY_FILES: u64 = 30;
@@ -36,72 +37,6 @@ fn small(dir: &Path, out: &str, args: &[&str]) -> Outcome {
     }
     all.extend(args);
     call(&mut bucketload(dir, &all))
-}
-
-/// The sections of a result file.
-fn sections(text: &str) -> BTreeMap<String, BTreeMap<String, String>> {
-    let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-    let mut section = String::new();
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            section = name.to_owned();
-        } else if let Some((key, value)) = line.split_once(" = ") {
-            let values = all.entry(section.clone()).or_default();
-            values.insert(key.trim().to_owned(), value.to_owned());
-        }
-    }
-    all
-}
-
-/// What the operation log tells of a phase.
-#[derive(Default)]
-struct Logged {
-    first_ns: i64,
-    last_ns: i64,
-    bytes: u64,
-    requests: u64,
-    keys: BTreeSet<String>,
-    /// Class and worker of each request.
-    classes: BTreeMap<String, u64>,
-}
-
-impl Logged {
-    fn seconds(&self) -> f64 {
-        (self.last_ns - self.first_ns) as f64 / 1e9
-    }
-}
-
-fn log(dir: &Path) -> BTreeMap<String, Logged> {
-    let mut phases: BTreeMap<String, Logged> = BTreeMap::new();
-    let columns = [
-        "phase", "class", "key", "bytes", "due_ns", "done_ns", "outcome",
-    ];
-    let rows = read(dir, &columns, |rows| {
-        let text = |at: usize, row: usize| match &rows.columns[at] {
-            Column::Texts(texts) => texts[row].clone().unwrap_or_default(),
-            Column::Ints(_) => panic!("column {at} has no texts"),
-        };
-        let int = |at: usize, row: usize| match &rows.columns[at] {
-            Column::Ints(ints) => ints[row].unwrap_or(0),
-            Column::Texts(_) => panic!("column {at} has no numbers"),
-        };
-        for row in 0..rows.len {
-            let phase = phases.entry(text(0, row)).or_default();
-            assert_eq!(text(6, row), "ok", "{} {}", text(0, row), text(2, row));
-            let (due, done) = (int(4, row), int(5, row));
-            if phase.requests == 0 {
-                (phase.first_ns, phase.last_ns) = (due, done);
-            }
-            phase.first_ns = phase.first_ns.min(due);
-            phase.last_ns = phase.last_ns.max(done);
-            phase.bytes += int(3, row) as u64;
-            phase.requests += 1;
-            phase.keys.insert(text(2, row));
-            *phase.classes.entry(text(1, row)).or_default() += 1;
-        }
-    });
-    assert!(rows.unwrap() > 0);
-    phases
 }
 
 /// Runs everything on a target and compares each score with what the log gives.
