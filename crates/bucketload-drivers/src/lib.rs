@@ -9,7 +9,6 @@
 //! - [`s3`]: Amazon S3 and its kind
 //! - [`seaweedfs`]: SeaweedFS's own interfaces
 //! - [`swift`]: OpenStack Swift
-//! - [`posix`]: file systems
 //! - [`webhdfs`]: HDFS by REST; by RPC with the feature `hdfs`. Both share [`hadoop`]
 //! - [`null`]: nothing at all, to show what the client itself costs
 //!

@@ -81,7 +81,7 @@ fn commands(pages: &[(String, String)]) -> Commands {
     commands
 }
 
-/// `target` of a form such as "-t, --target <URL>".
+/// `target` of a form such as `-t, --target <URL>`.
 fn long_option(form: &str) -> Option<String> {
     let (_, rest) = form.split_once("--")?;
     let name: String = rest

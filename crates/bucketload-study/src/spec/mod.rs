@@ -1,6 +1,6 @@
 //! What a user writes: a study in TOML, with a table `[quick]` that makes it short.
 //!
-//! [`reader`] finds every problem with line, column, field and remedy; this module turns the document into a
+//! `reader` finds every problem with line, column, field and remedy; this module turns the document into a
 //! [`Study`]. The studies inside the program are [`BUILTIN_STUDIES`].
 
 mod experiment;

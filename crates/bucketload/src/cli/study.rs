@@ -63,7 +63,7 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Study options")]
     pub(crate) time: Option<Duration>,
 
-    /// Short runs and small data, as the study's table [quick] says: a first look
+    /// Short runs and small data, as the study's table `quick` says: a first look
     #[arg(long, help_heading = "Study options")]
     pub(crate) quick: bool,
 
