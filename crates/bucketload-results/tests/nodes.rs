@@ -10,7 +10,7 @@ use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oplog::OpLog;
 use bucketload_core::record::{AnswerIds, Outcome};
 use bucketload_core::trail::Trail;
-use bucketload_results::analyze::{nodes, read_placement, read_served};
+use bucketload_results::analyze::{nodes, nodes_by_phase, read_placement, read_served};
 use bucketload_results::oplog::{OpLogFormat, OpLogHeader, write};
 use bucketload_results::{ResultsError, RunDirSink};
 use support::{manifest, plan, record};
@@ -104,6 +104,9 @@ fn the_hot_key_explains_the_hot_node() {
     let peak = found.attribution.by_workload.unwrap();
     assert!((peak - 2.8).abs() < 1e-12 && peak >= found.one_key_bound);
     assert_eq!(found.attribution.by_system, None);
+    // The only phase that measures says the same by itself.
+    let phases = nodes_by_phase(&dir, &table).unwrap();
+    assert_eq!(phases, [("main".to_owned(), found)]);
 
     // The nodes' logs show that n1 answered all reads of the hot key twice as often as expected.
     let mut served = String::new();

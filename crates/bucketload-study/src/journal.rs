@@ -189,7 +189,9 @@ impl State {
                         reason: reason.clone(),
                     },
                 ),
-                JournalLine::Ready { .. } | JournalLine::Ended { .. } => {}
+                JournalLine::Ready { .. }
+                | JournalLine::Unplaced { .. }
+                | JournalLine::Ended { .. } => {}
             }
             if let Some((_, to)) = &mut session {
                 *to = at;
@@ -238,6 +240,7 @@ pub const fn instant(line: &JournalLine) -> u64 {
         | JournalLine::Started { at_unix_ns, .. }
         | JournalLine::Finished { at_unix_ns, .. }
         | JournalLine::Failed { at_unix_ns, .. }
+        | JournalLine::Unplaced { at_unix_ns, .. }
         | JournalLine::Skipped { at_unix_ns, .. }
         | JournalLine::Ended { at_unix_ns, .. } => *at_unix_ns,
     }

@@ -122,6 +122,18 @@ fn cell(experiment: &Experiment, target: &Target, value: &str) -> Cell {
     if experiment.command.takes_target() {
         options.extend(target.options.clone());
     }
+    if let Some(own) = experiment.value_options.get(value) {
+        options.extend(own.clone());
+    }
+    if experiment.shows_balance() && experiment.field != "op-log" {
+        // Which requests went to which node follows from the keys of the single operations.
+        let logged = options
+            .entry("op-log".to_owned())
+            .or_insert(OptionValue::Switch(true));
+        if *logged == OptionValue::Switch(false) {
+            *logged = OptionValue::Switch(true);
+        }
+    }
     // The swept field comes last, as what is most specific.
     options.remove(&experiment.field);
     render(&options, &mut args);

@@ -52,7 +52,7 @@ use crate::result::{
 use crate::rundir::{Manifest, RunDir, Status};
 use crate::units;
 
-pub use nodes::{nodes, read_placement, read_served};
+pub use nodes::{nodes, nodes_by_phase, read_placement, read_served};
 
 /// Most points of a series for display.
 const SERIES_POINTS: usize = 2000;

@@ -95,69 +95,128 @@ pub fn nodes(
     table: &PlacementTable,
     served: Option<&NodeLoads>,
 ) -> Result<NodeBalance, ResultsError> {
+    let phases = measured(dir)?;
+    let all = vec![0; phases.len()];
+    let mut counted = count(dir, table, &phases, &all)?;
+    Ok(counted.swap_remove(0).balance(table, served))
+}
+
+/// The same for each measuring phase by itself: phases of one run may differ in the popularity of keys.
+///
+/// # Errors
+/// As [`nodes`].
+pub fn nodes_by_phase(
+    dir: &Path,
+    table: &PlacementTable,
+) -> Result<Vec<(String, NodeBalance)>, ResultsError> {
+    let phases = measured(dir)?;
+    let each: Vec<usize> = (0..phases.len()).collect();
+    let counted = count(dir, table, &phases, &each)?;
+    let balances = counted
+        .into_iter()
+        .map(|counted| counted.balance(table, None));
+    Ok(phases.into_iter().zip(balances).collect())
+}
+
+/// Names of the phases of the run in `dir` that measure.
+fn measured(dir: &Path) -> Result<Vec<String>, ResultsError> {
     let run = RunDir::open(dir)?;
-    let measured: Vec<&str> = run
-        .manifest()
-        .plan
-        .phases
-        .iter()
+    let phases = run.manifest().plan.phases.iter();
+    Ok(phases
         .filter(|phase| phase.kind == PhaseKind::Run)
-        .map(|phase| phase.name.as_str())
+        .map(|phase| phase.name.clone())
+        .collect())
+}
+
+/// Reads, counted by node and by key.
+struct Counted {
+    expected: NodeLoads,
+    /// Bounded by the table: other keys have no copies.
+    keys: HashMap<String, u64>,
+    /// Reads and copies of the key that is read most.
+    hottest: (u64, usize),
+}
+
+/// Counts the reads of the operation log: those of phase `phases[i]` into the count `into[i]`; there is at least
+/// one count.
+fn count(
+    dir: &Path,
+    table: &PlacementTable,
+    phases: &[String],
+    into: &[usize],
+) -> Result<Vec<Counted>, ResultsError> {
+    let counts = into.iter().max().map_or(1, |last| last + 1);
+    let mut counted: Vec<Counted> = (0..counts)
+        .map(|_| Counted {
+            expected: NodeLoads::new(table.nodes()),
+            keys: HashMap::new(),
+            hottest: (0, 0),
+        })
         .collect();
-    let mut expected = NodeLoads::new(table.nodes());
-    let mut keys: HashMap<String, u64> = HashMap::new();
     let mut copies = Vec::new();
-    let mut hottest = (0, 0);
     let columns = ["phase", "class", "key", "bytes", "outcome"];
     let rows = oplog::read(dir, &columns, |rows| {
         for i in 0..rows.len {
             let text = |column: usize| rows.columns[column].text(i).unwrap_or_default();
             let read = matches!(text(1), "get" | "range-get" | "head");
-            if !read || text(4) != "ok" || !measured.contains(&text(0)) {
+            if !read || text(4) != "ok" {
                 continue;
             }
+            let Some(phase) = phases.iter().position(|name| name == text(0)) else {
+                continue;
+            };
             table.copies("", text(2), &mut copies);
             let bytes = rows.columns[3].int(i).and_then(|n| u64::try_from(n).ok());
-            expected.add(&copies, bytes.unwrap_or(0));
-            if copies.is_empty() {
-                continue;
-            }
-            // Bounded by the table: other keys have no copies.
-            let count = match keys.get_mut(text(2)) {
-                Some(count) => count,
-                None => keys.entry(text(2).to_owned()).or_default(),
-            };
-            *count += 1;
-            if *count > hottest.0 {
-                hottest = (*count, copies.len());
-            }
+            counted[into[phase]].add(text(2), bytes.unwrap_or(0), &copies);
         }
     })?;
-    if rows == 0 {
-        return Err(ResultsError::NoOpLog(dir.to_owned()));
+    match rows {
+        0 => Err(ResultsError::NoOpLog(dir.to_owned())),
+        _ => Ok(counted),
     }
-    let all: u64 = keys.values().sum();
-    let objects = table.objects();
-    let observed = served.map_or(&[][..], |loads| loads.requests.as_slice());
-    let hottest_share = hottest.0 as f64 / all.max(1) as f64;
-    let whole: Vec<u64> = observed.iter().map(|&q| q as u64).collect();
-    Ok(NodeBalance {
-        nodes: table
-            .names()
-            .iter()
-            .enumerate()
-            .map(|(i, name)| NodeResult {
-                name: name.clone(),
-                objects: objects[i],
-                expected: expected.requests[i],
-                observed: observed.get(i).copied(),
-                bytes: expected.bytes[i],
-            })
-            .collect(),
-        unknown: expected.unknown + served.map_or(0, |loads| loads.unknown),
-        attribution: Attribution::of(&objects, &expected.requests, observed),
-        null: Null::even(&whole),
-        hottest_share,
-        one_key_bound: one_key_bound(table.nodes(), hottest_share, hottest.1),
-    })
+}
+
+impl Counted {
+    fn add(&mut self, key: &str, bytes: u64, copies: &[u32]) {
+        self.expected.add(copies, bytes);
+        if copies.is_empty() {
+            return;
+        }
+        let count = match self.keys.get_mut(key) {
+            Some(count) => count,
+            None => self.keys.entry(key.to_owned()).or_default(),
+        };
+        *count += 1;
+        if *count > self.hottest.0 {
+            self.hottest = (*count, copies.len());
+        }
+    }
+
+    fn balance(self, table: &PlacementTable, served: Option<&NodeLoads>) -> NodeBalance {
+        let all: u64 = self.keys.values().sum();
+        let objects = table.objects();
+        let observed = served.map_or(&[][..], |loads| loads.requests.as_slice());
+        let hottest_share = self.hottest.0 as f64 / all.max(1) as f64;
+        let whole: Vec<u64> = observed.iter().map(|&q| q as u64).collect();
+        let expected = &self.expected;
+        NodeBalance {
+            nodes: table
+                .names()
+                .iter()
+                .enumerate()
+                .map(|(i, name)| NodeResult {
+                    name: name.clone(),
+                    objects: objects[i],
+                    expected: expected.requests[i],
+                    observed: observed.get(i).copied(),
+                    bytes: expected.bytes[i],
+                })
+                .collect(),
+            unknown: expected.unknown + served.map_or(0, |loads| loads.unknown),
+            attribution: Attribution::of(&objects, &expected.requests, observed),
+            null: Null::even(&whole),
+            hottest_share,
+            one_key_bound: one_key_bound(table.nodes(), hottest_share, self.hottest.1),
+        }
+    }
 }

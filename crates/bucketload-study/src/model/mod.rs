@@ -230,6 +230,9 @@ pub struct Experiment {
     /// Further options of the command.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: Options,
+    /// Options of single values of the field, which replace the others one by one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub value_options: BTreeMap<String, Options>,
     /// Figures of the report.
     #[serde(default, rename = "figure", skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
@@ -247,6 +250,16 @@ impl Experiment {
         } else {
             &self.title
         }
+    }
+
+    /// Whether the report shows how its load was spread over the data nodes, for which each run has to log its
+    /// operations and the store to be asked where the objects lie.
+    #[must_use]
+    pub fn shows_balance(&self) -> bool {
+        let figure = |figure: &Figure| figure.kind == FigureKind::LoadBalance;
+        let table = |table: &Table| table.kind == TableKind::LoadBalance;
+        self.command == Command::Run
+            && (self.figures.iter().any(figure) || self.tables.iter().any(table))
     }
 }
 
@@ -363,6 +376,15 @@ pub enum JournalLine {
         /// Why.
         reason: String,
     },
+    /// A cell was measured, but the store could not say where its objects lie.
+    Unplaced {
+        /// When.
+        at_unix_ns: u64,
+        /// The cell.
+        cell: String,
+        /// Why.
+        reason: String,
+    },
     /// A cell was not begun.
     Skipped {
         /// When.
@@ -402,6 +424,22 @@ pub struct TargetFacts {
     pub settings: BTreeMap<String, String>,
     /// The machine: `kernel`, `cpu`, `cores`, `memory_bytes`, `os`.
     pub machine: BTreeMap<String, String>,
+    /// What can be known of where its objects lie.
+    #[serde(default)]
+    pub placement: Placement,
     /// Why it was left out; empty where it was used.
     pub skipped: String,
+}
+
+/// What can be known of the data nodes on which a target's objects lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Nothing, unless the directory of a cell says it.
+    #[default]
+    Unknown,
+    /// There is one node: nothing to balance.
+    OneNode,
+    /// The store is asked after each cell whose load balance is shown.
+    Asked,
 }

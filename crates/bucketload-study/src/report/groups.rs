@@ -10,14 +10,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bucketload_core::stats::balance::Indices;
 use bucketload_core::verdict::Word;
-use bucketload_results::analyze;
 use bucketload_results::capacity::{CapacityResult, CapacityStudy};
 use bucketload_results::io500::parse::Recorded;
 use bucketload_results::result::{Ossperf, PhaseResult, PopularityId, RunResult};
 use bucketload_results::study;
 
+use super::balance::{self, Balance};
 use super::curves::Curve;
 use super::digest::{self, Facts, Histograms, Run};
 use super::read::Files;
@@ -68,8 +67,10 @@ pub struct Extra {
     pub workbench: Vec<Stage>,
     /// The steps of OSSperf, with the number of clients.
     pub ossperf: Vec<(u32, Ossperf)>,
-    /// How load was spread, of each run that says so.
+    /// How load was spread, of each run (and phase) that says so.
     pub balance: Vec<Balance>,
+    /// Why a run does not say so, though where its objects lie was recorded or asked for.
+    pub unplaced: Option<String>,
     /// Popularity of keys as realised, of each run.
     pub popularity: Vec<PopularityId>,
     /// Files of each process and their size, for the grid.
@@ -87,21 +88,6 @@ pub struct PerSecond {
     pub excess: Vec<f64>,
     /// Length of a value, seconds.
     pub bin_s: f64,
-}
-
-/// Load per node or endpoint of one run.
-#[derive(Clone, Debug)]
-pub struct Balance {
-    /// What the load is spread over: `data node` or `endpoint`.
-    pub over: &'static str,
-    /// Whether the loads were observed; else they follow from popularity and placement.
-    pub observed: bool,
-    /// Name, requests and objects (0 for endpoints) of each.
-    pub loads: Vec<(String, f64, f64)>,
-    /// Indices of the requests.
-    pub indices: Option<Indices>,
-    /// Peak factor that the workload alone causes; `None` where it is not known.
-    pub by_workload: Option<f64>,
 }
 
 impl Group {
@@ -282,6 +268,11 @@ fn read_group(
             slots: seen.slots,
         });
     }
+    balance::align(&mut group.extra.balance);
+    for run in group.runs.iter().filter(|_| experiment.shows_balance()) {
+        let unplaced = files.unplaced(&run.cell).map(str::to_owned);
+        group.extra.unplaced = group.extra.unplaced.take().or(unplaced);
+    }
     group.extra.curves = merged
         .into_iter()
         .filter(|(_, histogram)| !histogram.is_empty())
@@ -339,47 +330,10 @@ fn extras(extra: &mut Extra, dir: &Path, cell: &Cell, result: &RunResult, worker
     extra
         .popularity
         .extend(result.run.popularity.iter().cloned());
-    extra.balance.extend(nodes(dir, result));
-}
-
-/// Name of the file in a cell that says where the store keeps each key: lines `key,node`.
-pub const PLACEMENT: &str = "placement.csv";
-
-fn nodes(dir: &Path, result: &RunResult) -> Option<Balance> {
-    let placement = dir.join(PLACEMENT);
-    let placed = placement.is_file().then(|| {
-        analyze::read_placement(&placement).and_then(|table| analyze::nodes(dir, &table, None))
-    });
-    if let Some(nodes) = result.nodes.clone().or_else(|| placed.and_then(Result::ok)) {
-        let observed = nodes.nodes.iter().all(|node| node.observed.is_some());
-        let loads: Vec<(String, f64, f64)> = nodes
-            .nodes
-            .iter()
-            .map(|n| (n.name.clone(), n.observed.unwrap_or(n.expected), n.objects))
-            .collect();
-        let requests: Vec<f64> = loads.iter().map(|(_, requests, _)| *requests).collect();
-        return Some(Balance {
-            over: "data node",
-            observed,
-            indices: Indices::of(&requests),
-            by_workload: nodes.attribution.by_workload.filter(|_| observed),
-            loads,
-        });
+    match balance::of(dir, result) {
+        Ok(found) => extra.balance.extend(found),
+        Err(why) => extra.unplaced = Some(why),
     }
-    let endpoints = result
-        .measured()
-        .find_map(|phase| phase.endpoints.as_ref())?;
-    Some(Balance {
-        over: "endpoint",
-        observed: true,
-        loads: endpoints
-            .endpoints
-            .iter()
-            .map(|e| (e.name.clone(), e.requests as f64, 0.0))
-            .collect(),
-        indices: endpoints.requests,
-        by_workload: None,
-    })
 }
 
 /// Adds the throughput of the seconds inside the window of `phase`.

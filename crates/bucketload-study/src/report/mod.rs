@@ -12,6 +12,7 @@
 //! metrics with their names, [`escape`] what keeps texts from becoming markup. Equal files give an equal report,
 //! byte for byte: nothing here reads a clock, the environment or an unordered map.
 
+pub mod balance;
 mod curves;
 pub mod digest;
 pub mod escape;

@@ -79,6 +79,17 @@ impl Files {
         }
     }
 
+    /// Why the store could not say where the objects of a cell lie, if that was so.
+    #[must_use]
+    pub fn unplaced(&self, cell: &str) -> Option<&str> {
+        self.journal.iter().rev().find_map(|line| match line {
+            JournalLine::Unplaced {
+                cell: of, reason, ..
+            } if of == cell => Some(reason.as_str()),
+            _ => None,
+        })
+    }
+
     /// The target called `name` and its position.
     #[must_use]
     pub fn target(&self, name: &str) -> Option<(usize, &Target)> {

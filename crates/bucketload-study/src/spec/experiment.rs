@@ -24,6 +24,7 @@ pub(super) struct Overlay {
     estimate: Option<u64>,
     workload: Option<String>,
     options: Options,
+    value_options: BTreeMap<String, Options>,
     leave_out: bool,
     applies: bool,
 }
@@ -59,6 +60,7 @@ pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
                 estimate: duration(&reader, "estimate"),
                 workload: reader.text("workload"),
                 options: options(&reader),
+                value_options: value_options(&reader),
                 leave_out: reader.switch("leave-out").unwrap_or(false),
                 applies: true,
             },
@@ -77,6 +79,7 @@ pub(super) fn experiments(
     let mut all: Vec<Experiment> = Vec::new();
     for reader in readers {
         let mut experiment = read(&reader, targets);
+        let written = experiment.values.clone();
         let overlay = overlays.get(&experiment.name).filter(|o| o.applies);
         if let Some(overlay) = overlay {
             if overlay.leave_out {
@@ -86,6 +89,15 @@ pub(super) fn experiments(
             apply(&mut experiment, overlay);
         }
         check(&reader, &experiment, targets);
+        for value in experiment.value_options.keys() {
+            if !written.contains(value) && !experiment.values.contains(value) {
+                reader.problem(
+                    "value-options",
+                    format!("`{value}` is none of the values"),
+                    format!("possible here: {}", experiment.values.join(", ")),
+                );
+            }
+        }
         reader.close();
         all.push(experiment);
     }
@@ -129,6 +141,10 @@ fn apply(experiment: &mut Experiment, overlay: &Overlay) {
     experiment
         .options
         .extend(options.map(|(name, value)| (name.clone(), value.clone())));
+    for (value, options) in &overlay.value_options {
+        let own = experiment.value_options.entry(value.clone()).or_default();
+        own.extend(options.clone());
+    }
 }
 
 fn read(reader: &Reader<'_, '_>, _targets: &[Target]) -> Experiment {
@@ -144,6 +160,7 @@ fn read(reader: &Reader<'_, '_>, _targets: &[Target]) -> Experiment {
         repetitions: repetitions(reader).unwrap_or(0),
         estimate_ns: duration(reader, "estimate").unwrap_or(0),
         options: options(reader),
+        value_options: value_options(reader),
         figures: reader.tables("figure").into_iter().map(figure).collect(),
         tables: reader.tables("table").into_iter().map(table).collect(),
     }
@@ -229,9 +246,35 @@ fn command(reader: &Reader<'_, '_>) -> Command {
 
 /// The table `options`.
 pub(super) fn options(reader: &Reader<'_, '_>) -> Options {
-    let Some(table) = reader.table("options") else {
-        return Options::new();
+    reader
+        .table("options")
+        .map_or_else(Options::new, |table| read_options(&table))
+}
+
+/// The table `value-options`: one of options per value of the swept field.
+fn value_options(reader: &Reader<'_, '_>) -> BTreeMap<String, Options> {
+    let Some(table) = reader.table("value-options") else {
+        return BTreeMap::new();
     };
+    let mut all = BTreeMap::new();
+    for (value, span, options) in table.entries() {
+        let path = table.path(value);
+        match options.get_ref() {
+            DeValue::Table(inner) => {
+                let inner = Reader::new(table.doc, inner, options.span(), path);
+                all.insert(value.to_owned(), read_options(&inner));
+            }
+            other => {
+                let message = format!("this is of type {}", other.type_str());
+                let remedy = "write a table of options, such as { duration = \"60s\" }";
+                table.doc.problem(&span, &path, message, remedy);
+            }
+        }
+    }
+    all
+}
+
+fn read_options(table: &Reader<'_, '_>) -> Options {
     let mut options = Options::new();
     for (key, span, value) in table.entries() {
         let field = table.path(key);

@@ -73,6 +73,57 @@ fn a_study_is_read_and_its_quick_values_replace_those_outside() {
 }
 
 #[test]
+fn single_values_may_have_options_of_their_own() {
+    let text = SMALL
+        .replace(
+            "[[experiment.figure]]",
+            "[experiment.value-options]\n2 = { ops = 30, size = \"1KiB\" }\n[[experiment.figure]]",
+        )
+        .replace(
+            "values = [1]\noptions",
+            "values = [1, 2]\nvalue-options.2 = { ops = 5 }\noptions",
+        );
+    let of = |quick: bool| {
+        let study = parse("s.toml", &text, quick).unwrap_or_else(|e| panic!("{e}"));
+        let back: crate::model::Study = toml::from_str(&toml::to_string(&study).unwrap()).unwrap();
+        assert_eq!(back, study);
+        let wishes = crate::plan::Wishes::default();
+        let plan = crate::plan::plan(&study, wishes, "0", |_| Ok::<_, ()>(1)).unwrap();
+        let cell = |value: &str| {
+            let cell = plan.cells.iter().find(|cell| cell.value == value).unwrap();
+            cell.args.join(" ")
+        };
+        (cell("1"), cell("2"))
+    };
+    let (one, two) = of(false);
+    assert!(
+        one.contains("--size=4KiB") && !one.contains("--ops"),
+        "{one}"
+    );
+    assert!(
+        two.contains("--size=1KiB") && two.contains("--ops=30") && two.contains("--verify"),
+        "{two}"
+    );
+    let (one, two) = of(true);
+    assert!(
+        one.contains("--duration=1s") && !one.contains("--ops"),
+        "{one}"
+    );
+    assert!(
+        two.contains("--size=1KiB") && two.contains("--ops=5"),
+        "{two}"
+    );
+    let wrong = text.replace("\n2 = {", "\n3 = {");
+    let error = problems(&wrong).to_string();
+    assert!(
+        error.contains("`3` is none of the values") && error.contains("possible here: 1, 2"),
+        "{error}"
+    );
+    let error = problems(&text.replace("2 = { ops = 30, size = \"1KiB\" }", "2 = 30"));
+    assert!(error.to_string().contains("value-options.2"), "{error}");
+}
+
+#[test]
 fn the_resolved_study_reads_back_as_it_was() {
     for (name, text) in BUILTIN_STUDIES {
         for quick in [false, true] {

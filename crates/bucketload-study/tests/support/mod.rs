@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 #[path = "../../../bucketload-results/tests/support/mod.rs"]
-mod runs;
+pub(crate) mod runs;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +15,8 @@ use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_study::journal::Journal;
 use bucketload_study::layout;
 use bucketload_study::model::{
-    Cell, Command, Experiment, Figure, FigureKind, JournalLine, Metric, Order, Plan, SCHEMA, Study,
-    Table, TableKind, Target, TargetFacts,
+    Cell, Command, Experiment, Figure, FigureKind, JournalLine, Metric, Order, Placement, Plan,
+    SCHEMA, Study, Table, TableKind, Target, TargetFacts,
 };
 use runs::{SECOND, Shape, end, feed, manifest, plan};
 
@@ -123,6 +123,12 @@ impl Builder {
             facts: targets.iter().map(facts).collect(),
             at: 1_767_323_000 * SECOND,
         }
+    }
+
+    /// Says what can be known of where a target's objects lie.
+    pub(crate) fn placement(&mut self, target: &str, placement: Placement) {
+        let facts = self.facts.iter_mut().find(|facts| facts.name == target);
+        facts.unwrap().placement = placement;
     }
 
     /// An experiment of `run` cells over `values` of `field`.

@@ -1,8 +1,7 @@
 //! The rows of `bucketload s3-hpc`: which flags and variables make a run go which way, and the servers behind them.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 
 use bucketload_results::hpc::Row;
 
@@ -10,13 +9,8 @@ use crate::cli::hpc::{HpcOptions, OwnRow};
 use crate::cli::values::words;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
+use crate::hpc::gateway::{ETAG, Gateway, REMOTE, ROOT, VARIABLES};
 use crate::target::OWN_BUCKET;
-
-/// Variables that say to libs3-bucketload where the objects are.
-const ROOT: &str = "BUCKETLOAD_S3_ROOT";
-const REMOTE: &str = "BUCKETLOAD_S3_REMOTE";
-const REMOTE_TOKEN: &str = "BUCKETLOAD_S3_REMOTE_TOKEN_FILE";
-const ETAG: &str = "BUCKETLOAD_S3_ETAG";
 
 /// Stands for the size of objects in flags: the null store reads it in keys.
 const SIZE: &str = "{size}";
@@ -37,7 +31,7 @@ pub(crate) struct Run {
 impl Run {
     /// Adds them to a command for objects of `size` bytes, whose own environment says nothing of libs3.
     pub(crate) fn apply(&self, command: &mut Command, size: u64) {
-        for name in [ROOT, REMOTE, REMOTE_TOKEN, ETAG] {
+        for name in VARIABLES {
             command.env_remove(name);
         }
         let flags = self
@@ -47,56 +41,6 @@ impl Run {
         command
             .args(flags)
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-    }
-}
-
-/// A gateway as a child process, which ends with this value.
-struct Gateway {
-    child: Child,
-    /// Held open: the child ends when it closes.
-    stdin: Option<ChildStdin>,
-}
-
-impl Gateway {
-    fn start(root: &Path, listen: &str) -> Result<(Self, String), String> {
-        let failed = |e: std::io::Error| format!("gateway: {e}");
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut child = Command::new(program)
-            .args([
-                "gateway",
-                "--announce",
-                "--exit-with-stdin",
-                "--fast-etags",
-                "--listen",
-                listen,
-                "--root",
-            ])
-            .arg(root)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let stdin = child.stdin.take();
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout)
-                .read_line(&mut line)
-                .map_err(failed)?;
-        }
-        let gateway = Self { child, stdin };
-        let announced: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        match announced["listening"].as_str() {
-            Some(address) => Ok((gateway, address.to_owned())),
-            None => Err("the gateway ended before it listened".to_owned()),
-        }
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        // It removes its socket and ends when its input does.
-        self.stdin = None;
-        let _ = self.child.wait();
     }
 }
 

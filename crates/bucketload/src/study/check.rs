@@ -6,6 +6,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_study::model::{Cell, Target};
 use clap::Parser as _;
 
+use super::library::Way;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::cli::{Cli, Command};
@@ -47,6 +48,9 @@ pub(super) fn server_args(target: &Target, endpoint: &str) -> Vec<String> {
 
 /// The options by which a target that runs already is reached. `own` is a directory for its data.
 pub(super) fn target_args(target: &Target, own: &Path) -> Vec<String> {
+    if Way::of(&target.url).is_some() {
+        return Way::args();
+    }
     let mut args = vec![format!("--target={}", fill(&target.url, own))];
     if !target.endpoint.is_empty() {
         args.push(format!("--endpoint-url={}", target.endpoint));
@@ -211,6 +215,10 @@ mod tests {
             target_args(&target, Path::new("/x")),
             ["--target=file:///x"]
         );
+        target.url = "gateway:{dir}".to_owned();
+        let args = target_args(&target, Path::new("/x"));
+        assert_eq!(args[0], "--target=libs3://bucketload");
+        assert!(args[1].starts_with("--libs3-library="), "{args:?}");
         target.api = "swift".to_owned();
         // Swift's address is in the environment, as its login is.
         let args = ["--target=swift://bucketload-study/t", "--create-bucket"];

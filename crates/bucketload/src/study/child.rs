@@ -15,6 +15,8 @@ use bucketload_study::layout::OUTPUT;
 use bucketload_study::model::{self, Cell};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::hpc::gateway::VARIABLES;
+
 /// How often a running child is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -95,23 +97,80 @@ fn judge(status: ExitStatus, verdict: String, reason: String, stopped: bool) -> 
     }
 }
 
-fn command(call: &Call<'_>, log: &Path, answer: &Path) -> io::Result<Command> {
-    let log = File::create(log)?;
+/// Calls this program once more for a cell that was measured, to its end; what it says goes behind the cell's words.
+///
+/// # Errors
+/// Why it did not do what it should.
+pub(super) fn more(
+    dir: &Path,
+    args: &[String],
+    env: &BTreeMap<String, String>,
+    stop: &StopHandle,
+) -> Result<(), String> {
+    let failed = |e: io::Error| e.to_string();
+    let log = dir.join(OUTPUT);
+    let before = std::fs::metadata(&log).map_or(0, |log| log.len());
+    let said = File::options()
+        .append(true)
+        .create(true)
+        .open(&log)
+        .map_err(failed)?;
+    let mut command = own(env, &said).map_err(failed)?;
+    command.args(args).stdout(said);
+    let status = command
+        .spawn()
+        .and_then(|mut child| wait(&mut child, stop))
+        .map_err(failed)?;
+    match status.success() {
+        true => Ok(()),
+        false => {
+            let bytes = std::fs::read(&log).unwrap_or_default();
+            let from = usize::try_from(before).unwrap_or(0).min(bytes.len());
+            Err(last_words(&String::from_utf8_lossy(&bytes[from..])))
+        }
+    }
+}
+
+/// A call of this program without arguments.
+fn own(env: &BTreeMap<String, String>, log: &File) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
+    if VARIABLES.iter().any(|name| env.contains_key(*name)) {
+        // The user's own say where other objects are.
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+    }
     command
-        .arg(call.cell.command.name())
-        .args(&call.args)
-        .arg(format!("--out={}", call.dir.display()))
-        .args(["--quiet", "--color=never"])
-        .envs(call.env)
+        .envs(env)
         .stdin(Stdio::null())
         .stderr(log.try_clone()?)
         // Ctrl-C reaches this process alone, which passes it on once.
         .process_group(0);
-    if !call.env.is_empty() && !call.env.contains_key("AWS_CA_BUNDLE") {
+    if !env.is_empty() && !env.contains_key("AWS_CA_BUNDLE") {
         // The user's certificates concern other servers.
         command.env_remove("AWS_CA_BUNDLE");
     }
+    // SAFETY: prctl is one system call; it neither allocates nor takes a lock.
+    unsafe {
+        command.pre_exec(|| {
+            // A study that is killed takes its cell along, which then still cleans up.
+            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+    Ok(command)
+}
+
+fn command(call: &Call<'_>, log: &Path, answer: &Path) -> io::Result<Command> {
+    let log = File::create(log)?;
+    let mut command = own(call.env, &log)?;
+    command
+        .arg(call.cell.command.name())
+        .args(&call.args)
+        .arg(format!("--out={}", call.dir.display()))
+        .args(["--quiet", "--color=never"]);
     match call.cell.command {
         model::Command::Run => {
             command.arg("--output=json").stdout(File::create(answer)?);
@@ -132,16 +191,6 @@ fn command(call: &Call<'_>, log: &Path, answer: &Path) -> io::Result<Command> {
         _ => {
             command.stdout(log);
         }
-    }
-    // SAFETY: prctl is one system call; it neither allocates nor takes a lock.
-    unsafe {
-        command.pre_exec(|| {
-            // A study that is killed takes its cell along, which then still cleans up.
-            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        });
     }
     Ok(command)
 }

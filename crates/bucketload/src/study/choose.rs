@@ -5,6 +5,7 @@ use std::path::{Path, absolute};
 use bucketload_study::model::{Study, Target};
 use bucketload_study::spec::is_name;
 
+use super::library::SCHEMES;
 use crate::exit::Failure;
 
 /// Keeps the experiments that are named; all without names.
@@ -120,7 +121,8 @@ fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Fa
             .collect();
         return Err(Failure::usage(format!(
             "--target {text}: the study has no target of this name, and it is no URL; it has {}; others are \
-             server:NAME, embedded, posix:DIR, serve:DIR and URLs such as s3://BUCKET",
+             server:NAME, embedded, posix:DIR, serve:DIR, libs3:DIR, gateway:DIR, gateway-unix:DIR and URLs such as \
+             s3://BUCKET",
             names.join(", ")
         )));
     }
@@ -170,6 +172,13 @@ fn form(url: &str) -> Result<String, Failure> {
     };
     match url.split_once(':') {
         _ if url == "embedded" => Ok("mem:".to_owned()),
+        // The directory of the study's own has its place later.
+        Some((_, "{dir}")) => Ok(url.to_owned()),
+        Some((scheme, dir)) if SCHEMES.contains(&scheme) && !dir.starts_with("//") => {
+            let dir =
+                absolute(Path::new(dir)).map_err(|e| Failure::usage(format!("{url}: {e}")))?;
+            Ok(format!("{scheme}:{}", dir.display()))
+        }
         Some(("posix", dir)) => at("file", dir),
         Some(("serve", dir)) if !dir.starts_with("//") => at("serve", dir),
         _ => Ok(url.to_owned()),
@@ -202,6 +211,8 @@ mod tests {
             "embedded",
             "posix:x",
             "server:versitygw",
+            "own=libs3:/d",
+            "gateway-unix:g",
         ])
         .unwrap();
         let seen: Vec<(&str, &str, &str)> = study
@@ -216,8 +227,16 @@ mod tests {
                 ("ours", "", "http://h:9000"),
                 ("embedded", "", ""),
                 ("posix-x", "", ""),
-                ("versitygw", "versitygw", "")
+                ("versitygw", "versitygw", ""),
+                ("own", "", ""),
+                ("gateway-unix-g", "", "")
             ]
+        );
+        assert_eq!(study.targets[5].url, "libs3:/d");
+        let socket = &study.targets[6].url;
+        assert!(
+            socket.starts_with("gateway-unix:/") && socket.ends_with("/g"),
+            "{socket}"
         );
         assert_eq!(study.targets[2].url, "mem:");
         assert!(
@@ -229,7 +248,15 @@ mod tests {
             .iter()
             .find(|e| e.name == "io500")
             .unwrap();
-        assert_eq!(io500.targets, ["ours", "embedded", "posix-x", "versitygw"]);
+        let new = [
+            "ours",
+            "embedded",
+            "posix-x",
+            "versitygw",
+            "own",
+            "gateway-unix-g",
+        ];
+        assert_eq!(io500.targets, new);
         assert_eq!(study.baseline, "");
     }
 

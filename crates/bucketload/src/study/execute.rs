@@ -9,10 +9,11 @@ use std::time::Instant;
 use bucketload_run::{StopHandle, StopLevel};
 use bucketload_study::journal::{self, End, Journal, JournalError, State};
 use bucketload_study::layout;
-use bucketload_study::model::{Cell, JournalLine, Plan, Study};
+use bucketload_study::model::{Cell, Experiment, JournalLine, Plan, Study};
 use bucketload_study::report;
 
 use super::child::{self, Call, Outcome};
+use super::placement::Oracle;
 use super::script::Scripts;
 use super::servers::{Ready, own_dir, ready};
 use super::{check, settle, summary};
@@ -277,15 +278,34 @@ impl Course<'_> {
         self.note(started.clone())?;
         self.learn(started);
         let begun = Instant::now();
+        let oracle = self.oracle(cell);
         let (mut args, env) = self.args(cell);
+        if oracle.is_some_and(Oracle::needs_objects) {
+            args.push("--keep".to_owned());
+        }
         let nothing = BTreeMap::new();
         let call = Call {
             cell,
-            args: std::mem::take(&mut args),
+            args,
             dir: self.dir.join(&relative),
             env: env.unwrap_or(&nothing),
         };
         let outcome = child::run(&call, &self.stop).map_err(|e| failed(&call.dir, &e))?;
+        let mut unplaced = None;
+        if let (Some(oracle), Outcome::Measured { .. }) = (oracle, &outcome) {
+            unplaced = oracle.look_up(&call, &self.stop).err();
+            if self.stop.level() != StopLevel::Run {
+                return Ok(Outcome::Interrupted);
+            }
+        }
+        if let Some(reason) = unplaced {
+            self.progress(&format!("{place}: no placement: {reason}"), true);
+            self.note(JournalLine::Unplaced {
+                at_unix_ns: unix_ns(),
+                cell: cell.id.clone(),
+                reason,
+            })?;
+        }
         let took_ns = nanos(begun);
         let (line, said) = match &outcome {
             Outcome::Interrupted => return Ok(outcome),
@@ -324,6 +344,16 @@ impl Course<'_> {
             true,
         );
         Ok(outcome)
+    }
+
+    /// Who knows where the objects of the target in use lie, if the report shows the load of its nodes.
+    fn oracle(&self, cell: &Cell) -> Option<&Oracle> {
+        let experiments = self.study.experiments.iter();
+        let shown = experiments
+            .filter(|e| e.name == cell.experiment)
+            .any(Experiment::shows_balance);
+        let (_, ready) = self.ready.as_ref().filter(|_| shown)?;
+        ready.oracle.as_ref()
     }
 
     /// The arguments of the cell on the target in use, and its variables.

@@ -12,6 +12,8 @@ mod check;
 mod child;
 mod choose;
 mod execute;
+mod library;
+mod placement;
 mod script;
 mod servers;
 mod settle;

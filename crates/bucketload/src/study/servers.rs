@@ -12,11 +12,23 @@ use bucketload_results::rundir::host::HostFacts;
 use bucketload_results::rundir::redact;
 use bucketload_run::StopHandle;
 use bucketload_study::layout;
-use bucketload_study::model::{SCHEMA, Target, TargetFacts};
+use bucketload_study::model::{Placement, SCHEMA, Target, TargetFacts};
 
-use super::check::{on_path, server_args, target_args};
+use super::check::{fill, on_path, server_args, target_args};
+use super::library::{Needs, Way, library};
+use super::placement::Oracle;
 use super::script::{Scripts, Started, home};
 use super::write_whole;
+
+/// Scripts that start one server process, whatever the number of its drives.
+const SINGLE: [&str; 6] = [
+    "minio",
+    "versitygw",
+    "s3proxy",
+    "garage",
+    "azurite",
+    "fake-gcs-server",
+];
 
 /// A target that can be used.
 pub(super) struct Ready {
@@ -24,8 +36,12 @@ pub(super) struct Ready {
     pub(super) args: Vec<String>,
     /// Variables of the server.
     pub(super) env: BTreeMap<String, String>,
+    /// Who knows where its objects lie.
+    pub(super) oracle: Option<Oracle>,
     /// What was started, last first; ended when dropped.
     _started: Vec<Started>,
+    /// What a library needs.
+    _needs: Option<Needs>,
 }
 
 /// Makes `target` ready and writes down what it is.
@@ -68,12 +84,32 @@ fn given(target: &Target, dir: &Path, facts: &mut TargetFacts) -> Result<Ready, 
     if target.url.contains("{dir}") {
         std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
     }
+    let needs = match Way::of(&target.url) {
+        Some((way, root)) => {
+            let library = library();
+            let name = library.file_name().unwrap_or_default();
+            let name = name.to_string_lossy().into_owned();
+            facts.settings.insert("library".to_owned(), name);
+            Some(way.ready(Path::new(&fill(root, &own)))?)
+        }
+        None => None,
+    };
+    let env = needs
+        .as_ref()
+        .map(|needs| needs.env.clone())
+        .unwrap_or_default();
     facts.url = redact::text(&target.url);
     facts.endpoint = redact::text(&target.endpoint);
+    let here = ["mem:", "null:", "file:", "serve:"];
+    if needs.is_some() || here.iter().any(|scheme| target.url.starts_with(scheme)) {
+        facts.placement = Placement::OneNode;
+    }
     Ok(Ready {
         args: target_args(target, &own),
-        env: BTreeMap::new(),
+        env,
+        oracle: None,
         _started: Vec::new(),
+        _needs: needs,
     })
 }
 
@@ -152,9 +188,17 @@ fn started(
         .find_map(|arg| arg.strip_prefix("--target="))
         .unwrap_or_default()
         .to_owned();
+    let oracle = Oracle::of(&target.server, &env);
+    facts.placement = match &oracle {
+        Some(_) => Placement::Asked,
+        None if SINGLE.contains(&&*target.server) => Placement::OneNode,
+        None => Placement::Unknown,
+    };
     Ok(Ready {
         args,
         env,
+        oracle,
+        _needs: None,
         _started: running,
     })
 }

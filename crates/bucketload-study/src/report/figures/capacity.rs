@@ -1,5 +1,7 @@
 //! The highest load that keeps the objectives.
 
+use bucketload_core::capacity::Limit;
+
 use super::super::estimate::Over;
 use super::super::groups::Group;
 use super::super::svg::{Axis, Bar, Bars, Body, Chart, Point, Series, Unit};
@@ -33,8 +35,14 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let swept = groups.iter().any(|g| !g.value.is_empty());
     let rows = groups.iter().filter_map(|group| {
         let (low, high) = ends(group);
-        let lower = Over::mean(&low)?;
+        let name = match swept {
+            true => format!("{}, {}", group.label, group.value),
+            false => group.label.clone(),
+        };
         let upper = Over::mean(&high);
+        let Some(lower) = Over::mean(&low) else {
+            return unconfirmed(group, upper).map(|bar| (name, vec![bar]));
+        };
         // One search: its bracket. Several: the interval over the searches, where that is wider.
         let (from, to) = lower.ci.unwrap_or((lower.value, lower.value));
         let ci = Some((from.min(lower.value), to.max(upper.map_or(to, |u| u.value))));
@@ -45,10 +53,6 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
                 Unit::PerS.show(upper.value)
             ),
             None => format!("≥ {}", Unit::PerS.show(lower.value)),
-        };
-        let name = match swept {
-            true => format!("{}, {}", group.label, group.value),
-            false => group.label.clone(),
         };
         let bar = Bar {
             look: group.look,
@@ -90,6 +94,26 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let mut charts = vec![bars];
     charts.push(latency(context, figure, &objectives));
     charts
+}
+
+/// The bar of a group whose searches confirmed no load: none, and what is known instead.
+fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
+    let first = group.extra.capacity.first()?;
+    let limit = first.outcome.as_ref().map(|outcome| outcome.limit);
+    let text = match (upper, limit) {
+        (Some(upper), _) => format!("< {}, none confirmed", Unit::PerS.show(upper.value)),
+        (None, Some(Limit::Client)) => "none confirmed: the client was the limit".to_owned(),
+        (None, Some(_)) => "none confirmed".to_owned(),
+        (None, None) => "the search did not end".to_owned(),
+    };
+    Some(Bar {
+        look: group.look,
+        value: 0.0,
+        ci: upper.map(|upper| (0.0, upper.value)),
+        text,
+        flawed: true,
+        published: false,
+    })
 }
 
 /// The 99th percentile over the offered load, of all trials.

@@ -13,7 +13,7 @@ mod spread;
 pub(super) use bars::rows as multiples_of;
 pub(super) use capacity::ends;
 pub(super) use lines::fit;
-pub(super) use spread::shares;
+pub(super) use spread::phases as balance_phases;
 
 use super::escape::slug;
 use super::groups::{Group, Measured};
@@ -39,6 +39,14 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
     for figure in &measured.experiment.figures {
         let mut made = one(&context, figure);
         made.retain(|chart| !chart.is_empty());
+        if figure.kind == FigureKind::LoadBalance {
+            let remarks = spread::remarks(&context);
+            notes.extend(
+                remarks
+                    .iter()
+                    .map(|remark| format!("Load balance: {remark}")),
+            );
+        }
         // Several charts of one figure have to be told apart; a single one has the title that was given.
         if let ([chart], false) = (&mut made[..], figure.title.is_empty()) {
             chart.title.clone_from(&figure.title);

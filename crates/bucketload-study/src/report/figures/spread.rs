@@ -1,6 +1,7 @@
 //! How load was spread over the data nodes of a store, its endpoints, or its keys.
 
-use super::super::groups::{Balance, Group};
+use super::super::balance::{Balance, instead};
+use super::super::groups::Group;
 use super::super::svg::{Axis, Bar, Bars, Body, Chart, Point, Series, Unit};
 use super::Context;
 use crate::model::Figure;
@@ -10,7 +11,7 @@ pub(super) fn balance(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let mut charts: Vec<Chart> = context
         .groups()
         .iter()
-        .filter(|group| !group.extra.balance.is_empty())
+        .filter(|group| instead(context.files, group).is_none())
         .map(|group| nodes(context, figure, group))
         .collect();
     if charts.is_empty() {
@@ -19,10 +20,33 @@ pub(super) fn balance(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     charts
 }
 
+/// What there is to say of the targets that the figure does not show.
+pub(super) fn remarks(context: &Context<'_>) -> Vec<String> {
+    let groups = context.groups().iter();
+    let said = groups.filter_map(|group| {
+        let name = super::super::show::titled(&group.label, "", &group.value);
+        Some(format!("{name}: {}.", instead(context.files, group)?))
+    });
+    let mut remarks: Vec<String> = said.collect();
+    remarks.dedup();
+    remarks
+}
+
+/// Names of the phases in their order.
+pub(in super::super) fn phases(balances: &[Balance]) -> Vec<&str> {
+    let mut phases: Vec<&str> = Vec::new();
+    for balance in balances {
+        if !phases.contains(&&*balance.phase) {
+            phases.push(&balance.phase);
+        }
+    }
+    phases
+}
+
 /// Shares of requests and objects of each node, sums over the repetitions.
-pub(in super::super) fn shares(balances: &[Balance]) -> Vec<(String, f64, f64)> {
+fn shares<'b>(balances: impl Iterator<Item = &'b Balance>) -> Vec<(String, f64, f64)> {
     let mut out: Vec<(String, f64, f64)> = Vec::new();
-    for (name, requests, objects) in balances.iter().flat_map(|b| &b.loads) {
+    for (name, requests, objects) in balances.flat_map(|b| &b.loads) {
         match out.iter_mut().find(|(known, _, _)| known == name) {
             Some(sum) => {
                 sum.1 += requests;
@@ -40,33 +64,49 @@ pub(in super::super) fn shares(balances: &[Balance]) -> Vec<(String, f64, f64)> 
 }
 
 fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
-    let shares = shares(&group.extra.balance);
-    let placed = shares.iter().any(|(_, _, objects)| *objects > 0.0);
+    let balances = &group.extra.balance;
+    let phases = phases(balances);
     let bar = |look: usize, value: f64| Bar {
         look,
         value,
         ci: None,
         text: Unit::Share.show(value),
-        flawed: false,
+        flawed: group.flawed(),
         published: false,
     };
-    let rows = shares.iter().map(|(name, requests, objects)| {
-        let mut bars = vec![bar(0, *requests)];
-        if placed {
-            bars.push(bar(1, *objects));
+    let mut rows: Vec<(String, Vec<Bar>)> = Vec::new();
+    let mut add = |name: &str, bar: Bar| match rows.iter_mut().find(|(known, _)| known == name) {
+        Some((_, bars)) => bars.push(bar),
+        None => rows.push((name.to_owned(), vec![bar])),
+    };
+    for (look, phase) in phases.iter().enumerate() {
+        for (name, requests, _) in shares(balances.iter().filter(|b| b.phase == *phase)) {
+            add(&name, bar(look, requests));
         }
-        (name.clone(), bars)
-    });
-    let first = &group.extra.balance[0];
-    let even = 1.0 / shares.len().max(1) as f64;
+    }
+    let all = shares(balances.iter());
+    if all.iter().any(|(_, _, objects)| *objects > 0.0) {
+        for (name, _, objects) in &all {
+            add(name, bar(phases.len(), *objects));
+        }
+    }
+    let first = &balances[0];
     let what = match first.observed {
         true => "requests observed",
         false => "requests expected from popularity and placement",
     };
+    let mut legend: Vec<String> = phases
+        .iter()
+        .map(|phase| match phase.is_empty() {
+            true => what.to_owned(),
+            false => (*phase).to_owned(),
+        })
+        .collect();
+    legend.push("objects".to_owned());
     let bars = Bars {
-        groups: rows.collect(),
-        legend: vec![what.to_owned(), "objects".to_owned()],
-        mark: Some(even),
+        groups: rows,
+        legend,
+        mark: Some(1.0 / all.len().max(1) as f64),
     };
     let axis = Axis::linear(&format!("share per {}", first.over), Unit::Share);
     let mut chart = context.chart(
@@ -80,9 +120,11 @@ fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
         (axis.clone(), axis),
         Body::Bars(bars),
     );
+    let runs = balances.iter().filter(|b| b.phase == first.phase).count();
     chart.note = format!(
-        "Sum over {} runs; the line is even load. Indices stand in the table.",
-        group.extra.balance.len()
+        "Shares of the {what}. Sum over {runs} runs, each with popular keys of its own; the line is even load. The indices \
+         in the table are of single runs.{}",
+        super::hollow(std::slice::from_ref(group))
     );
     chart
 }
@@ -131,8 +173,8 @@ fn keys(context: &Context<'_>, figure: &Figure) -> Option<Chart> {
         ),
         Body::Lines(series),
     );
-    chart.note = "No placement of keys on nodes was recorded, so this is what the workload alone asks of whatever \
-         nodes hold these keys: with the keys' one copy on one node, that node gets at least this share."
+    chart.note = "This is what the workload alone asks of whatever nodes hold these keys: with the keys' one copy on one \
+         node, that node gets at least this share."
         .to_owned();
     Some(chart)
 }

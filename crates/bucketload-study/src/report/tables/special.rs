@@ -5,8 +5,9 @@ use bucketload_core::stats::balance::Indices;
 use bucketload_core::stats::usl::{EXTRAPOLATE, Fitted, UslFit};
 use bucketload_results::units;
 
+use super::super::balance::{Balance, instead};
 use super::super::estimate::Over;
-use super::super::figures::{ends, fit, line_name, processes, shares, targets};
+use super::super::figures::{balance_phases, ends, fit, line_name, processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::published;
 use super::super::read::Files;
@@ -202,36 +203,18 @@ pub(super) fn balance(files: &Files, measured: &Measured, asked: &model::Table) 
     );
     for group in &measured.groups {
         let balances = &group.extra.balance;
-        if let Some(first) = balances.first() {
-            let of = |figure: fn(&Indices) -> f64| {
-                let values: Vec<f64> = balances
-                    .iter()
-                    .filter_map(|b| b.indices.as_ref())
-                    .map(figure)
-                    .collect();
-                Cell::figure(Over::mean(&values), units::number)
-            };
-            table.rows.push(vec![
-                Cell::text(&*group.label),
-                Cell::text(&*group.value),
-                Cell::text(match first.observed {
-                    true => format!("requests per {}, observed", first.over),
-                    false => format!(
-                        "requests per {}, expected from popularity and placement",
-                        first.over
-                    ),
-                }),
-                Cell::Count(shares(balances).len() as u64),
-                of(|i| i.peak),
-                of(|i| i.cv),
-                of(|i| i.gini),
-                of(|i| i.jain),
-                of(|i| i.effective),
-                of(|i| i.usable),
-                Cell::None,
-                Cell::None,
-                Cell::None,
-            ]);
+        match instead(files, group) {
+            None => spreads(group, balances, &mut table),
+            Some(why) if !group.runs.is_empty() => {
+                let mut row = vec![
+                    Cell::text(&*group.label),
+                    Cell::text(&*group.value),
+                    Cell::text(format!("per data node: {why}")),
+                ];
+                row.resize(13, Cell::None);
+                table.rows.push(row);
+            }
+            Some(_) => {}
         }
         let mut laws: Vec<(&str, &str)> = Vec::new();
         for id in &group.extra.popularity {
@@ -300,11 +283,64 @@ pub(super) fn balance(files: &Files, measured: &Measured, asked: &model::Table) 
             Cell::None,
         ]);
     }
-    table.note = "Peak / mean: load of the busiest node over the mean, 1 for even load. Usable capacity: mean over maximum. Rows of keys: what the workload \
-                  alone asks, whatever the store; with one copy per key and n nodes the peak is at least n times the top key's share. Nodes appear where a \
-                  cell has a placement of its keys. In brackets: 95 % interval over the repetitions."
+    table.note = "Peak / mean: load of the busiest node over the mean, 1 for even load. Usable capacity: mean over maximum. Expected: from the \
+                  keys that were read and where their copies lie, each copy answering equally often. Rows of keys: what the workload \
+                  alone asks, whatever the store; with one copy per key and n nodes the peak is at least n times the top key's share. In brackets: 95 % interval over the repetitions."
         .to_owned();
     table.compact()
+}
+
+/// A row for the requests of each phase, and one for the objects.
+fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
+    let mut add = |load: String, nodes: usize, indices: &[Indices]| {
+        let of = |figure: fn(&Indices) -> f64| {
+            let values: Vec<f64> = indices.iter().map(figure).collect();
+            Cell::figure(Over::mean(&values), units::number)
+        };
+        table.rows.push(vec![
+            Cell::text(&*group.label),
+            Cell::text(&*group.value),
+            Cell::text(load),
+            Cell::Count(nodes as u64),
+            of(|i| i.peak),
+            of(|i| i.cv),
+            of(|i| i.gini),
+            of(|i| i.jain),
+            of(|i| i.effective),
+            of(|i| i.usable),
+            Cell::None,
+            Cell::None,
+            Cell::None,
+        ]);
+    };
+    for phase in balance_phases(balances) {
+        let own: Vec<&Balance> = balances.iter().filter(|b| b.phase == phase).collect();
+        let Some(first) = own.first() else { continue };
+        let of_phase = match phase {
+            "" => String::new(),
+            phase => format!("{phase}: "),
+        };
+        let load = match first.observed {
+            true => format!("{of_phase}requests per {}, observed", first.over),
+            false => format!("{of_phase}requests per {}, expected", first.over),
+        };
+        let indices: Vec<Indices> = own.iter().filter_map(|b| b.indices).collect();
+        add(load, first.loads.len(), &indices);
+    }
+    if let Some(first) = balances.first().filter(|b| b.over == "data node") {
+        let runs = balances.iter().filter(|b| b.phase == first.phase);
+        let indices: Vec<Indices> = runs
+            .filter_map(|b| {
+                let objects: Vec<f64> = b.loads.iter().map(|(_, _, objects)| *objects).collect();
+                Indices::of(&objects)
+            })
+            .collect();
+        add(
+            "objects per data node".to_owned(),
+            first.loads.len(),
+            &indices,
+        );
+    }
 }
 
 /// Every cell of an experiment with its verdicts.
