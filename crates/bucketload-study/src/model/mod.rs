@@ -402,6 +402,9 @@ pub struct TargetFacts {
     pub settings: BTreeMap<String, String>,
     /// The machine: `kernel`, `cpu`, `cores`, `memory_bytes`, `os`.
     pub machine: BTreeMap<String, String>,
+    /// The cores of the server that the study started, such as `4, 5`; empty where it shared those of the client.
+    #[serde(default)]
+    pub cores: String,
     /// Why it was left out; empty where it was used.
     pub skipped: String,
 }

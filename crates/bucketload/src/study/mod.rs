@@ -11,6 +11,7 @@
 mod check;
 mod child;
 mod choose;
+mod cores;
 mod execute;
 mod script;
 mod servers;
