@@ -13,6 +13,7 @@ mod child;
 mod choose;
 mod cores;
 mod execute;
+mod programs;
 mod script;
 mod servers;
 mod settle;

@@ -49,6 +49,13 @@ impl Scripts {
                 ))
             })?,
         };
+        let programs = dir.join(format!("{}.sh", study.programs));
+        if !study.programs.is_empty() && !programs.is_file() {
+            return Err(Failure::usage(format!(
+                "programs: there is no script {}; name the directory with --servers, or another script",
+                programs.display()
+            )));
+        }
         for target in wanted {
             for name in [&target.server, &target.proxy] {
                 let script = dir.join(format!("{name}.sh"));
@@ -64,6 +71,11 @@ impl Scripts {
         let dir =
             std::path::absolute(&dir).map_err(|e| Failure::usage(format!("--servers: {e}")))?;
         Ok(Self(Some(dir)))
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(dir: &Path) -> Self {
+        Self(Some(dir.to_owned()))
     }
 
     pub(super) fn script(&self, name: &str) -> PathBuf {
