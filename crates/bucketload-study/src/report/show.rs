@@ -1,6 +1,6 @@
 //! Metrics: their values over the runs of a group, names and units.
 
-use super::digest::Figures;
+use super::digest::{Figures, Run};
 use super::estimate::Over;
 use super::groups::Group;
 use super::svg::Unit;
@@ -28,6 +28,19 @@ pub fn each(group: &Group, look: Look<'_>, figure: impl Fn(&Figures) -> Option<f
         .counted()
         .filter_map(|run| run.figures(look.phase, look.class))
         .filter_map(figure)
+        .collect()
+}
+
+/// Values of runs, each with its block.
+pub type Blocks = Vec<(u32, f64)>;
+
+/// Values of `metric` with the block (repetition) of their run: what ratios are made of.
+#[must_use]
+pub fn blocks(group: &Group, metric: Metric, look: Look<'_>) -> Blocks {
+    let value = |run: &Run| run.figures(look.phase, look.class)?.metric(metric);
+    let counted = group.counted();
+    counted
+        .filter_map(|run| Some((run.repetition, value(run)?)))
         .collect()
 }
 

@@ -133,7 +133,7 @@ fn seconds(
         }
         if let Some(excess) = super::super::estimate::Over::median(excess) {
             note += &format!(
-                ", fluctuation {} of the offered bytes'",
+                ", fluctuation {} that of the offered bytes",
                 Unit::Times.show(excess.value)
             );
         }

@@ -6,7 +6,7 @@ use bucketload_core::verdict::Word;
 use super::super::estimate::{Over, ratio};
 use super::super::groups::Group;
 use super::super::published;
-use super::super::show::{self, Look};
+use super::super::show::{self, Blocks, Look};
 use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
 use super::{Context, bars_note, hollow, line_name, processes, targets};
 use crate::model::{Figure, Metric};
@@ -247,11 +247,11 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         let several = targets(groups).len() > 1;
         for (i, (target, label, colour, value)) in rows.into_iter().enumerate() {
             let own = groups.iter().filter(|g| g.target == target && (!swept_inside || g.value == value));
-            let mut units: Vec<(f64, Vec<f64>, bool)> = own
+            let mut units: Vec<(f64, Blocks, bool)> = own
                 .filter_map(|group| {
                     let n = if swept_inside { f64::from(group.processes) } else { group.number? };
-                    let each = show::values(group, metric, look);
-                    let each: Vec<f64> = each.into_iter().map(|x| x / n).collect();
+                    let each = show::blocks(group, metric, look);
+                    let each: Blocks = each.into_iter().map(|(block, x)| (block, x / n)).collect();
                     (n > 0.0 && !each.is_empty()).then(|| (n, each, group.flawed()))
                 })
                 .collect();
@@ -301,7 +301,7 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             Body::Lines(lines),
         );
         chart.note = format!(
-            "Ratio of the {} per unit, 95 % interval of the ratio (Welch, logarithms) where both sides have two runs.{}",
+            "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",
             show::name(metric),
             hollow(groups)
         );
