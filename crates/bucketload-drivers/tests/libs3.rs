@@ -5,7 +5,7 @@ mod support;
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
@@ -142,5 +142,48 @@ fn errors_name_status_and_reason_and_strings_with_nul_are_refused() {
             .await
             .unwrap_err();
         assert_eq!(nul.kind, ErrorKind::Rejected);
+    });
+}
+
+/// What a listing says of each object, as IO500's find asks for it.
+#[derive(Default)]
+struct Seen(std::cell::RefCell<Vec<(String, u64)>>);
+
+impl Watch for Seen {
+    fn body(&self, _: &[u8]) {}
+    fn listed(&self, key: &str) {
+        self.0.borrow_mut().push((key.to_owned(), u64::MAX));
+    }
+    fn wants_details(&self) -> bool {
+        true
+    }
+    fn details(&self, bytes: u64, _: i64) {
+        self.0.borrow_mut().last_mut().unwrap().1 = bytes;
+    }
+    fn cut_short(&self) {}
+}
+
+#[test]
+fn listings_tell_the_sizes_that_are_asked_for() {
+    run(async {
+        let driver = driver(None);
+        let mut probe = Probe::new(clock);
+        let mut session = driver.open(WORKER, &mut probe).await.unwrap();
+        session.ensure_bucket("bucket").await.unwrap();
+        let arena = Arena::new(PayloadKind::Random, 1);
+        for (key, size) in [("sizes/a", 3901), ("sizes/b", 7)] {
+            let mut put = request(OpClass::Put, key);
+            put.content = Some(arena.content(0, 0, 0, size));
+            put.op.size = size;
+            session.execute(&put, &mut probe).await.unwrap();
+        }
+        let seen = Seen::default();
+        let mut list = request(OpClass::List, "sizes/");
+        list.op.count = 10;
+        list.op.pages = 1;
+        list.watch = Some(&seen);
+        session.execute(&list, &mut probe).await.unwrap();
+        let wanted = [("sizes/a".to_owned(), 3901), ("sizes/b".to_owned(), 7)];
+        assert_eq!(*seen.0.borrow(), wanted);
     });
 }

@@ -7,17 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Outcome, SECRET_KEY, bucketload, call};
-
-fn run(dir: &Path, args: &[&str]) -> Outcome {
-    call(&mut bucketload(dir, args))
-}
-
-/// Packs `from` as `to`, after an earlier one was removed.
-fn pack(dir: &Path, from: &str, to: &str) -> Outcome {
-    let _ = fs::remove_file(dir.join(to));
-    run(dir, &["bundle", from, "-o", to])
-}
+use common::evidence::{pack, refuted, run, with_change};
+use common::{SECRET_KEY, bucketload};
 
 /// A short run in `dir`/run.
 fn measured(dir: &Path, more: &[&str]) {
@@ -38,29 +29,6 @@ fn measured(dir: &Path, more: &[&str]) {
         "run",
     ];
     run(dir, &[&args[..], more].concat()).expect(0, &[]);
-}
-
-/// Replaces the first `from` in a file of the directory and gives it back its text afterwards.
-fn with_change(file: &Path, from: &str, to: &str, check: impl FnOnce()) {
-    let text = fs::read_to_string(file).unwrap();
-    assert!(text.contains(from), "{}: {from}", file.display());
-    fs::write(file, text.replacen(from, to, 1)).unwrap();
-    check();
-    fs::write(file, text).unwrap();
-}
-
-/// What a verification that failed printed.
-#[track_caller]
-fn refuted(dir: &Path, bundle: &str, words: &[&str]) {
-    let outcome = run(dir, &["verify-bundle", bundle]);
-    outcome.expect(1, &[]);
-    for word in words {
-        assert!(
-            outcome.stdout.contains(word),
-            "{word:?} is missing in\n{}",
-            outcome.stdout
-        );
-    }
 }
 
 #[test]

@@ -65,12 +65,17 @@ extern "C" fn listed(
     };
     for i in 0..usize::try_from(count).unwrap_or(0) {
         // SAFETY: as many entries as said, for the time of the callback, with strings as keys.
-        let key = unsafe { bytes((*contents.add(i)).key) };
+        let entry = unsafe { &*contents.add(i) };
+        // SAFETY: keys are strings that live as long as the entry.
+        let key = unsafe { bytes(entry.key) };
         see(key);
         if listing.watch.is_some() || listing.keys.is_some() {
             let key = String::from_utf8_lossy(key);
             if let Some(watch) = listing.watch {
                 watch.listed(&key);
+                if watch.wants_details() {
+                    watch.details(entry.size, entry.last_modified);
+                }
             }
             if let Some(keys) = &mut listing.keys {
                 keys.push(key.into_owned());

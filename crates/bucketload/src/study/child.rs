@@ -146,7 +146,8 @@ fn own(env: &BTreeMap<String, String>, log: &File) -> io::Result<Command> {
         .stderr(log.try_clone()?)
         // Ctrl-C reaches this process alone, which passes it on once.
         .process_group(0);
-    if !env.is_empty() && !env.contains_key("AWS_CA_BUNDLE") {
+    let server = env.keys().any(|name| name != "PATH");
+    if server && !env.contains_key("AWS_CA_BUNDLE") {
         // The user's certificates concern other servers.
         command.env_remove("AWS_CA_BUNDLE");
     }

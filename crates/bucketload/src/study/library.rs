@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::cores;
 use crate::hpc::gateway::{ETAG, Gateway, REMOTE, ROOT};
 use crate::target::OWN_BUCKET;
 
@@ -26,10 +27,17 @@ pub(super) enum Way {
 pub(super) struct Needs {
     /// Variables of every command.
     pub(super) env: BTreeMap<String, String>,
-    _gateway: Option<Gateway>,
+    gateway: Option<Gateway>,
     /// Of the Unix socket: names of sockets must be short, whatever the study is called. Last, for it must be there
     /// until the gateway has ended.
     _directory: Option<tempfile::TempDir>,
+}
+
+impl Needs {
+    /// Whether a server of its own was started.
+    pub(super) const fn has_server(&self) -> bool {
+        self.gateway.is_some()
+    }
 }
 
 impl Way {
@@ -71,10 +79,13 @@ impl Way {
         let variable = |name: &str, value: String| (name.to_owned(), value);
         let root_text = root.to_string_lossy().into_owned();
         let over = |listen: &str, directory| {
-            let (gateway, address) = Gateway::start(root, listen)?;
+            let started = cores::on(&cores::spare(), || {
+                Gateway::start(root, listen).map_err(std::io::Error::other)
+            });
+            let (gateway, address) = started.map_err(|e| e.to_string())?;
             Ok(Needs {
                 env: BTreeMap::from([variable(REMOTE, address)]),
-                _gateway: Some(gateway),
+                gateway: Some(gateway),
                 _directory: directory,
             })
         };

@@ -11,9 +11,11 @@
 mod check;
 mod child;
 mod choose;
+mod cores;
 mod execute;
 mod library;
 mod placement;
+mod programs;
 mod script;
 mod servers;
 mod settle;

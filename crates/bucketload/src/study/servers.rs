@@ -15,6 +15,7 @@ use bucketload_study::layout;
 use bucketload_study::model::{Placement, SCHEMA, Target, TargetFacts};
 
 use super::check::{fill, on_path, server_args, target_args};
+use super::cores;
 use super::library::{Needs, Way, library};
 use super::placement::Oracle;
 use super::script::{Scripts, Started, home};
@@ -90,7 +91,11 @@ fn given(target: &Target, dir: &Path, facts: &mut TargetFacts) -> Result<Ready, 
             let name = library.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();
             facts.settings.insert("library".to_owned(), name);
-            Some(way.ready(Path::new(&fill(root, &own)))?)
+            let needs = way.ready(Path::new(&fill(root, &own)))?;
+            if needs.has_server() {
+                facts.cores = cores::words(&cores::spare());
+            }
+            Some(needs)
         }
         None => None,
     };
@@ -132,6 +137,7 @@ fn started(
     }
     let settings = target.settings.clone();
     let server = Started::start(scripts, &target.server, dir, &target.name, settings, stop)?;
+    facts.cores = cores::words(&server.cores);
     let mut env = server.lines.clone();
     let api = if target.api.is_empty() {
         "s3"
@@ -242,7 +248,8 @@ fn version(scripts: &Scripts, name: &str, endpoint: &str) -> String {
                 .display()
                 .to_string(),
             &["-v"],
-        ),
+        )
+        .map(|said| said.trim_start_matches("nginx version: ").to_owned()),
         "seaweedfs" => ask("weed", &["version"]),
         _ => None,
     };

@@ -6,6 +6,7 @@
 )]
 
 pub mod agents;
+pub mod evidence;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
