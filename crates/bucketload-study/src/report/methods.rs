@@ -311,7 +311,7 @@ fn machine(files: &Files, summary: &Summary) -> Vec<String> {
         all
     };
     if facts().next().is_none() {
-        return Vec::new();
+        return alone(files);
     }
     let threads = distinct(|f| f.threads.to_string());
     vec![
@@ -327,6 +327,34 @@ fn machine(files: &Files, summary: &Summary) -> Vec<String> {
             } else {
                 "threads"
             },
+        ),
+        placed(files),
+    ]
+}
+
+/// The machine where no run tells of it (grids and ladders keep trials, not runs): from the targets.
+fn alone(files: &Files) -> Vec<String> {
+    let used = files
+        .facts
+        .values()
+        .find(|target| target.skipped.is_empty());
+    let Some(target) = used else {
+        return Vec::new();
+    };
+    let of = |name: &str| target.machine.get(name).map_or("", String::as_str);
+    let memory = of("memory_bytes")
+        .parse()
+        .map_or(String::new(), |bytes: u64| {
+            format!(", {} of memory", units::bytes(bytes as f64))
+        });
+    vec![
+        format!(
+            "The load came from Bucketload {} on {}, {} cores{memory}, {} {}.",
+            files.plan.version,
+            of("cpu"),
+            of("cores"),
+            of("os"),
+            of("kernel"),
         ),
         placed(files),
     ]

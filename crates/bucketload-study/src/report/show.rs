@@ -182,7 +182,7 @@ pub const LETTERS: &str = "Letters mark cells with runs that are not VALID: D de
 /// The phases that a figure is drawn for: the one that is asked for, or all that runs have.
 #[must_use]
 pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
-    if !asked.is_empty() {
+    if !asked.is_empty() && !asked.ends_with('*') {
         return vec![asked];
     }
     let mut out: Vec<&str> = Vec::new();
@@ -190,14 +190,23 @@ pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
     for run in groups.iter().flat_map(|g| g.counted()) {
         single &= run.figures("", "").is_some();
         for slot in run.slots.iter().filter(|s| !s.phase.is_empty()) {
-            if !out.contains(&&*slot.phase) {
+            if !out.contains(&&*slot.phase) && like(asked, &slot.phase) {
                 out.push(&slot.phase);
             }
         }
     }
-    match single {
+    match single && asked.is_empty() {
         true => vec![""],
         false => out,
+    }
+}
+
+/// Whether a phase is asked for: by its name, by the beginning of its name with an asterisk behind it, or by nothing.
+#[must_use]
+pub fn like(asked: &str, phase: &str) -> bool {
+    match asked.strip_suffix('*') {
+        Some(beginning) => phase.starts_with(beginning),
+        None => asked.is_empty() || asked == phase,
     }
 }
 
@@ -235,5 +244,19 @@ pub fn titled(base: &str, phase: &str, class: &str) -> String {
     match of.is_empty() {
         true => base.to_owned(),
         false => format!("{base} ({})", of.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn phases_are_asked_for_by_name_or_beginning() {
+        let name = "benchmark-0-0.0000";
+        assert_eq!(
+            ["", name, "benchmark*", "*", "benchmark", "cleanup*"].map(|asked| like(asked, name)),
+            [true, true, true, true, false, false]
+        );
     }
 }

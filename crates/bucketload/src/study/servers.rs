@@ -200,7 +200,8 @@ fn version(scripts: &Scripts, name: &str, endpoint: &str) -> String {
                 .display()
                 .to_string(),
             &["-v"],
-        ),
+        )
+        .map(|said| said.trim_start_matches("nginx version: ").to_owned()),
         "seaweedfs" => ask("weed", &["version"]),
         _ => None,
     };

@@ -394,8 +394,9 @@ pub(super) fn multiples(files: &Files, measured: &Measured, asked: &model::Table
             show::NOTE
         );
         if scenario.is_some() {
-            table.note += " Published: SeaweedFS as printed, the others as multiples of SeaweedFS, another machine. ";
-            table.note += published::note(set);
+            table.note +=
+                " Published: SeaweedFS as printed, the others as multiples of SeaweedFS. ";
+            table.note += published::SEE;
         }
         out.push(table.compact());
     }

@@ -139,7 +139,7 @@ fn bandwidths(files: &Files, target: &str, label: &str, own: &[&&Group]) -> Tabl
     );
     if system.is_some() {
         table.note += " ";
-        table.note += published::note("ossperf");
+        table.note += published::SEE;
     }
     table.compact()
 }
@@ -397,7 +397,7 @@ fn grid_quoted(bandwidth: bool) -> Vec<Table> {
             }
             table.rows.push(cells);
         }
-        table.note = published::note("cs597").to_owned();
+        table.note = published::SEE.to_owned();
         out.push(table.compact());
     }
     out
