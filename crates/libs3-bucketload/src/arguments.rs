@@ -294,6 +294,11 @@ impl Properties {
         })
     }
 
+    /// Whether the bytes must have a digest that was given.
+    pub(crate) const fn has_digest(&self) -> bool {
+        self.content_md5.is_some()
+    }
+
     /// What the client says about the content.
     pub(crate) fn into_headers(self) -> Result<Headers, Failure> {
         self.permitted()?;

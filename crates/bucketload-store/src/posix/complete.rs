@@ -10,7 +10,7 @@ use super::beneath;
 use super::escape::Place;
 use super::intake::{Finished, Intake, copy_in_kernel};
 use super::multipart::{Upload, failed};
-use super::session::Temporary;
+use super::temporary::Temporary;
 use crate::api::{PartUpload, Write};
 use crate::error::{Result, StoreError};
 use crate::multipart::check_completion;

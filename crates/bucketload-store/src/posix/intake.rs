@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::anchors::Anchor;
 use super::record::{derived_tag, from_nanos, to_nanos};
-use super::session::Temporary;
+use super::temporary::Temporary;
 use super::{Durability, Inner};
 use crate::api::{ObjectUpload, Write};
 use crate::digest::{BodyCheck, EtagMode};

@@ -16,7 +16,8 @@ use rustix::fs::{self, AtFlags, Stat, XattrFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::session::{Session, Temporary};
+use super::session::Session;
+use super::temporary::Temporary;
 use super::{beneath, entries, record};
 use crate::error::{Result, StoreError};
 use crate::types::ObjectInfo;

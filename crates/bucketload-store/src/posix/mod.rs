@@ -27,6 +27,7 @@ mod record;
 mod room;
 mod session;
 mod stripes;
+mod temporary;
 mod tree;
 
 use std::ops::Range;
@@ -52,6 +53,7 @@ use intake::{Intake, PosixUpload};
 pub use metadata::MetadataPlace;
 use metadata::{Metadata, Version};
 use session::Session;
+use temporary::Temporary;
 use tree::Tree;
 
 /// What a write waits for.
@@ -332,5 +334,9 @@ impl Store for PosixStore {
 
     fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    fn prepare(&self) {
+        Temporary::prepare(&self.inner.tree.session);
     }
 }
