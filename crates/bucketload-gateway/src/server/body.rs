@@ -19,7 +19,7 @@ use super::output::Output;
 use super::perform::push;
 use super::splice::Splice;
 use crate::protocol::request::{Name, Request, UploadName};
-use crate::protocol::{Header, Outcome, reply};
+use crate::protocol::{Header, Outcome, SMALL_BODY, reply};
 use crate::socket::Socket;
 
 /// Bodies up to this leave with their head: a copy of it costs less than a second call.
@@ -37,6 +37,8 @@ pub(super) enum By {
     BodyNotFile,
     /// By the file, if there is one and the bytes are many.
     File,
+    /// Not at all if they are many.
+    SmallBody,
 }
 
 /// Sends bytes `range` of an object.
@@ -59,10 +61,16 @@ pub(super) fn send_object(
         });
         return Ok(output.flush_with_file(socket, file)?);
     }
+    if way == By::SmallBody && size > SMALL_BODY {
+        output.push(Outcome::Done, sequence, 0, |out| {
+            reply::put_file_opening(out, object.info(), range.start, Some(size));
+        });
+        return Ok(());
+    }
     let before = output.buffer().len();
     output.push(Outcome::Done, sequence, size, |out| match way {
         By::Body => reply::put_opening(out, object.info(), range.start),
-        By::BodyNotFile | By::File => {
+        By::BodyNotFile | By::File | By::SmallBody => {
             reply::put_file_opening(out, object.info(), range.start, None);
         }
     });

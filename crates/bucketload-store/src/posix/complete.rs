@@ -48,7 +48,7 @@ impl Upload {
         };
         let key = &*self.description.key;
         let place = Place::of(bucket, key);
-        let written = finished.publish(&place, bucket, key, None, commit, assembly.parts)?;
+        let written = finished.publish(&place, None, commit, assembly.parts)?;
         drop(guard);
         // The object is there: the upload being removed by another is no failure.
         match self.remove() {

@@ -194,9 +194,7 @@ impl Store for PosixStore {
         let place = Place::of(bucket, key);
         let parent = self.inner.tree.parent(bucket, &place)?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(PosixUpload::new(
-            intake, place, bucket, key, parent,
-        )))
+        Ok(Box::new(PosixUpload::new(intake, place, parent)))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
@@ -220,14 +218,9 @@ impl Store for PosixStore {
         buckets::check(&self.inner.tree, bucket)?;
         let range = 0..source.info().size;
         let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
-        intake.finish(known)?.publish(
-            &Place::of(bucket, key),
-            bucket,
-            key,
-            None,
-            commit,
-            PartSizes::default(),
-        )
+        let place = Place::of(bucket, key);
+        let finished = intake.finish(known)?;
+        finished.publish(&place, None, commit, PartSizes::default())
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
@@ -243,7 +236,7 @@ impl Store for PosixStore {
             return Err(self.missing(bucket));
         };
         info.tags = tags;
-        tree.metadata.replace(&fd.into(), &info, bucket, key)
+        tree.metadata.replace(&fd.into(), &info, &place)
     }
 
     fn create_multipart(
