@@ -414,7 +414,7 @@ pub struct Gauges {
     pub load_cpu_ns: u64,
     /// CPU time of the busiest load thread, nanoseconds.
     pub busiest_thread_cpu_ns: u64,
-    /// CPU time of the whole process, nanoseconds.
+    /// CPU time of the whole process and of the programs that it has run to their end, nanoseconds.
     pub process_cpu_ns: u64,
     /// Busy CPU time of the whole machine including soft interrupts, nanoseconds.
     pub machine_busy_ns: u64,

@@ -2,8 +2,8 @@
 //!
 //! A sleeping thread costs its peer an interrupt of another core and itself the way back from idleness, together
 //! several times what a small request costs otherwise. So whoever has just talked looks a little longer. It does so
-//! only while it keeps nobody from working: at most half of the cores have a thread that looks, each look offers the
-//! core to other threads, and who loses it by that sleeps as usual. A peer that is mostly slower than the moment is
+//! only while it keeps nobody from working: at most half of the cores have a thread that looks, who looks offers the
+//! core to other threads again and again, and who loses it by that sleeps as usual. A peer that is mostly slower than the moment is
 //! looked for ever less often.
 
 use std::io;
@@ -16,6 +16,9 @@ use rustix::thread::sched_yield;
 
 /// An offer of the core that takes longer has been taken: there is other work.
 const TAKEN: Duration = Duration::from_micros(4);
+/// Looks between two offers of the core, the first of which follows the first look: an offer that nobody takes keeps
+/// from looking for as long as a look takes.
+const LOOKS: usize = 4;
 /// Most waits in a row without a look, after looks that were in vain.
 const MOST_BLIND: u32 = 256;
 
@@ -99,9 +102,8 @@ impl Patience {
             return None;
         }
         let _turn = Turn::take()?;
-        let mut now = Instant::now();
-        let end = now + self.longest;
-        loop {
+        let end = Instant::now() + self.longest;
+        for looks in 0_usize.. {
             match call(false) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 result => {
@@ -109,14 +111,19 @@ impl Patience {
                     return Some(result);
                 }
             }
+            if !looks.is_multiple_of(LOOKS) {
+                continue;
+            }
+            let before = Instant::now();
             sched_yield();
-            let before = std::mem::replace(&mut now, Instant::now());
+            let now = Instant::now();
             if now >= end || now - before > TAKEN {
                 self.vain = (self.vain + 1).min(MOST_BLIND.ilog2());
                 self.blind = (1 << self.vain) - 2;
                 return None;
             }
         }
+        None
     }
 }
 

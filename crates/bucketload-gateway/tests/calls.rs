@@ -508,3 +508,75 @@ fn threads_share_a_client() {
         assert!(server.connections() <= 8);
     });
 }
+
+#[test]
+fn a_pipeline_reads_what_is_small_and_says_what_is_not() {
+    both(|Gateway { client, .. }| {
+        client.create_bucket("bucket").unwrap();
+        let large = pattern(200_000);
+        let etag = client
+            .put("bucket", "large", &large, Commit::default())
+            .unwrap()
+            .etag;
+        let range = |start, length| {
+            Some(ByteRange {
+                start,
+                length: Some(length),
+            })
+        };
+        let always = ReadConditions::default;
+        let unless = ReadConditions {
+            if_none_match: Some(vec![etag]),
+            ..always()
+        };
+        let mut pipeline = client.pipeline();
+        for i in 0..200 {
+            pipeline
+                .get("bucket", "large", range(i, 65_536 * (i % 2)), always())
+                .unwrap();
+        }
+        pipeline.get("bucket", "large", None, always()).unwrap();
+        pipeline
+            .get("bucket", "large", range(9, 65_537), always())
+            .unwrap();
+        pipeline.get("bucket", "large", None, unless).unwrap();
+        pipeline.get("bucket", "missing", None, always()).unwrap();
+        pipeline
+            .get("bucket", "large", range(200_000, 1), always())
+            .unwrap();
+        pipeline
+            .put("bucket", "empty", b"", Commit::default())
+            .unwrap();
+        pipeline.get("bucket", "empty", None, always()).unwrap();
+        let mut replies = pipeline.finish().unwrap().into_iter();
+        for i in 0..200_usize {
+            match replies.next().unwrap() {
+                // A range of no bytes is none.
+                Err(Error::Store(StoreError::InvalidArgument(_))) if i % 2 == 0 => {}
+                Ok(Reply::Object(info, bytes)) if i % 2 == 1 => {
+                    assert_eq!(info.size, 200_000);
+                    assert!(bytes == large[i..i + 65_536]);
+                }
+                other => panic!("{i}: {other:?}"),
+            }
+        }
+        let rest: Vec<_> = replies.collect();
+        assert!(
+            matches!(
+                &rest[..],
+                [
+                    Ok(Reply::TooLarge),
+                    Ok(Reply::TooLarge),
+                    Err(Error::NotModified),
+                    Err(Error::Store(StoreError::NoSuchKey)),
+                    Err(Error::Store(StoreError::InvalidRange { size: 200_000 })),
+                    Ok(Reply::Written(_)),
+                    Ok(Reply::Object(_, nothing)),
+                ] if nothing.is_empty()
+            ),
+            "{rest:?}"
+        );
+        // The connection is as good as new.
+        assert_eq!(client.head("bucket", "large").unwrap().size, 200_000);
+    });
+}

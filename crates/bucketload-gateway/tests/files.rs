@@ -12,7 +12,7 @@ use bucketload_gateway::{Address, ByteRange, Client, Error, Options};
 use bucketload_store::{Commit, Condition, ReadConditions, StoreError};
 use common::{Gateway, eventually, over_own_files, pattern};
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x02\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x03\0\0\0\0\0\0\0";
 const PUT_FILE: u8 = 19;
 const COMMIT_FILE: u8 = 20;
 const DROP_FILE: u8 = 21;
@@ -130,7 +130,8 @@ fn conditions_hold_for_files_too() {
             Err(Error::Store(StoreError::PreconditionFailed))
         ));
     }
-    assert_eq!(unfinished(root), 0);
+    // One may be ready for the next write.
+    assert!(unfinished(root) <= 1);
     let missing = client.put_from(
         "nowhere",
         "k",

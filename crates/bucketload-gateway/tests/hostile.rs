@@ -47,7 +47,7 @@ fn dial(address: &Address) -> TcpStream {
     stream
 }
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x02\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x03\0\0\0\0\0\0\0";
 
 /// A connection after its handshake.
 fn greeted(address: &Address) -> TcpStream {
@@ -92,7 +92,7 @@ fn what_is_no_greeting_is_not_answered() {
     let mut stream = dial(gateway.server.address());
     stream.write_all(&other_version).unwrap();
     // Its own version, and that it will not do.
-    assert_eq!(rest(&stream), b"BKTLGWAY\x02\0\x02\0\0\0\0\0");
+    assert_eq!(rest(&stream), b"BKTLGWAY\x03\0\x02\0\0\0\0\0");
     assert!(gateway.client.list_buckets().is_ok());
 }
 
@@ -149,7 +149,7 @@ proptest! {
                 2..=4 => bucket,
                 5 => [bucket, text(""), text("/"), text(""), vec![100]].concat(),
                 6 => [bucket, key, vec![0, 0]].concat(),
-                7 | 18 => [bucket, key, vec![1, 3, 1, 9, 0]].concat(),
+                7 | 18 | 22 => [bucket, key, vec![1, 3, 1, 9, 0]].concat(),
                 8 | 9 => [bucket, key, vec![0]].concat(),
                 10 => [bucket.clone(), key, vec![0], bucket, text("copy"), vec![1, 0]].concat(),
                 11 => [bucket, key, vec![0, 0, 0, 0, 0]].concat(),

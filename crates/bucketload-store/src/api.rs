@@ -266,4 +266,9 @@ pub trait Store: Send + Sync {
     /// How much the store holds, for stores that count; `None` for the others (a file system knows
     /// better).
     fn usage(&self) -> Option<Usage>;
+
+    /// Makes ready what the next write will need, as far as that can be done before it comes: for a server that has
+    /// answered a write and would wait for the next request otherwise. A hint: nothing is different afterwards but
+    /// that the next write may be quicker.
+    fn prepare(&self) {}
 }

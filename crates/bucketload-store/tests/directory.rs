@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 use bucketload_store::{
     Commit, Condition, EtagMode, Headers, ListRequest, MetadataPlace, PosixOptions, PosixStore,
-    Store, StoreError,
+    PutOptions, Store, StoreError,
 };
 
 fn store(directory: &tempfile::TempDir) -> PosixStore {
@@ -246,10 +246,45 @@ fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
     theirs.delete("bucket", "dir/below", &none).unwrap();
     theirs.delete_bucket("bucket").unwrap();
     // A write that began before is not lost without a word.
-    let begun = ours.put("bucket", "top", &bucketload_store::PutOptions::sized(0));
+    let begun = ours.put("bucket", "top", &PutOptions::sized(0));
     let refused = begun.and_then(|upload| upload.commit(Commit::default()));
     assert!(
         matches!(refused, Err(StoreError::NoSuchBucket)),
         "{refused:?}"
     );
+}
+
+#[test]
+fn what_is_prepared_serves_the_next_writes_and_goes_with_the_store() {
+    let directory = common::directory();
+    let store = store(&directory);
+    let unfinished = || {
+        let sessions = std::fs::read_dir(directory.path().join(".bucketload/tmp")).unwrap();
+        let files =
+            sessions.flat_map(|session| std::fs::read_dir(session.unwrap().path()).unwrap());
+        files
+            .filter(|file| file.as_ref().unwrap().file_name() != "lock")
+            .count()
+    };
+    store.prepare();
+    store.prepare();
+    assert_eq!(unfinished(), 2);
+    // The first two take what is there; an upload that is given up takes its file with it.
+    common::put(&store, "a", b"first");
+    assert_eq!(unfinished(), 1);
+    drop(
+        store
+            .put("bucket", "b", &PutOptions::sized(6))
+            .expect("an upload"),
+    );
+    assert_eq!(unfinished(), 0);
+    common::put(&store, "b", b"second");
+    for (key, content) in [("a", &b"first"[..]), ("b", b"second")] {
+        let object = store.open("bucket", key).unwrap();
+        assert_eq!(common::content(&object), content);
+    }
+    (0..1000).for_each(|_| store.prepare());
+    assert!(unfinished() <= 64, "{}", unfinished());
+    drop(store);
+    assert_eq!(unfinished(), 0);
 }

@@ -85,7 +85,7 @@ pub(crate) unsafe fn bucket_name(name: *const c_char, uri_style: c_int) -> Resul
     let bytes = unsafe { bytes(name) }.unwrap_or_default();
     names::check(bytes, uri_style)?;
     // The rules admit ASCII only.
-    Ok(String::from_utf8_lossy(bytes).into_owned())
+    String::from_utf8(bytes.to_vec()).map_err(|_| Status::ErrorInvalidURI.into())
 }
 
 /// A checked key.
@@ -292,6 +292,11 @@ impl Properties {
             size: Some(size),
             content_md5: self.content_md5,
         })
+    }
+
+    /// Whether the bytes must have a digest that was given.
+    pub(crate) const fn has_digest(&self) -> bool {
+        self.content_md5.is_some()
     }
 
     /// What the client says about the content.

@@ -20,7 +20,7 @@ use crate::status::Status;
 const DEFAULT_CONTENT_TYPE: &std::ffi::CStr = c"binary/octet-stream";
 
 /// Why a request failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// The number that C is told: a [`Status`], or what a callback returned.
     code: c_int,

@@ -1,5 +1,5 @@
-//! IO500 on a directory and on MinIO, in every mapping, in one process and on several agents: nothing fails, ranks compare what others wrote, the
-//! search finds exactly what is there, and the result agrees with itself.
+//! IO500 on a directory and on MinIO, in every mapping and in the extended mode, in one process and on several agents: nothing fails, ranks
+//! compare what others wrote, the searches find exactly what is there, and the result agrees with itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,87 +10,184 @@ use crate::sh::Result;
 
 const RANKS: u64 = 4;
 const FILES: u64 = 220;
+/// Files of a tree where each is a bucket: MinIO takes a good while for one.
+const BUCKETS: u64 = 12;
+/// Data sets of MD-Workbench per rank, objects in each, and how many of them are replaced in each of two iterations.
+const SETS: u64 = 10;
+const OBJECTS: u64 = 5;
+const REPLACED: u64 = 4;
+
+/// What is run, where, and what must come out.
+struct Case<'a> {
+    name: &'a str,
+    target: &'a [&'a str],
+    env: &'a BTreeMap<String, String>,
+    mapping: &'a str,
+    is_extended: bool,
+}
 
 /// All phases on a directory and on MinIO.
 pub(super) fn all() -> Result {
     let data = TempDir::new("io500-data")?;
     let target = format!("file://{}", data.file(""));
-    phases(
-        "a directory",
-        &["--target", &target],
-        &BTreeMap::new(),
-        "files",
-    )?;
-    phases(
-        "a directory, 3 agents",
-        &["--target", &target, "--launch", "local:3"],
-        &BTreeMap::new(),
-        "files",
-    )?;
-    let server = Server::start("minio")?;
-    for mapping in ["native", "multipart", "ior-libs3-single"] {
-        let args = ["--target", "s3://io500/x", "--create-bucket"];
-        phases("MinIO", &args, &server.env, mapping)?;
-        let agents = [&args[..], &["--launch", "local:2"]].concat();
-        phases("MinIO, 2 agents", &agents, &server.env, mapping)?;
+    let nothing = BTreeMap::new();
+    let directory = Case {
+        name: "a directory",
+        target: &["--target", &target],
+        env: &nothing,
+        mapping: "files",
+        is_extended: false,
+    };
+    let on_agents = Case {
+        name: "a directory, 3 agents",
+        target: &["--target", &target, "--launch", "local:3"],
+        ..directory
+    };
+    for case in [&directory, &on_agents] {
+        case.run()?;
+        let is_extended = true;
+        Case {
+            is_extended,
+            ..*case
+        }
+        .run()?;
     }
-    Ok(())
+    let server = Server::start("minio")?;
+    let bucket = ["--target", "s3://io500/x", "--create-bucket"];
+    let agents = [&bucket[..], &["--launch", "local:2"]].concat();
+    for mapping in ["native", "multipart", "ior-libs3-single"] {
+        for (name, target) in [("MinIO", &bucket[..]), ("MinIO, 2 agents", &agents)] {
+            Case {
+                name,
+                target,
+                env: &server.env,
+                mapping,
+                is_extended: mapping == "native",
+            }
+            .run()?;
+        }
+    }
+    // Every bucket is the run's own; one process makes them.
+    Case {
+        name: "MinIO",
+        target: &bucket,
+        env: &server.env,
+        mapping: PER_FILE,
+        is_extended: true,
+    }
+    .run()
 }
 
-fn phases(name: &str, target: &[&str], env: &BTreeMap<String, String>, mapping: &str) -> Result {
-    let dir = TempDir::new("io500")?;
-    let (out, ranks, files) = (dir.file("out"), RANKS.to_string(), FILES.to_string());
-    let mut args = vec![
-        "io500",
-        "--mapping",
-        mapping,
-        "--ranks",
-        &ranks,
-        "--out",
-        &out,
-    ];
-    let items = [
-        format!("mdtest-easy.n={files}"),
-        format!("mdtest-hard.n={files}"),
-    ];
-    let sets = [
-        // Everything is done before; the random reads would last as long.
-        "debug.stonewall-time=200",
-        "ior-rnd4K-easy-read.run=FALSE",
-        "ior-easy.transferSize=6m",
-        "ior-easy.blockSize=48m",
-    ];
-    for set in sets
-        .into_iter()
-        .chain(["ior-hard.segmentCount=100", &items[0], &items[1]])
-    {
-        args.extend(["--set", set]);
+/// The mapping with a bucket per file.
+const PER_FILE: &str = "ior-libs3-bucket-per-file";
+
+impl Case<'_> {
+    fn run(&self) -> Result {
+        let dir = TempDir::new("io500")?;
+        let (out, ranks) = (dir.file("out"), RANKS.to_string());
+        let has_buckets = self.mapping == PER_FILE;
+        let files = if has_buckets { BUCKETS } else { FILES };
+        let mut args = vec![
+            "io500",
+            "--mapping",
+            self.mapping,
+            "--ranks",
+            &ranks,
+            "--out",
+            &out,
+        ];
+        let mut sets = vec![
+            // Everything is done before; the random reads would last as long.
+            "debug.stonewall-time=200".to_owned(),
+            "ior-rnd4K-easy-read.run=FALSE".to_owned(),
+            "ior-easy.transferSize=6m".to_owned(),
+            "ior-easy.blockSize=48m".to_owned(),
+            "ior-hard.segmentCount=100".to_owned(),
+            format!("mdtest-easy.n={files}"),
+            format!("mdtest-hard.n={files}"),
+        ];
+        if self.is_extended {
+            args.extend(["--mode", "extended"]);
+            sets.push(format!("mdworkbench.precreatePerSet={OBJECTS}"));
+            sets.push(format!("mdworkbench.filesPerProc={REPLACED}"));
+        }
+        args.extend(sets.iter().flat_map(|set| ["--set", set]));
+        args.extend(self.target);
+        let outcome = call(bucketload(&args)?.envs(self.env))?;
+        outcome.expect_code(0)?;
+        let (name, mapping) = (self.name, self.mapping);
+        eprintln!("{name}, {mapping}:\n{}", outcome.stdout);
+        let path = Path::new(&out).join("result.txt");
+        let text =
+            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let wrong = |what: &str| Err(format!("{name}, {mapping}: {what}"));
+        if let Some(line) = text
+            .lines()
+            .find(|line| line.contains("failed") || line.contains("Not run to"))
+        {
+            return wrong(line);
+        }
+        for (phase, field, value) in self.expected() {
+            let found = figure(&text, phase, field);
+            if found != value.as_deref() {
+                return wrong(&format!(
+                    "{field} of {phase} is {found:?} instead of {value:?}:\n{text}"
+                ));
+            }
+        }
+        let result = path.display().to_string();
+        let verified = call(&mut bucketload(&["io500", "--verify", &result])?)?;
+        verified.expect_code(1)?;
+        match verified.stdout.contains("[OK] But this is an invalid run!") {
+            true => Ok(()),
+            false => wrong(&verified.stderr),
+        }
     }
-    args.extend(target);
-    let outcome = call(bucketload(&args)?.envs(env))?;
-    outcome.expect_code(0)?;
-    eprintln!("{name}, {mapping}:\n{}", outcome.stdout);
-    let path = Path::new(&out).join("result.txt");
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    if let Some(line) = text
-        .lines()
-        .find(|line| line.contains("failed") || line.contains("Not run to"))
-    {
-        return Err(format!("{name}, {mapping}: {line}"));
+
+    /// Figures of phases that follow from what is asked for; `None` for one that must not be there.
+    fn expected(&self) -> Vec<(&'static str, &'static str, Option<String>)> {
+        let text = |number: u64| Some(number.to_string());
+        if self.mapping == PER_FILE {
+            let each = RANKS * BUCKETS;
+            return vec![
+                // Make the bucket; ask for it.
+                ("mdtest-easy-write", "requests", text(each)),
+                ("mdtest-easy-stat", "requests", text(each)),
+                ("mdtest-hard-stat", "requests", text(each)),
+                ("find", "found", None),
+                ("mdworkbench-bench", "requests", None),
+            ];
+        }
+        // Names with 01 among 0 to 219: 101 and 201.
+        let found = || text(2 * RANKS);
+        let mut expected = vec![("find", "found", found())];
+        if self.is_extended {
+            let sets = RANKS * SETS;
+            expected.extend([
+                ("find-easy", "found", found()),
+                ("find-hard", "found", found()),
+                ("mdworkbench-create", "requests", text(sets * OBJECTS)),
+                // Stat, read, delete and write, in two iterations.
+                (
+                    "mdworkbench-bench",
+                    "requests",
+                    text(sets * REPLACED * 4 * 2),
+                ),
+                ("mdworkbench-delete", "requests", text(sets * OBJECTS)),
+            ]);
+        } else {
+            expected.push(("find-easy", "found", None));
+        }
+        expected
     }
-    // Names with 01 among 0 to 219: 101 and 201.
-    let found = format!("found           = {}", 2 * RANKS);
-    if !text.contains(&found) {
-        return Err(format!(
-            "{name}, {mapping}: the search did not find {} files:\n{text}",
-            2 * RANKS
-        ));
-    }
-    let result = path.display().to_string();
-    let verified = call(&mut bucketload(&["io500", "--verify", &result])?)?;
-    verified.expect_code(1)?;
-    match verified.stdout.contains("[OK] But this is an invalid run!") {
-        true => Ok(()),
-        false => Err(format!("{name}, {mapping}: {}", verified.stderr)),
-    }
+}
+
+/// A figure of a phase in a result.
+fn figure<'t>(text: &'t str, phase: &str, field: &str) -> Option<&'t str> {
+    let section = text.split_once(&format!("[{phase}]\n"))?.1;
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    lines
+        .filter_map(|line| line.split_once('='))
+        .find(|(name, _)| name.trim() == field)
+        .map(|(_, value)| value.trim())
 }

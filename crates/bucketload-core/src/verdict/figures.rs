@@ -107,7 +107,7 @@ pub struct Figures {
     /// Share of the network interface's line rate in the busier direction, 0 to 1; `None` when the
     /// line rate is unknown.
     pub nic: Option<f64>,
-    /// CPU time of the client process per operation, nanoseconds.
+    /// CPU time of the client process, and of programs that it ran, per operation, nanoseconds.
     pub cpu_ns_per_op: Option<f64>,
     /// The null target driven with the same schedule.
     pub calibration: Option<Calibration>,

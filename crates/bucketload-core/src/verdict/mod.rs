@@ -110,7 +110,7 @@ pub struct Reason {
 /// What the client cost and how far it was from its own limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Client {
-    /// CPU time of the client process per operation, nanoseconds; `None` when not measured.
+    /// CPU time of the client process, and of programs that it ran, per operation, nanoseconds; `None` when not measured.
     pub cpu_ns_per_op: Option<f64>,
     /// Rate against the null target over the rate measured; `None` without calibration.
     pub headroom: Option<f64>,

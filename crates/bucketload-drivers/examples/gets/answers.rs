@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{Failure, SIZE};
+use crate::{Failure, SIZE, hadoop};
 
 /// Core of the thread.
 const CORE: usize = 1;
@@ -19,6 +19,8 @@ pub(crate) struct Answers {
     pub(crate) leading: String,
     /// Every answer ends its connection.
     pub(crate) closing: String,
+    /// A name node, whose blocks are with a data node of the same thread.
+    pub(crate) name_node: String,
 }
 
 /// Starts a thread that answers every request with the same 4 KiB.
@@ -30,11 +32,14 @@ pub(crate) fn start() -> Result<Answers, Failure> {
         Ok((listener, address))
     };
     let (kept, leading, closing) = (listen()?, listen()?, listen()?);
+    let (name_node, data_node) = (listen()?, listen()?);
     let answers = Answers {
         kept: kept.1,
         leading: leading.1,
         closing: closing.1,
+        name_node: name_node.1,
     };
+    let at = data_node.0.local_addr()?;
     let (to_kept, to_closing) = (answers.kept.clone(), answers.closing.clone());
     std::thread::spawn(move || -> io::Result<()> {
         crate::cpu::pin(CORE);
@@ -57,8 +62,18 @@ pub(crate) fn start() -> Result<Answers, Failure> {
                     r#"{{"Location":"http://{leads}/webhdfs/v1/bench?op=OPEN&namenoderpcaddress=a:1&offset=0"}}"#
                 );
                 let answers = [object, text("", &location)];
-                serving.push(tokio::task::spawn_local(accept(listener, answers, ends)));
+                serving.push(tokio::task::spawn_local(each(listener, move |stream| {
+                    answer(stream, answers.clone(), ends)
+                })));
             }
+            let listener = TcpListener::from_std(name_node.0)?;
+            serving.push(tokio::task::spawn_local(each(listener, move |stream| {
+                hadoop::name_node(stream, at)
+            })));
+            let (listener, block) = (TcpListener::from_std(data_node.0)?, hadoop::block());
+            serving.push(tokio::task::spawn_local(each(listener, move |stream| {
+                hadoop::data_node(stream, Rc::clone(&block))
+            })));
             for serving in serving {
                 serving.await??;
             }
@@ -76,10 +91,14 @@ fn text(fields: &str, body: &str) -> Rc<[u8]> {
     text.into_bytes().into()
 }
 
-async fn accept(listener: TcpListener, answers: [Rc<[u8]>; 2], ends: bool) -> io::Result<()> {
+/// Serves every connection to `listener`.
+async fn each<F>(listener: TcpListener, serve: impl Fn(TcpStream) -> F) -> io::Result<()>
+where
+    F: Future<Output = io::Result<()>> + 'static,
+{
     loop {
         let (stream, _) = listener.accept().await?;
-        tokio::task::spawn_local(answer(stream, answers.clone(), ends));
+        tokio::task::spawn_local(serve(stream));
     }
 }
 

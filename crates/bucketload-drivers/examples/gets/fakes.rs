@@ -55,7 +55,7 @@ pub(crate) async fn measure(load: Load, api: &str, address: &str) -> Result<f64,
                 ..AzureOverrides::default()
             };
             gets(
-                LOAD,
+                load,
                 &AzureDriver::new(AzureConfig::discover(&overrides, &env)?)?,
             )
             .await
@@ -72,6 +72,11 @@ pub(crate) async fn measure(load: Load, api: &str, address: &str) -> Result<f64,
         "webhdfs" => {
             let driver = WebHdfsDriver::new(WebHdfsConfig::new(&url)?)?;
             gets(load, &driver).await
+        }
+        #[cfg(feature = "hdfs")]
+        "hdfs" => {
+            let config = crate::hdfs::config(&format!("hdfs://{address}"), "bench")?;
+            gets(load, &bucketload_drivers::hdfs::HdfsDriver::new(config)?).await
         }
         _ => {
             let config = GcsConfig::discover(&GcsOverrides::default(), &env, None)?;

@@ -52,12 +52,7 @@ impl Hadoop {
     }
 
     fn native(&self, library_reads: Option<&str>) -> Result<HdfsDriver, Failure> {
-        let overrides = HadoopOverrides {
-            endpoint_url: Some(self.uri.clone()),
-            ..HadoopOverrides::default()
-        };
-        let env = |name: &str| (name == "HADOOP_USER_NAME").then(|| self.user.clone());
-        let mut config = HdfsConfig::discover(&overrides, &env)?;
+        let mut config = config(&self.uri, &self.user)?;
         config.library_reads = library_reads.map(str::to_owned);
         Ok(HdfsDriver::new(config)?)
     }
@@ -87,6 +82,16 @@ impl Hadoop {
             }
         }
     }
+}
+
+/// Settings for the cluster at `uri`.
+pub(crate) fn config(uri: &str, user: &str) -> Result<HdfsConfig, Failure> {
+    let overrides = HadoopOverrides {
+        endpoint_url: Some(uri.to_owned()),
+        ..HadoopOverrides::default()
+    };
+    let env = |name: &str| (name == "HADOOP_USER_NAME").then(|| user.to_owned());
+    Ok(HdfsConfig::discover(&overrides, &env)?)
 }
 
 fn serve(faults: &[String]) -> Result<ServerHandle, Failure> {

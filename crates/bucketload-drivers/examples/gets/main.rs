@@ -7,22 +7,24 @@
 //! Reads objects of 4 KiB; one repetition measures every row once, in turn, and ratios are taken inside the
 //! repetition. Figures are CPU times of the client's threads.
 //!
-//! - `kept`: every API on 64 connections that stay open, from a thread that answers every request alike.
+//! - `kept`: every API on 64 connections that stay open, from a thread that answers every request alike; HDFS's
+//!   own protocol on as many to a name node and as many to a data node.
 //! - `closing`: the same where the answer ends the connection; by WebHDFS that of the data node, as Hadoop's
 //!   do. `floor` is connecting, sending, receiving and closing by plain sockets of the runtime.
 //! - `hdfs`: Hadoop itself, by its own protocol (by the driver, and by the library alone) and by WebHDFS, and
 //!   S3 from the embedded server: at full speed, and from one that takes as long as Hadoop (`s3-slow`).
 //!   `HDFS_URI`, `ENDPOINT` and `HADOOP_USER_NAME` are what `servers/hdfs.sh` prints.
 //!
-//! A row costs so many times what its reference costs for as many requests: a GET by WebHDFS is two requests
-//! and is compared with two of S3; where the second ends its connection, with one of S3 that does not and one
-//! that does. Prints a line per row: name, requests per object, reference, median, smallest and largest
+//! A row costs so many times what its reference costs for as many requests: a GET by WebHDFS or by HDFS's own
+//! protocol is two requests and is compared with two of S3; where the second ends its connection, with one of
+//! S3 that does not and one that does. Prints a line per row: name, requests per object, reference, median, smallest and largest
 //! ratio, median cost per object in nanoseconds; tabs between them.
 
 mod answers;
 mod cpu;
 mod fakes;
 mod floor;
+mod hadoop;
 #[cfg(feature = "hdfs")]
 mod hdfs;
 mod load;
@@ -54,13 +56,15 @@ const fn row(name: &'static str, requests: u32, against: &'static [(usize, u32)]
     }
 }
 
-const KEPT: [Row; 6] = [
+const KEPT: &[Row] = &[
     row("s3", 1, &[(0, 1)]),
     row("swift", 1, &[(0, 1)]),
     row("azblob", 1, &[(0, 1)]),
     row("gcs", 1, &[(0, 1)]),
     row("seaweedfs", 1, &[(0, 1)]),
     row("webhdfs", 2, &[(0, 2)]),
+    #[cfg(feature = "hdfs")]
+    row("hdfs", 2, &[(0, 2)]),
 ];
 
 const CLOSING: [Row; 4] = [
@@ -94,8 +98,12 @@ fn main() -> Result<(), Failure> {
         "kept" => {
             let answers = answers::start()?;
             cpu::pin(CORE);
-            table(&KEPT, repetitions, |name| {
-                runtime.block_on(fakes::measure(fakes::LOAD, name, &answers.kept))
+            table(KEPT, repetitions, |name| {
+                let address = match name {
+                    "hdfs" => &answers.name_node,
+                    _ => &answers.kept,
+                };
+                runtime.block_on(fakes::measure(fakes::LOAD, name, address))
             })
         }
         "closing" => {

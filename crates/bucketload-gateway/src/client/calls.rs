@@ -18,7 +18,7 @@ use super::options::Options;
 use super::pipeline::Pipeline;
 use super::pool::{Lease, Pool};
 use crate::protocol::codec::{Decoder, Malformed};
-use crate::protocol::request::{ByteRange, Name, Request, UploadName};
+use crate::protocol::request::{ByteRange, Name, Request, UploadName, Way};
 use crate::protocol::{Outcome, error, reply};
 
 /// A client of one gateway. Cheap to clone: clones share the connections. All calls block and may be made from any
@@ -162,10 +162,10 @@ impl Client {
         let name = Name { bucket, key };
         let mut lease = self.lease()?;
         if !lease.is_unix() {
-            let request = Request::Get(name, range, conditions, false);
+            let request = Request::Get(name, range, conditions, Way::Body);
             return open(lease, &request);
         }
-        let request = Request::Get(name, range, conditions.clone(), true);
+        let request = Request::Get(name, range, conditions.clone(), Way::File);
         let result = lease.send(&request, Outgoing::None).and_then(|()| {
             let (answer, file) = lease.receive_with_file()?;
             let head = Answer { body: 0, ..answer };
@@ -182,7 +182,9 @@ impl Client {
                 Ok(Download::of_file(file, deadline, info, start, length))
             }
             // It did not arrive: this process may have no more descriptors.
-            (_, _, Some(_), _, None) => open(lease, &Request::Get(name, range, conditions, false)),
+            (_, _, Some(_), _, None) => {
+                open(lease, &Request::Get(name, range, conditions, Way::Body))
+            }
         }
     }
 

@@ -216,6 +216,16 @@ impl Connection {
     /// Sends `size` bytes of `reader` behind the buffer, piece by piece.
     fn send_from(&mut self, size: u64, reader: &mut dyn Read) -> Result<()> {
         let mut left = size;
+        if size <= COPIED as u64 {
+            // To where it leaves in one piece with its head.
+            let head = self.outgoing.len();
+            self.outgoing.resize(head + size as usize, 0);
+            if let Err(error) = reader.read_exact(&mut self.outgoing[head..]) {
+                self.forget_unsent();
+                return Err(Error::Body(error));
+            }
+            return self.flush();
+        }
         loop {
             let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
             if self.piece.len() < length {
@@ -224,8 +234,7 @@ impl Connection {
             if let Err(error) = reader.read_exact(&mut self.piece[..length]) {
                 // Nothing of it has left if this is the first piece.
                 if left == size {
-                    self.outgoing.clear();
-                    self.sent = self.sent.wrapping_sub(1);
+                    self.forget_unsent();
                 }
                 return Err(Error::Body(error));
             }
@@ -240,6 +249,12 @@ impl Connection {
                 return Ok(());
             }
         }
+    }
+
+    /// Nothing of the request in the buffer has left, and nothing will.
+    fn forget_unsent(&mut self) {
+        self.outgoing.clear();
+        self.sent = self.sent.wrapping_sub(1);
     }
 
     /// Receives the beginning of the next answer, up to the end of its head.

@@ -4,11 +4,12 @@
 use bucketload_store::{Commit, Condition, ObjectInfo, ReadConditions, Written};
 
 use super::calls::{Client, finish};
+use super::connection::Answer;
 use super::error::{Error, Result};
 use super::pool::Lease;
-use crate::protocol::HEADER_BYTES;
-use crate::protocol::reply;
-use crate::protocol::request::{Name, Request};
+use crate::protocol::codec::Malformed;
+use crate::protocol::request::{ByteRange, Name, Request, Way};
+use crate::protocol::{HEADER_BYTES, SMALL_BODY, reply};
 
 /// Most bytes that are sent before answers are read. The sockets' own buffers hold that much, so that client and
 /// gateway never wait for each other.
@@ -25,6 +26,10 @@ pub enum Reply {
     Deleted(bool),
     /// Of [`Pipeline::put`].
     Written(Written),
+    /// Of [`Pipeline::get`]: the object, and the bytes of it that were asked for.
+    Object(ObjectInfo, Vec<u8>),
+    /// Of [`Pipeline::get`]: there are more than 64 KiB of them.
+    TooLarge,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +37,7 @@ enum Asked {
     Head,
     Delete,
     Put,
+    Get,
 }
 
 /// Requests that are sent together. Answers come in their order; one that fails does not keep the others from being
@@ -83,6 +89,22 @@ impl<'c> Pipeline<'c> {
         self.push(&request, Asked::Put, body)
     }
 
+    /// Reads an object or a range of it, if that is small. The bytes are kept until the end: whoever asks for
+    /// thousands should ask for them in several pipelines.
+    ///
+    /// # Errors
+    /// As [`Pipeline::head`].
+    pub fn get(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        range: Option<ByteRange>,
+        conditions: ReadConditions,
+    ) -> Result<()> {
+        let request = Request::Get(Name { bucket, key }, range, conditions, Way::SmallBody);
+        self.push(&request, Asked::Get, &[])
+    }
+
     /// Sends what has not been sent and returns all results, in the order of the requests.
     ///
     /// # Errors
@@ -127,14 +149,35 @@ impl<'c> Pipeline<'c> {
                     Asked::Head => finish(&mut lease, &answer, reply::info).map(Reply::Info),
                     Asked::Delete => finish(&mut lease, &answer, |d| d.flag()).map(Reply::Deleted),
                     Asked::Put => finish(&mut lease, &answer, reply::written).map(Reply::Written),
+                    Asked::Get => read_small(&mut lease, &answer),
                 },
             };
             match lease.keep_or_close(reply) {
-                Err(error) if !matches!(error, Error::Store(_)) => return Err(error),
+                Err(error) if !matches!(error, Error::Store(_) | Error::NotModified) => {
+                    return Err(error);
+                }
                 reply => self.replies.push(reply),
             }
         }
         Ok(())
+    }
+}
+
+/// Reads the answer to `GetSmall`.
+fn read_small(lease: &mut Lease, answer: &Answer) -> Result<Reply> {
+    let head = Answer { body: 0, ..*answer };
+    let ((info, _), elsewhere) = finish(lease, &head, reply::file_opening)?;
+    match (elsewhere, answer.body) {
+        (None, length @ 0..=SMALL_BODY) => {
+            let mut bytes = vec![0; length as usize];
+            let mut done = 0;
+            while done < bytes.len() {
+                done += lease.read_body(&mut bytes[done..], length - done as u64)?;
+            }
+            Ok(Reply::Object(info, bytes))
+        }
+        (Some(_), 0) => Ok(Reply::TooLarge),
+        _ => Err(Malformed("a body that is not small").into()),
     }
 }
 

@@ -11,6 +11,9 @@
 //! has the sequence number of its request, and answers come in the order of requests. The head holds the
 //! arguments (`request`) or results (`reply`, `error`), the body the bytes of an object.
 //!
+//! `GetSmall` is `Get` whose answer has no body if that would be longer than 64 KiB, but says how long it would be: so
+//! a client that sends several requests before it reads knows how much may come.
+//!
 //! On a Unix socket a client may ask for files instead of bytes, which then do not cross the socket (`SCM_RIGHTS`
 //! with the first byte of the answer):
 //!
@@ -31,13 +34,16 @@ pub(crate) mod values;
 use codec::Malformed;
 
 /// Version of the protocol; both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 2;
+pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Longest head of a request in bytes: a completion that names 10,000 parts with a checksum each.
 pub const MAX_REQUEST_HEAD_BYTES: u32 = 1 << 20;
 
 /// Longest head of an answer in bytes: a page of 1,000 of the longest keys.
 pub const MAX_REPLY_HEAD_BYTES: u32 = 4 << 20;
+
+/// Longest body of an answer to `GetSmall`, in bytes.
+pub(crate) const SMALL_BODY: u64 = 64 << 10;
 
 /// Most entries in one page of a listing, whatever was asked for.
 pub const MAX_PAGE: usize = 1000;

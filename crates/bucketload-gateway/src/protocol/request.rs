@@ -36,6 +36,17 @@ pub(crate) struct UploadName<'a> {
     pub(crate) upload_id: &'a str,
 }
 
+/// How a client would have the bytes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As the body of the answer.
+    Body,
+    /// By the object's file, if there is one and the bytes are many (`GetFile`).
+    File,
+    /// As the body, unless they are many (`GetSmall`).
+    SmallBody,
+}
+
 /// A request. `Put` and `UploadPart` have a body.
 #[derive(Clone, Debug)]
 pub(crate) enum Request<'a> {
@@ -45,8 +56,7 @@ pub(crate) enum Request<'a> {
     DeleteBucket(&'a str),
     List(&'a str, ListRequest<'a>),
     Put(Name<'a>, Option<[u8; 16]>, Commit),
-    /// The last says whether the object's file will do (`GetFile`).
-    Get(Name<'a>, Option<ByteRange>, ReadConditions, bool),
+    Get(Name<'a>, Option<ByteRange>, ReadConditions, Way),
     Head(Name<'a>, ReadConditions),
     Delete(Name<'a>, Condition),
     /// Source and its conditions, destination, and what replaces the source's metadata.
@@ -133,7 +143,7 @@ impl<'a> Request<'a> {
             Self::DeleteBucket(_) => 4,
             Self::List(..) => 5,
             Self::Put(..) => 6,
-            Self::Get(_, _, _, false) => 7,
+            Self::Get(_, _, _, Way::Body) => 7,
             Self::Head(..) => 8,
             Self::Delete(..) => 9,
             Self::Copy(..) => 10,
@@ -144,10 +154,11 @@ impl<'a> Request<'a> {
             Self::Abort(_) => 15,
             Self::ListParts(..) => 16,
             Self::ListUploads(..) => 17,
-            Self::Get(_, _, _, true) => 18,
+            Self::Get(_, _, _, Way::File) => 18,
             Self::PutFile(..) => 19,
             Self::CommitFile(_) => 20,
             Self::DropFile => 21,
+            Self::Get(_, _, _, Way::SmallBody) => 22,
         }
     }
 
@@ -265,11 +276,15 @@ impl<'a> Request<'a> {
                 },
             ),
             6 => Self::Put(name(d)?, d.option(|d| d.array())?, commit(d)?),
-            7 | 18 => Self::Get(
+            7 | 18 | 22 => Self::Get(
                 name(d)?,
                 d.option(range)?,
                 conditions(d)?,
-                kind_number == 18,
+                match kind_number {
+                    7 => Way::Body,
+                    18 => Way::File,
+                    _ => Way::SmallBody,
+                },
             ),
             8 => Self::Head(name(d)?, conditions(d)?),
             9 => Self::Delete(name(d)?, condition(d)?),

@@ -9,7 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use bucketload_store::{Object, PutOptions, Result, StoreError, Write, Written};
+use bucketload_store::{
+    Commit, Object, ObjectUpload, PartUpload, PutOptions, Result, Store, StoreError, Write, Written,
+};
 use rustix::io::Errno;
 
 use super::connection::{Connection, End};
@@ -17,7 +19,7 @@ use super::output::Output;
 use super::perform::push;
 use super::splice::Splice;
 use crate::protocol::request::{Name, Request, UploadName};
-use crate::protocol::{Header, Outcome, reply};
+use crate::protocol::{Header, Outcome, SMALL_BODY, reply};
 use crate::socket::Socket;
 
 /// Bodies up to this leave with their head: a copy of it costs less than a second call.
@@ -35,6 +37,8 @@ pub(super) enum By {
     BodyNotFile,
     /// By the file, if there is one and the bytes are many.
     File,
+    /// Not at all if they are many.
+    SmallBody,
 }
 
 /// Sends bytes `range` of an object.
@@ -57,10 +61,16 @@ pub(super) fn send_object(
         });
         return Ok(output.flush_with_file(socket, file)?);
     }
+    if way == By::SmallBody && size > SMALL_BODY {
+        output.push(Outcome::Done, sequence, 0, |out| {
+            reply::put_file_opening(out, object.info(), range.start, Some(size));
+        });
+        return Ok(());
+    }
     let before = output.buffer().len();
     output.push(Outcome::Done, sequence, size, |out| match way {
         By::Body => reply::put_opening(out, object.info(), range.start),
-        By::BodyNotFile | By::File => {
+        By::BodyNotFile | By::File | By::SmallBody => {
             reply::put_file_opening(out, object.info(), range.start, None);
         }
     });
@@ -118,51 +128,63 @@ fn send_chunks(socket: &Socket, object: &Object, range: Range<u64>) -> io::Resul
     Ok(())
 }
 
+/// An object or a part that is being written.
+pub(super) enum Upload {
+    Object(Box<dyn ObjectUpload>, Commit),
+    Part(Box<dyn PartUpload>),
+}
+
+impl Upload {
+    /// Begins what `request` asks for, of `size` bytes.
+    pub(super) fn begin(store: &dyn Store, size: u64, request: Request<'_>) -> Result<Self> {
+        let options = |content_md5| PutOptions {
+            size: Some(size),
+            content_md5,
+        };
+        match request {
+            Request::Put(Name { bucket, key }, md5, commit) => store
+                .put(bucket, key, &options(md5))
+                .map(|upload| Self::Object(upload, commit)),
+            Request::UploadPart(UploadName { name, upload_id }, number, md5) => store
+                .upload_part(name.bucket, name.key, upload_id, number, &options(md5))
+                .map(Self::Part),
+            _ => unreachable!("requests without a body are answered"),
+        }
+    }
+
+    /// Where its bytes go.
+    pub(super) fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Object(upload, _) => &mut **upload,
+            Self::Part(upload) => &mut **upload,
+        }
+    }
+
+    pub(super) fn commit(self) -> Result<Written> {
+        match self {
+            Self::Object(upload, commit) => upload.commit(commit),
+            Self::Part(upload) => upload.commit(Vec::new()),
+        }
+    }
+}
+
+/// Appends the answer to a write.
+pub(super) fn answer_write(output: &mut Output, sequence: u32, written: &Result<Written>) {
+    push(output, sequence, written, reply::put_written);
+}
+
 impl Connection<'_> {
-    /// Performs a request with a body: an object or a part.
+    /// Performs a request with a body, an object or a part, whose bytes are to be received.
     pub(super) fn write(
         &mut self,
         header: &Header,
         request: Request<'_>,
     ) -> std::result::Result<(), End> {
-        let store = std::sync::Arc::clone(&self.shared.store);
-        let options = |content_md5| PutOptions {
-            size: Some(header.body),
-            content_md5,
-        };
-        let written = match request {
-            Request::Put(Name { bucket, key }, md5, commit) => {
-                let mut upload = store.put(bucket, key, &options(md5));
-                self.receive(
-                    header.body,
-                    upload
-                        .as_mut()
-                        .ok()
-                        .map(|upload| &mut **upload as &mut dyn Write),
-                )?
-                .and_then(|()| upload?.commit(commit))
-            }
-            Request::UploadPart(UploadName { name, upload_id }, number, md5) => {
-                let mut upload =
-                    store.upload_part(name.bucket, name.key, upload_id, number, &options(md5));
-                self.receive(
-                    header.body,
-                    upload
-                        .as_mut()
-                        .ok()
-                        .map(|upload| &mut **upload as &mut dyn Write),
-                )?
-                .and_then(|()| upload?.commit(Vec::new()))
-            }
-            _ => unreachable!("requests without a body are answered"),
-        };
-        let written: Result<Written> = written;
-        push(
-            &mut self.output,
-            header.sequence,
-            &written,
-            reply::put_written,
-        );
+        let mut upload = Upload::begin(&*self.shared.store, header.body, request);
+        let received = self.receive(header.body, upload.as_mut().ok().map(Upload::writer))?;
+        let written = received.and_then(|()| upload?.commit());
+        self.has_written = written.is_ok();
+        answer_write(&mut self.output, header.sequence, &written);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::accept::{Guest, Shared};
+use super::body::{Upload, answer_write};
 use super::files::FileUpload;
 use super::output::Output;
 use super::splice::Splice;
@@ -53,6 +54,8 @@ pub(super) struct Connection<'s> {
     pub(super) splice: Option<Splice>,
     /// The object to whose file the client writes.
     pub(super) file: Option<FileUpload>,
+    /// The last request has written an object or a part.
+    pub(super) has_written: bool,
     patience: Patience,
 }
 
@@ -67,6 +70,7 @@ impl<'s> Connection<'s> {
             piece: Vec::new(),
             splice: None,
             file: None,
+            has_written: false,
             patience: Patience::new(shared.options.patience),
         }
     }
@@ -194,6 +198,10 @@ impl<'s> Connection<'s> {
     fn next_request(&mut self) -> Result<bool, End> {
         while self.incoming.bytes().len() < HEADER_BYTES {
             self.output.flush(self.socket, false)?;
+            // Whoever writes will write again, and is busy with the answer now.
+            if std::mem::take(&mut self.has_written) {
+                self.shared.store.prepare();
+            }
             let between = self.incoming.bytes().is_empty();
             let received = self
                 .incoming
@@ -217,8 +225,8 @@ impl<'s> Connection<'s> {
     /// Performs the request whose header and head are the first `whole` bytes that came.
     fn perform(&mut self, header: &Header, whole: usize) -> Result<(), End> {
         let refused = |malformed| End::Malformed(header.sequence, malformed);
-        // The request borrows its texts, and a body is received while it does: the head gets a place of its own
-        // then, and stays where it is otherwise.
+        // The request borrows its texts: the head gets a place of its own when a body is still to be received, and
+        // stays where it is otherwise.
         let head = &self.incoming.bytes()[HEADER_BYTES..whole];
         let request = Request::decode(header.kind, head).map_err(refused)?;
         if header.body > 0 && !request.has_body() {
@@ -240,11 +248,24 @@ impl<'s> Connection<'s> {
             return Ok(());
         }
         if let Some(file) = self.file.take() {
-            file.end(&mut self.output, header.sequence, request);
+            self.has_written = file.end(&mut self.output, header.sequence, request);
             self.incoming.consume(whole);
             return Ok(());
         }
         if request.has_body() {
+            let there = &self.incoming.bytes()[whole..];
+            let size = usize::try_from(header.body).unwrap_or(usize::MAX);
+            if let Some(body) = there.get(..size) {
+                let store = &*self.shared.store;
+                let written = Upload::begin(store, header.body, request).and_then(|mut upload| {
+                    upload.writer().write(body)?;
+                    upload.commit()
+                });
+                self.has_written = written.is_ok();
+                answer_write(&mut self.output, header.sequence, &written);
+                self.incoming.consume(whole + size);
+                return Ok(());
+            }
             let head = head.to_vec();
             self.incoming.consume(whole);
             let request = Request::decode(header.kind, &head).map_err(refused)?;

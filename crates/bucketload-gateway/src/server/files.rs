@@ -4,14 +4,15 @@
 //! can connect to the socket, and they could write below the root without a gateway, so a client that keeps the
 //! file open afterwards has won nothing.
 
-use bucketload_store::{ObjectUpload, PutOptions, Result, StoreError, Written};
+use bucketload_store::{ObjectUpload, PutOptions, Result, StoreError};
 
 use super::accept::Shared;
+use super::body::answer_write;
 use super::connection::End;
 use super::output::Output;
 use super::perform::push;
+use crate::protocol::Outcome;
 use crate::protocol::request::{Name, Request};
-use crate::protocol::{Outcome, reply};
 use crate::socket::Socket;
 
 /// An object that is being written by the client.
@@ -52,15 +53,16 @@ pub(super) fn offer(
 }
 
 impl FileUpload {
-    /// Answers `CommitFile` or `DropFile`.
-    pub(super) fn end(self, output: &mut Output, sequence: u32, request: Request<'_>) {
+    /// Answers `CommitFile` or `DropFile`. Returns whether there is an object now.
+    pub(super) fn end(self, output: &mut Output, sequence: u32, request: Request<'_>) -> bool {
         let Request::CommitFile(commit) = request else {
             drop(self.upload);
-            return output.push(Outcome::Done, sequence, 0, |_| ());
+            output.push(Outcome::Done, sequence, 0, |_| ());
+            return false;
         };
         let written = self.count().and_then(|upload| upload.commit(commit));
-        let written: Result<Written> = written;
-        push(output, sequence, &written, reply::put_written);
+        answer_write(output, sequence, &written);
+        written.is_ok()
     }
 
     /// The upload with the bytes that are in its file. That they are as many as were announced is found by its

@@ -11,7 +11,7 @@ use super::accept::Shared;
 use super::body::{By, send_object};
 use super::connection::End;
 use super::output::Output;
-use crate::protocol::request::{ByteRange, Name, Request, UploadName};
+use crate::protocol::request::{ByteRange, Name, Request, UploadName, Way};
 use crate::protocol::{MAX_PAGE, Outcome, error, reply};
 use crate::socket::Socket;
 
@@ -71,12 +71,13 @@ pub(super) fn answer(
             );
             push(output, sequence, &page, reply::put_listing);
         }
-        Request::Get(name, range, conditions, by_file) => {
-            // Only a Unix socket can carry a file.
-            let way = match by_file {
-                false => By::Body,
-                true if shared.is_tcp() => By::BodyNotFile,
-                true => By::File,
+        Request::Get(name, range, conditions, way) => {
+            let way = match way {
+                Way::Body => By::Body,
+                Way::SmallBody => By::SmallBody,
+                // Only a Unix socket can carry a file.
+                Way::File if shared.is_tcp() => By::BodyNotFile,
+                Way::File => By::File,
             };
             return get(
                 store,

@@ -79,7 +79,8 @@ pub(crate) fn load(work: &WorkPlan) -> String {
                     format!(", think time {} to {} ms", ms(min_ns), ms(max_ns))
                 }
             };
-            format!("closed loop, {workers} workers{pause}")
+            let plural = if *workers == 1 { "" } else { "s" };
+            format!("closed loop, {workers} worker{plural}{pause}")
         }
         ModelPlan::Rounds(rounds) => format!(
             "{} rounds, {} workers write {} objects each and delete {:.0} % of them",

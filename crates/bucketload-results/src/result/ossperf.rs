@@ -168,6 +168,18 @@ impl Ossperf {
         }
     }
 
+    /// Bandwidth of a step, 10^6 bits per second: size times files times 8 over its time as measured. `None` for a step
+    /// that did not take place.
+    ///
+    /// # Panics
+    /// If there is no such step.
+    #[must_use]
+    pub fn exact_mbit_s(&self, step: usize) -> Option<f64> {
+        let bits = self.size_bytes as f64 * self.files as f64 * 8.0;
+        let time_ns = self.steps[step].time_ns;
+        (time_ns > 0).then(|| bits * 1e3 / time_ns as f64)
+    }
+
     /// The line of `results.csv` for a run that ended at `at` (local time), without a line break;
     /// `None` for a run without one ([`Ossperf::incomplete`]).
     #[must_use]
@@ -293,6 +305,8 @@ mod tests {
     fn a_step_below_a_millisecond_has_no_bandwidth() {
         let fast = run(10, 4096, [900_000; 6]);
         assert_eq!(fast.bandwidth_mbit_s(1), None);
+        let exact = fast.exact_mbit_s(1).unwrap();
+        assert!((exact - 327_680.0 / 900.0).abs() < 1e-9, "{exact}");
         let line = fast.line(datetime!(2026-01-02 03:04:05 UTC)).unwrap();
         assert_eq!(line, "2026-01-02 03:04:05 10 4096 0 0 0 0 0 0 0 inf inf");
     }

@@ -267,7 +267,7 @@ pub struct SteadySeries {
 /// What the client used over the window. Shares are 0 to 1; `None` where nothing was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientUse {
-    /// CPU time of the client process per operation that ended, microseconds.
+    /// CPU time of the client process, and of programs that it ran, per operation that ended, microseconds.
     pub cpu_us_per_op: Option<f64>,
     /// CPU time of the load threads alone per operation, microseconds.
     pub load_cpu_us_per_op: Option<f64>,

@@ -10,7 +10,7 @@ use super::beneath;
 use super::escape::Place;
 use super::intake::{Finished, Intake, copy_in_kernel};
 use super::multipart::{Upload, failed};
-use super::session::Temporary;
+use super::temporary::Temporary;
 use crate::api::{PartUpload, Write};
 use crate::error::{Result, StoreError};
 use crate::multipart::check_completion;
@@ -48,7 +48,7 @@ impl Upload {
         };
         let key = &*self.description.key;
         let place = Place::of(bucket, key);
-        let written = finished.publish(&place, bucket, key, None, commit, assembly.parts)?;
+        let written = finished.publish(&place, None, commit, assembly.parts)?;
         drop(guard);
         // The object is there: the upload being removed by another is no failure.
         match self.remove() {

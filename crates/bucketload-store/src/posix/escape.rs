@@ -36,9 +36,14 @@ impl Place {
     pub(super) fn of(bucket: &str, key: &str) -> Self {
         let mut path = Vec::with_capacity(bucket.len() + key.len() + 8);
         path.extend_from_slice(bucket.as_bytes());
-        for component in key.split('/') {
+        if is_plain(key) {
             path.push(b'/');
-            push_component(component, &mut path);
+            path.extend_from_slice(key.as_bytes());
+        } else {
+            for component in key.split('/') {
+                path.push(b'/');
+                push_component(component, &mut path);
+            }
         }
         let parent = path.iter().rposition(|b| *b == b'/').unwrap_or(0);
         Self { path, parent }
@@ -54,10 +59,57 @@ impl Place {
         &self.path[..self.parent]
     }
 
+    /// The bucket.
+    pub(super) fn bucket(&self) -> String {
+        let end = self.path.iter().position(|b| *b == b'/');
+        String::from_utf8_lossy(&self.path[..end.unwrap_or(self.path.len())]).into_owned()
+    }
+
+    /// The key, read back from the path.
+    pub(super) fn key(&self) -> String {
+        read_path(&self.path).unwrap_or_default()
+    }
+
     /// Name of the file in its directory.
     pub(super) fn name(&self) -> &[u8] {
         &self.path[self.parent + 1..]
     }
+}
+
+/// Whether every component of a key is a name of its own.
+fn is_plain(key: &str) -> bool {
+    let bytes = key.as_bytes();
+    let mut start = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'/' if is_name(&bytes[start..at]) => start = at + 1,
+            b'/' | b'%' | 0 => return false,
+            _ => {}
+        }
+    }
+    is_name(&bytes[start..])
+}
+
+/// Whether a component without characters that are escaped is a name.
+fn is_name(component: &[u8]) -> bool {
+    component.len() <= MAX_NAME && !matches!(component, b"" | b"." | b"..")
+}
+
+/// The key whose path, with a bucket before it, is `path`; `None` for a path that no key has.
+fn read_path(path: &[u8]) -> Option<String> {
+    let mut components: Vec<String> = Vec::new();
+    let mut before = String::new();
+    for name in path.split(|b| *b == b'/').skip(1) {
+        match read_name(name, &before) {
+            Name::Component(component) => {
+                components.push(component);
+                before = String::new();
+            }
+            Name::Continued(part) => before = part,
+            Name::Own | Name::Foreign => return None,
+        }
+    }
+    before.is_empty().then(|| components.join("/"))
 }
 
 /// Path of the directory that holds the keys beginning with `prefix` (up to its last `/`) and the
@@ -267,22 +319,6 @@ mod tests {
             .prop_filter("not empty", |key| !key.is_empty())
     }
 
-    fn read_path(path: &[u8]) -> Option<String> {
-        let mut components: Vec<String> = Vec::new();
-        let mut before = String::new();
-        for name in path.split(|b| *b == b'/').skip(1) {
-            match read_name(name, &before) {
-                Name::Component(component) => {
-                    components.push(component);
-                    before = String::new();
-                }
-                Name::Continued(part) => before = part,
-                Name::Own | Name::Foreign => return None,
-            }
-        }
-        before.is_empty().then(|| components.join("/"))
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
@@ -295,6 +331,7 @@ mod tests {
                 prop_assert!(name != b"." && name != b".." && name != SELF.as_bytes());
                 prop_assert!(!name.contains(&0));
             }
+            prop_assert_eq!(place.bucket(), "bucket");
             prop_assert_eq!(read_path(place.path()), Some(key));
         }
 

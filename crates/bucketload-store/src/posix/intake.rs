@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::anchors::Anchor;
 use super::record::{derived_tag, from_nanos, to_nanos};
-use super::session::Temporary;
+use super::temporary::Temporary;
 use super::{Durability, Inner};
 use crate::api::{ObjectUpload, Write};
 use crate::digest::{BodyCheck, EtagMode};
@@ -215,8 +215,6 @@ impl Finished {
     pub(super) fn publish(
         self,
         place: &Place,
-        bucket: &str,
-        key: &str,
         parent: Option<Anchor>,
         commit: Commit,
         parts: PartSizes,
@@ -233,7 +231,7 @@ impl Finished {
         let written = self.written();
         let inner = Arc::clone(&self.inner);
         let metadata = &inner.tree.metadata;
-        let attached = metadata.attach(&self.temporary.file, &info, bucket, key);
+        let attached = metadata.attach(&self.temporary.file, &info, place);
         // A sidecar without object must not remain.
         let version = if metadata.has_sidecars() {
             Some(Version::of(
@@ -257,26 +255,15 @@ impl Finished {
 pub(super) struct PosixUpload {
     intake: Intake,
     place: Place,
-    /// Bucket and key, and where the latter begins.
-    names: String,
-    key_at: usize,
     parent: Option<Anchor>,
 }
 
 impl PosixUpload {
     /// `parent` is the directory of the key, if it is there already.
-    pub(super) fn new(
-        intake: Intake,
-        place: Place,
-        bucket: &str,
-        key: &str,
-        parent: Option<Anchor>,
-    ) -> Self {
+    pub(super) const fn new(intake: Intake, place: Place, parent: Option<Anchor>) -> Self {
         Self {
             intake,
             place,
-            names: [bucket, key].concat(),
-            key_at: bucket.len(),
             parent,
         }
     }
@@ -305,14 +292,10 @@ impl ObjectUpload for PosixUpload {
         let Self {
             intake,
             place,
-            names,
-            key_at,
             parent,
         } = *self;
-        let (bucket, key) = names.split_at(key_at);
-        intake
-            .finish(None)?
-            .publish(&place, bucket, key, parent, commit, PartSizes::default())
+        let finished = intake.finish(None)?;
+        finished.publish(&place, parent, commit, PartSizes::default())
     }
 }
 

@@ -16,7 +16,9 @@ use rustix::fs::{self, AtFlags, Stat, XattrFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::session::{Session, Temporary};
+use super::escape::Place;
+use super::session::Session;
+use super::temporary::Temporary;
 use super::{beneath, entries, record};
 use crate::error::{Result, StoreError};
 use crate::types::ObjectInfo;
@@ -98,14 +100,8 @@ impl Metadata {
         !self.in_attributes || self.spilled.load(Ordering::Relaxed)
     }
 
-    /// Gives `file`, whose modification time is set, the record of `info`.
-    pub(super) fn attach(
-        &self,
-        file: &File,
-        info: &ObjectInfo,
-        bucket: &str,
-        key: &str,
-    ) -> Result<()> {
+    /// Gives `file`, whose modification time is set, the record of `info`; `place` is where it goes.
+    pub(super) fn attach(&self, file: &File, info: &ObjectInfo, place: &Place) -> Result<()> {
         let Some(record) = record::encode(info) else {
             return Ok(());
         };
@@ -118,7 +114,7 @@ impl Metadata {
             }
             self.spilled.store(true, Ordering::Relaxed);
         }
-        self.write_sidecar(file, &record, bucket, key)?;
+        self.write_sidecar(file, &record, place)?;
         if self.in_attributes {
             fs::fsetxattr(file, ATTRIBUTE, SPILLED, XattrFlags::empty())
                 .map_err(|e| StoreError::system("writing metadata", e))?;
@@ -127,15 +123,9 @@ impl Metadata {
     }
 
     /// Replaces the record of a file that has a key (its tags have changed).
-    pub(super) fn replace(
-        &self,
-        file: &File,
-        info: &ObjectInfo,
-        bucket: &str,
-        key: &str,
-    ) -> Result<()> {
+    pub(super) fn replace(&self, file: &File, info: &ObjectInfo, place: &Place) -> Result<()> {
         if record::encode(info).is_some() {
-            self.attach(file, info, bucket, key)?;
+            self.attach(file, info, place)?;
         } else if self.in_attributes {
             match fs::fremovexattr(file, ATTRIBUTE) {
                 Ok(()) | Err(Errno::NODATA) => {}
@@ -149,10 +139,10 @@ impl Metadata {
         Ok(())
     }
 
-    fn write_sidecar(&self, file: &File, record: &[u8], bucket: &str, key: &str) -> Result<()> {
+    fn write_sidecar(&self, file: &File, record: &[u8], place: &Place) -> Result<()> {
         let owner = Owner {
-            bucket: bucket.to_owned(),
-            key: key.to_owned(),
+            bucket: place.bucket(),
+            key: place.key(),
             session: self.session.name().to_owned(),
         };
         let mut content = serde_json::to_vec(&owner).expect("strings always serialise");

@@ -27,6 +27,7 @@ mod record;
 mod room;
 mod session;
 mod stripes;
+mod temporary;
 mod tree;
 
 use std::ops::Range;
@@ -52,6 +53,7 @@ use intake::{Intake, PosixUpload};
 pub use metadata::MetadataPlace;
 use metadata::{Metadata, Version};
 use session::Session;
+use temporary::Temporary;
 use tree::Tree;
 
 /// What a write waits for.
@@ -192,9 +194,7 @@ impl Store for PosixStore {
         let place = Place::of(bucket, key);
         let parent = self.inner.tree.parent(bucket, &place)?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(PosixUpload::new(
-            intake, place, bucket, key, parent,
-        )))
+        Ok(Box::new(PosixUpload::new(intake, place, parent)))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
@@ -218,14 +218,9 @@ impl Store for PosixStore {
         buckets::check(&self.inner.tree, bucket)?;
         let range = 0..source.info().size;
         let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
-        intake.finish(known)?.publish(
-            &Place::of(bucket, key),
-            bucket,
-            key,
-            None,
-            commit,
-            PartSizes::default(),
-        )
+        let place = Place::of(bucket, key);
+        let finished = intake.finish(known)?;
+        finished.publish(&place, None, commit, PartSizes::default())
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
@@ -241,7 +236,7 @@ impl Store for PosixStore {
             return Err(self.missing(bucket));
         };
         info.tags = tags;
-        tree.metadata.replace(&fd.into(), &info, bucket, key)
+        tree.metadata.replace(&fd.into(), &info, &place)
     }
 
     fn create_multipart(
@@ -332,5 +327,9 @@ impl Store for PosixStore {
 
     fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    fn prepare(&self) {
+        Temporary::prepare(&self.inner.tree.session);
     }
 }

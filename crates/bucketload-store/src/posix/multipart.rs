@@ -24,7 +24,7 @@ use super::beneath;
 use super::entries::{self, Kind};
 use super::intake::Finished;
 use super::record::{from_nanos, to_nanos};
-use super::session::{Scratch, Temporary};
+use super::temporary::{Scratch, Temporary};
 use crate::error::{Result, StoreError};
 use crate::multipart::{new_upload_id, page_parts};
 use crate::types::{Checksum, Written};

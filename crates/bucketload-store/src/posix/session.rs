@@ -15,26 +15,25 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{self, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::beneath::{self, Beneath};
 use super::entries::{self, Kind};
 use super::metadata::MetadataPlace;
+use super::temporary::Stock;
 use crate::error::{Result, StoreError};
 use crate::multipart::new_upload_id;
 
 /// Name of the hidden area.
 pub(super) const HIDDEN: &str = ".bucketload";
 const LAYOUT: u32 = 1;
-/// Most free names that are kept: as many as uploads go on at a time, if they are not too many.
-const FREE_NAMES: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Format {
@@ -53,8 +52,8 @@ pub(super) struct Session {
     tmp: OwnedFd,
     name: String,
     next: AtomicU64,
-    /// Names of temporary files that are free again.
-    free: Mutex<Vec<String>>,
+    /// What temporary files can be made of.
+    pub(super) stock: Stock,
     /// The file `lock`, for what one thread of all processes does at a time.
     global: Mutex<OwnedFd>,
     _lock: OwnedFd,
@@ -119,7 +118,7 @@ impl Session {
             tmp,
             name,
             next: AtomicU64::new(0),
-            free: Mutex::default(),
+            stock: Stock::default(),
             global: Mutex::new(opening),
             _lock: lock,
         };
@@ -145,10 +144,6 @@ impl Session {
         let guard = self.global.lock().unwrap_or_else(PoisonError::into_inner);
         lock(&guard, FlockOperation::LockExclusive)?;
         Ok(Alone(guard))
-    }
-
-    fn free_names(&self) -> MutexGuard<'_, Vec<String>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A name that is new in [`scratch`](Self::scratch).
@@ -276,132 +271,5 @@ fn agree_on_format(
             Ok(metadata)
         }
         Err(error) => Err(StoreError::system("opening .bucketload/format", error)),
-    }
-}
-
-/// The name of a temporary file, which is removed when this is dropped before it was published.
-///
-/// Names are used again: the kernel finds its way to a name that it knows a good deal faster than to a new one.
-#[derive(Debug)]
-pub(super) struct Scratch {
-    session: Arc<Session>,
-    name: String,
-    published: bool,
-}
-
-impl Scratch {
-    fn new(session: &Arc<Session>) -> Self {
-        let free = session.free_names().pop();
-        Self {
-            name: free.unwrap_or_else(|| session.scratch_name()),
-            session: Arc::clone(session),
-            published: false,
-        }
-    }
-
-    /// It, in the scratch directory.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The name is gone (renamed).
-    pub(super) const fn published(&mut self) {
-        self.published = true;
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if self.name.is_empty() {
-            return;
-        }
-        if !self.published {
-            let scratch = self.session.scratch();
-            match fs::unlinkat(scratch, self.name.as_str(), AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                // What remains is removed with the session; its name is not free.
-                Err(_) => return,
-            }
-        }
-        let mut free = self.session.free_names();
-        if free.len() < FREE_NAMES {
-            free.push(std::mem::take(&mut self.name));
-        }
-    }
-}
-
-/// A temporary file.
-#[derive(Debug)]
-pub(super) struct Temporary {
-    pub(super) scratch: Scratch,
-    pub(super) file: File,
-}
-
-impl Temporary {
-    pub(super) fn create(session: &Arc<Session>) -> Result<Self> {
-        let mut scratch = Scratch::new(session);
-        match beneath::create_file(session.scratch(), scratch.name().as_bytes()) {
-            Ok(fd) => Ok(Self {
-                scratch,
-                file: fd.into(),
-            }),
-            Err(error) => {
-                // There is no file of ours, and who knows whose the name is.
-                scratch.name.clear();
-                Err(failed("creating a temporary file")(error))
-            }
-        }
-    }
-
-    /// A second name for the file `name` of `directory`, if the file system has hard links.
-    pub(super) fn link(
-        session: &Arc<Session>,
-        directory: &OwnedFd,
-        name: &str,
-    ) -> Result<Option<Self>> {
-        let context = "linking a part";
-        let fd = fs::openat(
-            directory,
-            name,
-            OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(failed(context))?;
-        let mut scratch = Scratch::new(session);
-        match fs::linkat(
-            directory,
-            name,
-            session.scratch(),
-            scratch.name(),
-            AtFlags::empty(),
-        ) {
-            Ok(()) => {}
-            Err(error) => {
-                // Nothing has the name.
-                scratch.published();
-                return match error {
-                    Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK => Ok(None),
-                    error => Err(failed(context)(error)),
-                };
-            }
-        }
-        Ok(Some(Self {
-            scratch,
-            file: fd.into(),
-        }))
-    }
-
-    /// Ends the writing of its file. File systems of a network may say only now that bytes were lost.
-    pub(super) fn close(self) -> Result<Scratch> {
-        let Self { scratch, file } = self;
-        // SAFETY: the descriptor is the file's, which is given up here.
-        if unsafe { libc::close(file.into_raw_fd()) } != 0 {
-            let error = std::io::Error::last_os_error();
-            // It is closed all the same.
-            if error.kind() != std::io::ErrorKind::Interrupted {
-                return Err(StoreError::system("closing an object's file", error));
-            }
-        }
-        Ok(scratch)
     }
 }

@@ -17,7 +17,7 @@ pub const SCHEMA: u32 = 1;
 pub const MIN_FOR_INTERVAL: u32 = 3;
 
 /// A study as resolved: `[quick]` is applied, targets are chosen. `study.toml`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Study {
     /// Its name, of letters, digits and dashes.
@@ -49,6 +49,9 @@ pub struct Study {
     /// Name of the target that multiples are of; empty for the first.
     #[serde(default)]
     pub baseline: String,
+    /// Script of `servers/` that installs the programs of engines (`cli:mc`) that are not on the PATH; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub programs: String,
     /// Where the load goes.
     #[serde(rename = "target")]
     pub targets: Vec<Target>,
@@ -274,7 +277,7 @@ pub struct Plan {
 }
 
 /// One measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Identifier and name of its directory: position, experiment, target, value, repetition.
     pub id: String,
@@ -402,6 +405,9 @@ pub struct TargetFacts {
     pub settings: BTreeMap<String, String>,
     /// The machine: `kernel`, `cpu`, `cores`, `memory_bytes`, `os`.
     pub machine: BTreeMap<String, String>,
+    /// The cores of the server that the study started, such as `4, 5`; empty where it shared those of the client.
+    #[serde(default)]
+    pub cores: String,
     /// Why it was left out; empty where it was used.
     pub skipped: String,
 }

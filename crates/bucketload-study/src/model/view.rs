@@ -14,7 +14,7 @@ pub struct Figure {
     /// Operation class, such as `get`; empty for all together.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// Phase of the workload; empty for the measuring ones.
+    /// Phase of the workload, or the beginning of its name with `*`; empty for the measuring ones.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub phase: String,
     /// Headline; empty for one made of the above.
@@ -98,7 +98,7 @@ pub struct Table {
     /// Operation class, such as `get`; empty for all together.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// Phase of the workload; empty for the measuring ones.
+    /// Phase of the workload, or the beginning of its name with `*`; empty for the measuring ones.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub phase: String,
     /// Caption; empty for one made of the above.

@@ -13,6 +13,7 @@ use bucketload_core::verdict::Word;
 use bucketload_results::analyze::examine;
 use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::Manifest;
+use bucketload_results::units;
 
 use crate::model::Metric;
 
@@ -284,7 +285,9 @@ fn facts(result: &RunResult) -> Facts {
             .map(|phase| whole(figure(phase)))
             .collect()
     };
-    let scale = |name: &str, factor: f64| (factor != 1.0).then(|| format!("{name} × {factor}"));
+    let scale = |name: &str, factor: f64| {
+        (factor != 1.0).then(|| format!("{name} × {}", units::factor(factor)))
+    };
     let scales: Vec<String> = [scale("objects", run.scale), scale("sizes", run.size_scale)]
         .into_iter()
         .flatten()
@@ -302,7 +305,14 @@ fn facts(result: &RunResult) -> Facts {
         verified: run.verify,
         load: result
             .measured()
-            .map(|phase| format!("{}: {}", phase.name, phase.load.join("; ")))
+            .map(|phase| {
+                let load = phase.load.join("; ");
+                // A line of load begins with the name of its work, often that of the phase.
+                match load.starts_with(&format!("{}:", phase.name)) {
+                    true => load,
+                    false => format!("{}: {load}", phase.name),
+                }
+            })
             .collect(),
         window_s: seconds(|phase| phase.window.seconds()),
         warmup_s: seconds(|phase| phase.window.warmup_ns as f64 / 1e9),

@@ -8,7 +8,7 @@
 use bucketload_core::stats::dist::t_quantile;
 use bucketload_core::stats::moments::Moments;
 use bucketload_core::stats::quantile::ci_ranks;
-use bucketload_core::stats::ratio::{Interval, log_welch};
+use bucketload_core::stats::ratio::{Interval, paired};
 
 /// Confidence level of every interval of the report.
 pub const LEVEL: f64 = 0.95;
@@ -97,29 +97,44 @@ fn log_t(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
     Some((moments.mean.exp(), Some((low, high))))
 }
 
-/// How many times `of` is `base`: the ratio of geometric means with Welch's interval of the logarithms; a
-/// single run on a side leaves the ratio without an interval. `None` without positive values.
+/// How many times `of` is `base`, from values with the block of their run: the geometric mean of the ratios inside
+/// the blocks, with the t interval of their logarithms ([`paired`]). The runs of a block have seed, schedule and state
+/// of the machine in common, which cancels. A single common block leaves the ratio without an interval; without a
+/// common block it is that of the geometric means. `None` without positive values.
 #[must_use]
-pub fn ratio(base: &[f64], of: &[f64]) -> Option<Over> {
-    let runs = base.len().min(of.len());
+pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
+    let value = |values: &[(u32, f64)], block| {
+        let mut found = values.iter().filter(|(at, _)| *at == block);
+        found.next().map(|(_, value)| *value)
+    };
+    let (one, other): (Vec<f64>, Vec<f64>) = base
+        .iter()
+        .filter_map(|(block, base)| Some((*base, value(of, *block)?)))
+        .unzip();
     if let Some(Interval {
         estimate,
         low,
         high,
         ..
-    }) = log_welch(base, of, LEVEL)
+    }) = paired(&one, &other, LEVEL)
     {
         return Some(Over {
             value: estimate,
             ci: Some((low, high)),
-            runs,
+            runs: one.len(),
         });
     }
-    let (base, of) = (log_t(base)?.0, log_t(of)?.0);
+    let (one, other) = match one.is_empty() {
+        false => (one, other),
+        true => {
+            let all = |values: &[(u32, f64)]| values.iter().map(|(_, value)| *value).collect();
+            (all(base), all(of))
+        }
+    };
     Some(Over {
-        value: of / base,
+        value: log_t(&other)?.0 / log_t(&one)?.0,
         ci: None,
-        runs,
+        runs: one.len().min(other.len()),
     })
 }
 
@@ -166,13 +181,23 @@ mod tests {
     }
 
     #[test]
-    fn ratios_have_intervals_where_both_sides_have_two_runs() {
-        let twice = ratio(&[10.0, 11.0, 10.5], &[20.0, 22.0, 21.0]).unwrap();
-        assert!(near(twice.value, 2.0));
+    fn what_the_runs_of_a_block_have_in_common_cancels() {
+        let base = [(1, 10.0), (2, 100.0), (3, 1.0)];
+        let twice = ratio(&base, &[(3, 2.1), (1, 20.0), (2, 190.0)]).unwrap();
+        assert!(near(twice.value, (2.0f64 * 1.9 * 2.1).cbrt()));
+        // Logarithms of 2, 1.9 and 2.1 have the standard deviation 0.050062; times 4.3026527 / sqrt(3): 0.124361.
         let (low, high) = twice.ci.unwrap();
-        assert!(low < 2.0 && 2.0 < high && high < 2.5);
-        assert_eq!(ratio(&[10.0], &[30.0]).unwrap().value, 3.0);
-        assert_eq!(ratio(&[10.0], &[30.0]).unwrap().ci, None);
-        assert_eq!(ratio(&[], &[30.0]), None);
+        assert!((low / twice.value - (-0.124_361f64).exp()).abs() < 1e-4);
+        assert!((high / twice.value - 0.124_361f64.exp()).abs() < 1e-4);
+    }
+
+    #[test]
+    fn ratios_have_intervals_where_two_blocks_hold_both_sides() {
+        let single = ratio(&[(1, 10.0), (2, 11.0)], &[(2, 33.0), (3, 50.0)]).unwrap();
+        assert_eq!((single.value, single.ci, single.runs), (3.0, None, 1));
+        let apart = ratio(&[(1, 10.0)], &[(2, 30.0)]).unwrap();
+        assert!(near(apart.value, 3.0) && apart.ci.is_none());
+        assert_eq!(ratio(&[], &[(1, 30.0)]), None);
+        assert_eq!(ratio(&[(1, 0.0), (2, 1.0)], &[(1, 3.0), (2, 3.0)]), None);
     }
 }

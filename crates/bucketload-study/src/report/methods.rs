@@ -30,7 +30,7 @@ pub fn methods(files: &Files, all: &[Measured], summary: &Summary) -> Vec<Paragr
     let mut out = vec![
         paragraph("Design and order", design(files)),
         paragraph("What was measured", experiments(files, all, summary)),
-        paragraph("Machine and client", machine(summary)),
+        paragraph("Machine and client", machine(files, summary)),
         paragraph("Stores", stores(files)),
         paragraph("Analysis", analysis(all)),
         paragraph("Deviations", deviations(files, all)),
@@ -42,6 +42,13 @@ pub fn methods(files: &Files, all: &[Measured], summary: &Summary) -> Vec<Paragr
 fn n(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {what}{plural}", units::count(count as u64))
+}
+
+/// `text` with a capital letter in front.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// Seconds with the digits that their size deserves; `0 s` for none.
@@ -85,7 +92,7 @@ fn design(files: &Files) -> Vec<String> {
     for note in &plan.notes {
         let note = note.trim().trim_end_matches('.');
         if !note.is_empty() {
-            out.push(format!("{note}."));
+            out.push(format!("{}.", sentence(note)));
         }
     }
     let pauses: Vec<u64> = files
@@ -295,7 +302,7 @@ fn runs(facts: &[Facts]) -> String {
     out
 }
 
-fn machine(summary: &Summary) -> Vec<String> {
+fn machine(files: &Files, summary: &Summary) -> Vec<String> {
     let facts = || summary.facts.values().flatten();
     let distinct = |of: fn(&Facts) -> String| {
         let mut all: Vec<String> = facts().map(of).filter(|t| !t.is_empty()).collect();
@@ -304,7 +311,7 @@ fn machine(summary: &Summary) -> Vec<String> {
         all
     };
     if facts().next().is_none() {
-        return Vec::new();
+        return alone(files);
     }
     let threads = distinct(|f| f.threads.to_string());
     vec![
@@ -315,20 +322,75 @@ fn machine(summary: &Summary) -> Vec<String> {
             list(&distinct(|f| f.machine.clone())),
             list(&distinct(|f| f.kernel.clone())),
             list(&threads),
-            if threads == ["1"] { "thread" } else { "threads" },
+            if threads == ["1"] {
+                "thread"
+            } else {
+                "threads"
+            },
         ),
-        "Stores that the study started ran on the same machine, one after the other, and shared its processors with the client.".to_owned(),
+        placed(files),
     ]
+}
+
+/// The machine where no run tells of it (grids and ladders keep trials, not runs): from the targets.
+fn alone(files: &Files) -> Vec<String> {
+    let used = files
+        .facts
+        .values()
+        .find(|target| target.skipped.is_empty());
+    let Some(target) = used else {
+        return Vec::new();
+    };
+    let of = |name: &str| target.machine.get(name).map_or("", String::as_str);
+    let memory = of("memory_bytes")
+        .parse()
+        .map_or(String::new(), |bytes: u64| {
+            format!(", {} of memory", units::bytes(bytes as f64))
+        });
+    vec![
+        format!(
+            "The load came from Bucketload {} on {}, {} cores{memory}, {} {}.",
+            files.plan.version,
+            of("cpu"),
+            of("cores"),
+            of("os"),
+            of("kernel"),
+        ),
+        placed(files),
+    ]
+}
+
+/// Where the stores ran that the study started.
+fn placed(files: &Files) -> String {
+    let started = files
+        .facts
+        .values()
+        .filter(|t| !t.server.is_empty() && t.skipped.is_empty());
+    let mut cores: Vec<&str> = started.map(|target| target.cores.as_str()).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    match cores[..] {
+        [] => String::new(),
+        ["", ..] => "Stores that the study started ran on the same machine, one after the other, and shared its processors with the client.".to_owned(),
+        _ => format!(
+            "Stores that the study started ran on the same machine, one after the other, on {} of its cores, apart from those of the load threads.",
+            list(&cores.iter().map(|cores| format!("number {cores}")).collect::<Vec<_>>())
+        ),
+    }
 }
 
 fn stores(files: &Files) -> Vec<String> {
     let pairs = |of: &BTreeMap<String, String>| {
-        let all: Vec<String> = of
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
+        let known = of.iter().filter(|(_, value)| !value.is_empty());
+        let all: Vec<String> = known.map(|(name, value)| pair(name, value)).collect();
         all.join(", ")
     };
+    let targets = files.study.targets.iter();
+    let known: Vec<&TargetFacts> = targets
+        .filter_map(|target| files.facts.get(&target.name))
+        .collect();
+    // One machine for all is told of with the client.
+    let alike = known.windows(2).all(|two| two[0].machine == two[1].machine);
     let sentence = |target: &TargetFacts| {
         let mut out = match target.title.as_str() {
             "" => target.name.clone(),
@@ -353,14 +415,21 @@ fn stores(files: &Files) -> Vec<String> {
         if !target.settings.is_empty() {
             out += &format!("; settings: {}", pairs(&target.settings));
         }
-        if !target.machine.is_empty() {
+        if !alike && !target.machine.is_empty() {
             out += &format!("; machine: {}", pairs(&target.machine));
         }
         format!("{out}.")
     };
-    let targets = files.study.targets.iter();
-    let known = targets.filter_map(|target| files.facts.get(&target.name));
-    known.map(sentence).collect()
+    known.iter().map(|target| sentence(target)).collect()
+}
+
+/// A fact of a target for readers; `memory_bytes` in binary units.
+fn pair(name: &str, value: &str) -> String {
+    let bytes = name.strip_suffix("_bytes").zip(value.parse::<u64>().ok());
+    match bytes {
+        Some((name, bytes)) => format!("{name} {}", units::bytes(bytes as f64)),
+        None => format!("{name} {value}"),
+    }
 }
 
 fn analysis(all: &[Measured]) -> Vec<String> {
@@ -373,7 +442,7 @@ fn analysis(all: &[Measured]) -> Vec<String> {
     let mut out = vec![
         "The unit of analysis is the run. Rates and mean times of a cell are geometric means over its repetitions with the t interval of the logarithms; \
          percentiles are computed from each run's merged histograms, and a cell shows the median of its runs' percentiles with the interval of the order \
-         statistics from six runs on and the t interval of the logarithms below that. Ratios are of geometric means with Welch's interval of the logarithms. \
+         statistics from six runs on and the t interval of the logarithms below that. Ratios are taken inside the blocks, whose runs share the seed, and are geometric means over the blocks with the t interval of the logarithms. \
          All intervals are at 95 % and are not adjusted for their number."
             .to_owned(),
     ];

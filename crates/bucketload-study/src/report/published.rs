@@ -117,6 +117,10 @@ pub fn scenario(workload: &str) -> Option<&'static str> {
     }
 }
 
+/// What tables with published values say of them; the rest stands once, at the end of the page.
+pub const SEE: &str =
+    "Published values are another machine's: see \"Published values\" at the end.";
+
 /// What the set's values are worth, for those who read them beside ours; empty for sets without any.
 #[must_use]
 pub fn note(set: &str) -> &'static str {

@@ -1,6 +1,6 @@
 //! Metrics: their values over the runs of a group, names and units.
 
-use super::digest::Figures;
+use super::digest::{Figures, Run};
 use super::estimate::Over;
 use super::groups::Group;
 use super::svg::Unit;
@@ -28,6 +28,19 @@ pub fn each(group: &Group, look: Look<'_>, figure: impl Fn(&Figures) -> Option<f
         .counted()
         .filter_map(|run| run.figures(look.phase, look.class))
         .filter_map(figure)
+        .collect()
+}
+
+/// Values of runs, each with its block.
+pub type Blocks = Vec<(u32, f64)>;
+
+/// Values of `metric` with the block (repetition) of their run: what ratios are made of.
+#[must_use]
+pub fn blocks(group: &Group, metric: Metric, look: Look<'_>) -> Blocks {
+    let value = |run: &Run| run.figures(look.phase, look.class)?.metric(metric);
+    let counted = group.counted();
+    counted
+        .filter_map(|run| Some((run.repetition, value(run)?)))
         .collect()
 }
 
@@ -169,7 +182,7 @@ pub const LETTERS: &str = "Letters mark cells with runs that are not VALID: D de
 /// The phases that a figure is drawn for: the one that is asked for, or all that runs have.
 #[must_use]
 pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
-    if !asked.is_empty() {
+    if !asked.is_empty() && !asked.ends_with('*') {
         return vec![asked];
     }
     let mut out: Vec<&str> = Vec::new();
@@ -177,14 +190,23 @@ pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
     for run in groups.iter().flat_map(|g| g.counted()) {
         single &= run.figures("", "").is_some();
         for slot in run.slots.iter().filter(|s| !s.phase.is_empty()) {
-            if !out.contains(&&*slot.phase) {
+            if !out.contains(&&*slot.phase) && like(asked, &slot.phase) {
                 out.push(&slot.phase);
             }
         }
     }
-    match single {
+    match single && asked.is_empty() {
         true => vec![""],
         false => out,
+    }
+}
+
+/// Whether a phase is asked for: by its name, by the beginning of its name with an asterisk behind it, or by nothing.
+#[must_use]
+pub fn like(asked: &str, phase: &str) -> bool {
+    match asked.strip_suffix('*') {
+        Some(beginning) => phase.starts_with(beginning),
+        None => asked.is_empty() || asked == phase,
     }
 }
 
@@ -222,5 +244,19 @@ pub fn titled(base: &str, phase: &str, class: &str) -> String {
     match of.is_empty() {
         true => base.to_owned(),
         false => format!("{base} ({})", of.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn phases_are_asked_for_by_name_or_beginning() {
+        let name = "benchmark-0-0.0000";
+        assert_eq!(
+            ["", name, "benchmark*", "*", "benchmark", "cleanup*"].map(|asked| like(asked, name)),
+            [true, true, true, true, false, false]
+        );
     }
 }

@@ -79,6 +79,7 @@ fn read(root: Reader<'_, '_>, quick: bool) -> Study {
         recovery_ns: duration(&root, "recovery").unwrap_or(2_000_000_000),
         settle_ns: duration(&root, "settle").unwrap_or(10_000_000_000),
         baseline: root.text("baseline").unwrap_or_default(),
+        programs: root.text("programs").unwrap_or_default(),
         targets: Vec::new(),
         experiments: Vec::new(),
     };
@@ -321,20 +322,8 @@ impl Study {
     /// A study without anything: what stays of a text that cannot be read.
     fn nothing() -> Self {
         Self {
-            name: String::new(),
-            title: String::new(),
-            description: String::new(),
-            source: String::new(),
-            published: String::new(),
-            quick: false,
-            seed: 0,
-            order: Order::Random,
             repetitions: 1,
-            recovery_ns: 0,
-            settle_ns: 0,
-            baseline: String::new(),
-            targets: Vec::new(),
-            experiments: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -110,6 +110,7 @@ impl Builder {
                 repetitions: 3,
                 recovery_ns: 2 * SECOND,
                 settle_ns: 0,
+                programs: String::new(),
                 baseline: String::new(),
                 targets: targets.iter().map(target).collect(),
                 experiments: Vec::new(),

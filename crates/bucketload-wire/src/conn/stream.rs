@@ -62,11 +62,14 @@ impl Conn {
         let mut turn = Turn::default();
         while value.is_none() {
             let left = receiver.least().saturating_sub(self.spill.len() as u64);
-            let low_water = match &mut low_water {
-                Some(low_water) => low_water,
-                None => low_water.insert(LowWater::new(Instant::now())),
+            // A small answer is waited for as a whole, which needs no clock.
+            if left > LARGE && low_water.is_none() {
+                low_water = Some(LowWater::new(Instant::now()));
+            }
+            let marked = match &low_water {
+                Some(low_water) => low_water.before(&mut self.sock, left),
+                None => self.sock.set_low_water(left.max(1) as u32),
             };
-            let marked = low_water.before(&mut self.sock, left);
             marked.map_err(Error::from)?;
             let (mut failure, mut got) = (None, 0);
             poll_fn(|cx| {
@@ -86,7 +89,7 @@ impl Conn {
             if let Some(failure) = failure {
                 return Err(failure);
             }
-            if left > LARGE {
+            if let (Some(low_water), true) = (&mut low_water, left > LARGE) {
                 low_water.after(Instant::now());
             }
             if value.is_none() {

@@ -13,6 +13,7 @@ use bucketload_study::model::{Cell, JournalLine, Plan, Study};
 use bucketload_study::report;
 
 use super::child::{self, Call, Outcome};
+use super::programs::Programs;
 use super::script::Scripts;
 use super::servers::{Ready, own_dir, ready};
 use super::{check, settle, summary};
@@ -55,12 +56,14 @@ pub(super) fn execute(
         begun: Instant::now(),
         ready: None,
         unusable: BTreeMap::new(),
+        programs: Programs::default(),
     };
     course.note(JournalLine::Session {
         at_unix_ns: unix_ns(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line(),
     })?;
+    course.programs = course.find_programs(retry);
     let interrupted = course.cells(retry)?;
     // Servers end before the report is made.
     course.ready = None;
@@ -148,11 +151,22 @@ struct Course<'a> {
     ready: Option<(String, Ready)>,
     /// Targets that could not be made ready in this session, and why.
     unusable: BTreeMap<String, String>,
+    /// Programs of engines.
+    programs: Programs,
 }
 
 impl Course<'_> {
     fn note(&mut self, line: JournalLine) -> Result<(), Failure> {
         self.journal.append(&line).map_err(journal_failed)
+    }
+
+    /// Looks for the programs of the cells that are to be done.
+    fn find_programs(&self, retry: bool) -> Programs {
+        let open = |cell: &&Cell| self.state.is_open(&cell.id, retry);
+        let cells: Vec<&Cell> = self.plan.cells.iter().filter(open).collect();
+        Programs::find(self.study, &cells, &self.scripts, |text| {
+            self.progress(text, true);
+        })
     }
 
     /// All open cells in order. Returns whether the user stopped them.
@@ -176,7 +190,7 @@ impl Course<'_> {
                 self.skip(index, cell, reason)?;
                 continue;
             }
-            if let Some(reason) = check::lacks(cell) {
+            if let Some(reason) = check::lacks(cell).or_else(|| self.programs.lacks(cell)) {
                 self.skip(index, cell, reason)?;
                 continue;
             }
@@ -223,7 +237,10 @@ impl Course<'_> {
         }
         let begun = Instant::now();
         match ready(target, self.dir, &self.scripts, &self.stop) {
-            Ok(made) => {
+            Ok(mut made) => {
+                if let Some(path) = self.programs.path() {
+                    made.env.insert("PATH".to_owned(), path);
+                }
                 self.ready = Some((target.name.clone(), made));
                 let took_ns = if target.server.is_empty() {
                     0

@@ -11,7 +11,9 @@
 mod check;
 mod child;
 mod choose;
+mod cores;
 mod execute;
+mod programs;
 mod script;
 mod servers;
 mod settle;

@@ -15,6 +15,7 @@ use bucketload_study::layout;
 use bucketload_study::model::{Study, Target};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::cores;
 use crate::exit::Failure;
 
 /// Scripts of several processes each: one instance per state folder, ports by settings.
@@ -48,6 +49,13 @@ impl Scripts {
                 ))
             })?,
         };
+        let programs = dir.join(format!("{}.sh", study.programs));
+        if !study.programs.is_empty() && !programs.is_file() {
+            return Err(Failure::usage(format!(
+                "programs: there is no script {}; name the directory with --servers, or another script",
+                programs.display()
+            )));
+        }
         for target in wanted {
             for name in [&target.server, &target.proxy] {
                 let script = dir.join(format!("{name}.sh"));
@@ -63,6 +71,11 @@ impl Scripts {
         let dir =
             std::path::absolute(&dir).map_err(|e| Failure::usage(format!("--servers: {e}")))?;
         Ok(Self(Some(dir)))
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(dir: &Path) -> Self {
+        Self(Some(dir.to_owned()))
     }
 
     pub(super) fn script(&self, name: &str) -> PathBuf {
@@ -88,6 +101,8 @@ pub(super) struct Started {
     state: Option<PathBuf>,
     /// The KEY=VALUE lines that the script printed.
     pub(super) lines: BTreeMap<String, String>,
+    /// Its cores; empty for all.
+    pub(super) cores: Vec<usize>,
 }
 
 impl Started {
@@ -108,6 +123,7 @@ impl Started {
             stop: vec!["clean".to_owned()],
             state: None,
             lines: BTreeMap::new(),
+            cores: cores::spare(),
         };
         let mut start = vec!["start".to_owned()];
         if cluster {
@@ -184,12 +200,11 @@ impl Started {
     ) -> Result<BTreeMap<String, String>, String> {
         let wrong = |e: std::io::Error| format!("{}: {e}", self.script.display());
         let printed = log.with_extension("env");
-        let mut child = self
-            .command(args)
+        let mut command = self.command(args);
+        command
             .stdout(File::create(&printed).map_err(wrong)?)
-            .stderr(File::create(log).map_err(wrong)?)
-            .spawn()
-            .map_err(wrong)?;
+            .stderr(File::create(log).map_err(wrong)?);
+        let mut child = cores::on(&self.cores, || command.spawn()).map_err(wrong)?;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(wrong)? {
                 break status;

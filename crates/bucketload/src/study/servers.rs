@@ -15,6 +15,7 @@ use bucketload_study::layout;
 use bucketload_study::model::{SCHEMA, Target, TargetFacts};
 
 use super::check::{on_path, server_args, target_args};
+use super::cores;
 use super::script::{Scripts, Started, home};
 use super::write_whole;
 
@@ -96,6 +97,7 @@ fn started(
     }
     let settings = target.settings.clone();
     let server = Started::start(scripts, &target.server, dir, &target.name, settings, stop)?;
+    facts.cores = cores::words(&server.cores);
     let mut env = server.lines.clone();
     let api = if target.api.is_empty() {
         "s3"
@@ -198,7 +200,8 @@ fn version(scripts: &Scripts, name: &str, endpoint: &str) -> String {
                 .display()
                 .to_string(),
             &["-v"],
-        ),
+        )
+        .map(|said| said.trim_start_matches("nginx version: ").to_owned()),
         "seaweedfs" => ask("weed", &["version"]),
         _ => None,
     };

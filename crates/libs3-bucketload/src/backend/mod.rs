@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bucketload_store::{
     BucketInfo, Commit, CompletedPart, Headers, ListRequest, ListUploadsRequest, Listing,
-    ObjectInfo, PartListing, PutOptions, UploadListing, Written,
+    ObjectInfo, PartListing, PutOptions, ReadConditions, UploadListing, Written,
 };
 
 pub(crate) use embedded::Embedded;
@@ -80,11 +80,34 @@ pub(crate) struct PartOf<'a> {
 /// Bucket and key.
 pub(crate) type Place<'a> = (&'a str, &'a str);
 
+/// A request that may be sent together with others: what it moves is small.
+pub(crate) enum Small<'a> {
+    Put(Place<'a>, &'a [u8], Commit),
+    Get(Place<'a>, ReadConditions, Span),
+    Head(Place<'a>),
+    Delete(Place<'a>),
+}
+
+/// The answer to it.
+pub(crate) enum Answer {
+    Written(Written),
+    /// The object, and the bytes of it that were asked for.
+    Bytes(ObjectInfo, Vec<u8>),
+    /// These are more than an answer among others holds: ask by [`Backend::get`].
+    TooLarge,
+    Info(ObjectInfo),
+    Deleted,
+}
+
 /// S3 calls. All block, and may be made from any thread.
 pub(crate) trait Backend: Send + Sync {
     /// The same with a limit on the time of each call, for one that may wait for another process.
     fn within(&self, limit: Duration) -> Option<Arc<dyn Backend>> {
         let _ = limit;
+        None
+    }
+    /// Itself, where requests that are sent together wait less than one after the other.
+    fn far(&self) -> Option<&dyn Far> {
         None
     }
     /// All buckets.
@@ -150,10 +173,17 @@ pub(crate) trait Backend: Send + Sync {
     fn uploads(&self, bucket: &str, request: &ListUploadsRequest<'_>) -> Result<UploadListing>;
 }
 
+/// A store behind a connection.
+pub(crate) trait Far {
+    /// Sends requests together, which are performed in their order, and returns their answers. One that fails does
+    /// not keep the others from being performed.
+    fn together(&self, asked: Vec<Small<'_>>) -> Vec<Result<Answer>>;
+}
+
 /// Conditions of a read.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
-    pub(crate) read: bucketload_store::ReadConditions,
+    pub(crate) read: ReadConditions,
     /// The tag that must match is none that the store can have given.
     pub(crate) never: bool,
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_gateway::{Address, ByteRange, Client, Error, Options, Token};
+use bucketload_gateway::{Address, ByteRange, Client, Error, Options, Reply, Token};
 use bucketload_store::{
     BucketInfo, Commit, CompletedPart, Condition, Headers, ListRequest, ListUploadsRequest,
     Listing, MultipartOptions, ObjectInfo, PartListing, PutOptions, ReadConditions, UploadListing,
@@ -12,7 +12,8 @@ use bucketload_store::{
 };
 
 use super::{
-    Backend, Conditions, PIECE_BYTES, PartOf, Place, Result, Sink, Source, Span, with_buffer,
+    Answer, Backend, Conditions, Far, PIECE_BYTES, PartOf, Place, Result, Sink, Small, Source,
+    Span, with_buffer,
 };
 use crate::reply::Failure;
 use crate::status::Status;
@@ -92,7 +93,43 @@ fn range(span: Span) -> Option<ByteRange> {
     })
 }
 
+impl Far for Remote {
+    fn together(&self, asked: Vec<Small<'_>>) -> Vec<Result<Answer>> {
+        let count = asked.len();
+        let mut pipeline = self.client.pipeline();
+        let pushed = asked.into_iter().try_for_each(|small| match small {
+            Small::Put((bucket, key), body, commit) => pipeline.put(bucket, key, body, commit),
+            Small::Get((bucket, key), conditions, span) => {
+                pipeline.get(bucket, key, range(span), conditions)
+            }
+            Small::Head((bucket, key)) => pipeline.head(bucket, key),
+            Small::Delete((bucket, key)) => pipeline.delete(bucket, key),
+        });
+        let replies = match pushed.and_then(|()| pipeline.finish()) {
+            Ok(replies) => replies,
+            Err(error) => {
+                let failure = Failure::from(error);
+                return std::iter::repeat_n(failure, count).map(Err).collect();
+            }
+        };
+        let answers = replies.into_iter().map(|reply| {
+            Ok(match reply? {
+                Reply::Written(written) => Answer::Written(written),
+                Reply::Object(info, bytes) => Answer::Bytes(info, bytes),
+                Reply::TooLarge => Answer::TooLarge,
+                Reply::Info(info) => Answer::Info(info),
+                Reply::Deleted(_) => Answer::Deleted,
+            })
+        });
+        answers.collect()
+    }
+}
+
 impl Backend for Remote {
+    fn far(&self) -> Option<&dyn Far> {
+        Some(self)
+    }
+
     fn within(&self, limit: Duration) -> Option<Arc<dyn Backend>> {
         Some(Arc::new(Self {
             client: self.client.limited(Some(limit)),

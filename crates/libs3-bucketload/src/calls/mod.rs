@@ -1,6 +1,7 @@
 //! What each request does once its arguments are checked: calls the backend, and makes all
 //! callbacks but the one that completes.
 
+pub(crate) mod ahead;
 pub(crate) mod bucket;
 pub(crate) mod config;
 pub(crate) mod list;

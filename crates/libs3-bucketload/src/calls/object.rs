@@ -11,8 +11,59 @@ use crate::calls::Supply;
 use crate::clock::{self, Deadline};
 use crate::reply::{Callbacks, Failure, Properties, quoted};
 
+/// A request on one object whose answer may be small.
+pub(crate) struct Call {
+    pub(crate) target: Target,
+    pub(crate) asked: Asked,
+    pub(crate) timeout_ms: c_int,
+    pub(crate) callbacks: Callbacks,
+}
+
+/// What is asked for.
+pub(crate) enum Asked {
+    Put {
+        /// Bytes of the object.
+        size: u64,
+        given: arguments::Properties,
+        supply: Supply,
+    },
+    Get {
+        conditions: Conditions,
+        span: Span,
+        take: Option<S3GetObjectDataCallback>,
+    },
+    Head,
+    Delete,
+}
+
+impl Call {
+    /// Performs the request, with all callbacks but the one that completes.
+    pub(crate) fn work(self) -> Result<()> {
+        let Self {
+            target,
+            asked,
+            timeout_ms,
+            callbacks,
+        } = self;
+        match asked {
+            Asked::Put {
+                size,
+                given,
+                supply,
+            } => put(target, size, given, supply, timeout_ms, &callbacks),
+            Asked::Get {
+                conditions,
+                span,
+                take,
+            } => get(target, &conditions, span, take, timeout_ms, &callbacks),
+            Asked::Head => head(target, &callbacks),
+            Asked::Delete => delete(target, &callbacks),
+        }
+    }
+}
+
 /// Writes an object of `size` bytes.
-pub(crate) fn put(
+fn put(
     target: Target,
     size: u64,
     given: arguments::Properties,
@@ -25,6 +76,10 @@ pub(crate) fn put(
     let place = (&*target.bucket, &*target.key);
     let commit = given.into_commit();
     let written = target.backend?.put(place, &options, commit, &mut source)?;
+    tell_written(&written, callbacks)
+}
+
+pub(super) fn tell_written(written: &Written, callbacks: &Callbacks) -> Result<()> {
     callbacks.properties(&Properties {
         etag: Some(written.etag),
         ..Properties::default()
@@ -68,7 +123,7 @@ impl Sink for Delivery<'_> {
 }
 
 /// Reads an object.
-pub(crate) fn get(
+fn get(
     target: Target,
     conditions: &Conditions,
     span: Span,
@@ -85,18 +140,41 @@ pub(crate) fn get(
     target.backend?.get(place, conditions, span, &mut delivery)
 }
 
-/// Tells what an object is. An answer to HEAD has no body, so that only the HTTP status is known
-/// of a failure.
-pub(crate) fn head(target: Target, callbacks: &Callbacks) -> Result<()> {
-    let info = target
-        .backend?
-        .head((&target.bucket, &target.key))
-        .map_err(Failure::without_body)?;
+/// Gives bytes of an object that are here.
+pub(super) fn tell_bytes(
+    info: &ObjectInfo,
+    bytes: &[u8],
+    take: Option<S3GetObjectDataCallback>,
+    callbacks: &Callbacks,
+) -> Result<()> {
+    let mut delivery = Delivery {
+        callbacks,
+        take,
+        deadline: Deadline::after(0),
+    };
+    delivery.begin(info, bytes.len() as u64)?;
+    match bytes.is_empty() {
+        true => Ok(()),
+        false => delivery.data(bytes),
+    }
+}
+
+/// Tells what an object is.
+fn head(target: Target, callbacks: &Callbacks) -> Result<()> {
+    tell_info(
+        target.backend?.head((&target.bucket, &target.key)),
+        callbacks,
+    )
+}
+
+/// An answer to HEAD has no body, so that only the HTTP status is known of a failure.
+pub(super) fn tell_info(found: Result<ObjectInfo>, callbacks: &Callbacks) -> Result<()> {
+    let info = found.map_err(Failure::without_body)?;
     callbacks.properties(&describe(&info, info.size))
 }
 
 /// Deletes an object.
-pub(crate) fn delete(target: Target, callbacks: &Callbacks) -> Result<()> {
+fn delete(target: Target, callbacks: &Callbacks) -> Result<()> {
     target.backend?.delete((&target.bucket, &target.key))?;
     callbacks.properties(&Properties::default())
 }

@@ -12,9 +12,9 @@ use crate::abi::{
 use crate::arguments::{self, Properties, Target, bytes};
 use crate::backend::{Conditions, Span};
 use crate::calls::Supply;
-use crate::calls::object::{self, Copied};
+use crate::calls::object::{self, Asked, Call, Copied};
 use crate::clock;
-use crate::context::{S3RequestContext, submit};
+use crate::context::{S3RequestContext, submit, submit_call};
 use crate::reply::{Failure, copy_out};
 
 #[unsafe(no_mangle)]
@@ -42,17 +42,18 @@ pub unsafe extern "C" fn S3_put_object(
                 };
                 let target = Target::of(bucket_context, key)?.within(timeout_ms);
                 let given = Properties::read(put_properties)?;
-                let work = move || {
-                    object::put(
-                        target,
-                        content_length,
-                        given,
-                        supply,
-                        timeout_ms,
-                        &callbacks,
-                    )
+                let asked = Asked::Put {
+                    size: content_length,
+                    given,
+                    supply,
                 };
-                submit(request_context, callbacks, work, drop);
+                let call = Call {
+                    target,
+                    asked,
+                    timeout_ms,
+                    callbacks,
+                };
+                submit_call(request_context, call);
                 Ok(())
             },
         );
@@ -232,9 +233,18 @@ pub unsafe extern "C" fn S3_get_object(
                     start: start_byte,
                     count: byte_count,
                 };
-                let work =
-                    move || object::get(target, &conditions, span, take, timeout_ms, &callbacks);
-                submit(request_context, callbacks, work, drop);
+                let asked = Asked::Get {
+                    conditions,
+                    span,
+                    take,
+                };
+                let call = Call {
+                    target,
+                    asked,
+                    timeout_ms,
+                    callbacks,
+                };
+                submit_call(request_context, call);
                 Ok(())
             },
         );
@@ -256,8 +266,13 @@ pub unsafe extern "C" fn S3_head_object(
     unsafe {
         begin(handler, callback_data, |callbacks| {
             let target = Target::of(bucket_context, key)?.within(timeout_ms);
-            let work = move || object::head(target, &callbacks);
-            submit(request_context, callbacks, work, drop);
+            let call = Call {
+                target,
+                asked: Asked::Head,
+                timeout_ms,
+                callbacks,
+            };
+            submit_call(request_context, call);
             Ok(())
         });
     }
@@ -278,8 +293,13 @@ pub unsafe extern "C" fn S3_delete_object(
     unsafe {
         begin(handler, callback_data, |callbacks| {
             let target = Target::of(bucket_context, key)?.within(timeout_ms);
-            let work = move || object::delete(target, &callbacks);
-            submit(request_context, callbacks, work, drop);
+            let call = Call {
+                target,
+                asked: Asked::Delete,
+                timeout_ms,
+                callbacks,
+            };
+            submit_call(request_context, call);
             Ok(())
         });
     }

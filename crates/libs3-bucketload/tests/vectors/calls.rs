@@ -9,7 +9,6 @@ use s3::exports::*;
 
 /// What a request is to do, and what was called back: P properties, D data, L batch, C complete;
 /// runs of D and L count once.
-#[derive(Default)]
 pub(crate) struct Request {
     body: Vec<u8>,
     given: usize,
@@ -17,6 +16,8 @@ pub(crate) struct Request {
     pub(crate) abort_at: Option<usize>,
     /// Deletes what is listed.
     deletes: Option<*const Store>,
+    /// Is driven when the request of [`Store::head_and_drive_in`] ends.
+    pub(crate) drives: *mut S3RequestContext,
     pub(crate) events: String,
     pub(crate) status: c_int,
     pub(crate) message: String,
@@ -27,6 +28,28 @@ pub(crate) struct Request {
     pub(crate) keys: Vec<String>,
     pub(crate) truncated: bool,
     pub(crate) next_marker: String,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            body: Vec::new(),
+            given: 0,
+            abort_at: None,
+            deletes: None,
+            drives: ptr::null_mut(),
+            events: String::new(),
+            status: 0,
+            message: String::new(),
+            data_calls: Vec::new(),
+            received: Vec::new(),
+            content_length: 0,
+            batches: Vec::new(),
+            keys: Vec::new(),
+            truncated: false,
+            next_marker: String::new(),
+        }
+    }
 }
 
 impl Request {
@@ -152,13 +175,32 @@ pub(crate) struct Store {
     _directory: Option<tempfile::TempDir>,
 }
 
+/// Calls back and drives.
+unsafe extern "C" fn on_complete_and_drive(
+    status: c_int,
+    details: *const S3ErrorDetails,
+    data: *mut c_void,
+) {
+    // SAFETY: as the library calls it; the context is one of the request's.
+    unsafe {
+        on_complete(status, details, data);
+        assert_eq!(S3_runall_request_context(request(data).drives), 0);
+    }
+}
+
 impl Store {
     /// Makes the directory and the bucket.
     pub(crate) fn new(bucket: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let host = CString::new(directory.path().to_str().unwrap()).unwrap();
-        let mut store = Self::at(&host, bucket);
+        let mut store = Self::made(&host, bucket);
         store._directory = Some(directory);
+        store
+    }
+
+    /// Makes the bucket.
+    pub(crate) fn made(host: &CStr, bucket: &str) -> Self {
+        let store = Self::at(host, bucket);
         let mut created = Request::default();
         // SAFETY: the arguments are valid, and everything has ended when the call returns.
         unsafe {
@@ -261,6 +303,36 @@ impl Store {
         }
     }
 
+    /// Asks for information, and drives the context when it is there.
+    ///
+    /// # Safety
+    /// As for [`put_in`](Self::put_in).
+    pub(crate) unsafe fn head_and_drive_in(
+        &self,
+        context: *mut S3RequestContext,
+        key: &str,
+        request: &mut Request,
+    ) {
+        let handler = S3ResponseHandler {
+            complete: Some(on_complete_and_drive),
+            ..HANDLER
+        };
+        request.drives = context;
+        let (bucket, key) = (self.context(), CString::new(key).unwrap());
+        let data = ptr::from_mut(request).cast();
+        // SAFETY: by the contract of this function.
+        unsafe {
+            S3_head_object(
+                &raw const bucket,
+                key.as_ptr(),
+                context,
+                0,
+                &raw const handler,
+                data,
+            );
+        }
+    }
+
     pub(crate) fn put_request(&self, key: &str, request: &mut Request) {
         // SAFETY: the request has ended when the call returns.
         unsafe { self.put_in(ptr::null_mut(), key, request) };
@@ -280,12 +352,26 @@ impl Store {
     }
 
     pub(crate) fn get_request(&self, key: &str, start: u64, count: u64, request: &mut Request) {
+        // SAFETY: the request has ended when the call returns.
+        unsafe { self.get_in(ptr::null_mut(), key, start, count, request) };
+    }
+
+    /// # Safety
+    /// As for [`put_in`](Self::put_in).
+    pub(crate) unsafe fn get_in(
+        &self,
+        context: *mut S3RequestContext,
+        key: &str,
+        start: u64,
+        count: u64,
+        request: &mut Request,
+    ) {
         let handler = S3GetObjectHandler {
             response: HANDLER,
             data: Some(on_get),
         };
         let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        // SAFETY: the request has ended when the call returns.
+        // SAFETY: by the contract of this function.
         unsafe {
             S3_get_object(
                 &raw const bucket,
@@ -293,7 +379,7 @@ impl Store {
                 ptr::null(),
                 start,
                 count,
-                ptr::null_mut(),
+                context,
                 0,
                 &raw const handler,
                 ptr::from_mut(request).cast(),
@@ -309,19 +395,32 @@ impl Store {
 
     pub(crate) fn delete(&self, key: &str) -> Request {
         let mut request = Request::default();
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
         // SAFETY: the request has ended when the call returns.
+        unsafe { self.delete_in(ptr::null_mut(), key, &mut request) };
+        request
+    }
+
+    /// # Safety
+    /// As for [`put_in`](Self::put_in).
+    pub(crate) unsafe fn delete_in(
+        &self,
+        context: *mut S3RequestContext,
+        key: &str,
+        request: &mut Request,
+    ) {
+        let (bucket, key) = (self.context(), CString::new(key).unwrap());
+        let data = ptr::from_mut(request).cast();
+        // SAFETY: by the contract of this function.
         unsafe {
             S3_delete_object(
                 &raw const bucket,
                 key.as_ptr(),
-                ptr::null_mut(),
+                context,
                 0,
                 &raw const HANDLER,
-                (&raw mut request).cast(),
+                data,
             );
         }
-        request
     }
 
     pub(crate) fn list(

@@ -3,6 +3,7 @@
 #![cfg(not(feature = "abi2"))]
 #![allow(missing_docs)]
 
+mod ahead;
 mod calls;
 
 use std::ptr;

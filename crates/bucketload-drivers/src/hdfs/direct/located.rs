@@ -91,12 +91,18 @@ impl<'a> Block<'a> {
             message,
             ..Self::default()
         };
+        // Each of them stands there once, in any order; more than half of the message is something else.
+        let mut missing = 3;
         for field in Fields(message) {
             match field? {
                 (1, id) => block.id = id.bytes(),
                 (2, offset) => block.offset = offset.number(),
                 (5, token) => block.token = token.bytes(),
-                _ => {}
+                _ => continue,
+            }
+            missing -= 1;
+            if missing == 0 {
+                break;
             }
         }
         for field in Fields(block.id) {
@@ -119,21 +125,24 @@ impl<'a> Block<'a> {
 
 /// Where the data node of a `DatanodeInfoProto` gives blocks.
 fn address(info: &[u8]) -> Result<SocketAddr, Malformed> {
-    let mut found = (None, 0);
     for field in Fields(info) {
-        if let (1, id) = field? {
-            for field in Fields(id.bytes()) {
-                match field? {
-                    (1, ip) => found.0 = ip.text().parse().ok(),
-                    (4, port) => found.1 = port.number(),
-                    _ => {}
-                }
+        let (1, id) = field? else {
+            continue;
+        };
+        let (mut ip, mut port) = (None, None);
+        for field in Fields(id.bytes()) {
+            match field? {
+                (1, text) => ip = text.text().parse().ok(),
+                (4, number) => port = u16::try_from(number.number()).ok(),
+                _ => continue,
+            }
+            if let (Some(ip), Some(port)) = (ip, port) {
+                return Ok(SocketAddr::new(ip, port));
             }
         }
+        break;
     }
-    let ip = found.0.ok_or(Malformed)?;
-    let port = u16::try_from(found.1).map_err(|_| Malformed)?;
-    Ok(SocketAddr::new(ip, port))
+    Err(Malformed)
 }
 
 #[cfg(test)]
@@ -187,6 +196,69 @@ mod tests {
             .map(|node| node.unwrap().to_string())
             .collect();
         assert_eq!(nodes, ["10.0.0.1:9866", "10.0.0.2:9867"]);
+    }
+
+    /// Parts of a message, each a field, in the order that `order` gives them.
+    fn shuffled(mut parts: Vec<Vec<u8>>, mut order: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        while !parts.is_empty() {
+            let next = parts.remove((order % parts.len() as u64) as usize);
+            out.extend(next);
+            order = order.wrapping_mul(6_364_136_223_846_793_005) >> 1;
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_order_of_fields_does_not_matter(
+            order: u64, offset in 0u64..1 << 62, length in 1u64..1 << 62, port: u16, ip: [u8; 4],
+            pool in "[a-zA-Z0-9-]{0,200}", token in "[a-z]{0,300}",
+        ) {
+            let ip = std::net::Ipv4Addr::from(ip);
+            let field = |number: u8, bytes: &[u8]| message(&[(number, bytes)], &[]);
+            let number = |field: u8, value: u64| message(&[], &[(field, value)]);
+            let id = shuffled(
+                vec![field(1, pool.as_bytes()), number(2, 7), number(3, 8), number(4, length)],
+                order,
+            );
+            let node = shuffled(
+                vec![
+                    field(1, ip.to_string().as_bytes()),
+                    field(2, b"host"),
+                    field(3, b"uuid"),
+                    number(4, port.into()),
+                    number(5, 1),
+                    number(6, 2),
+                ],
+                order >> 3,
+            );
+            let info = shuffled(vec![number(2, offset), field(1, &node), field(8, b"/rack")], order >> 5);
+            let block = shuffled(
+                vec![
+                    field(1, &id),
+                    number(2, offset),
+                    field(3, &info),
+                    number(4, 0),
+                    field(5, token.as_bytes()),
+                    field(6, &[0, 0]),
+                ],
+                order >> 7,
+            );
+            let blocks = shuffled(vec![number(1, length), field(2, &block), number(3, 0)], order >> 11);
+            let answer = field(1, &blocks);
+            let located = Located::parse(&answer).unwrap().unwrap();
+            proptest::prop_assert_eq!((located.length, located.special), (length, false));
+            let found = located.block_at(offset + length - 1).unwrap().unwrap();
+            proptest::prop_assert_eq!((found.offset, found.length), (offset, length));
+            proptest::prop_assert_eq!((found.id, found.token), (&id[..], token.as_bytes()));
+            let nodes: Vec<_> = found.nodes().map(Result::unwrap).collect();
+            proptest::prop_assert_eq!(nodes, [std::net::SocketAddr::new(ip.into(), port)]);
+            // Cut off anywhere, it is told and nothing is made up.
+            let cut = (order % answer.len() as u64) as usize;
+            let short = Located::parse(&answer[..cut]);
+            proptest::prop_assert!(matches!(short, Ok(None) if cut == 0) || short.is_err());
+        }
     }
 
     #[test]

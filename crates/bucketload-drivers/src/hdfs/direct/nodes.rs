@@ -79,7 +79,12 @@ impl DataNodes {
         let mut read = Read { block, from, to };
         let mut failure: Option<OpError> = None;
         for address in block.nodes() {
-            let node = self.node(address?);
+            // An answer, of the name node at least, has just come: the clock need not be asked again.
+            let now_ns = match failure {
+                None => probe.done_ns(),
+                Some(_) => probe.now(),
+            };
+            let node = (self.node(address?), now_ns);
             let Err(error) = self.read_from(node, &mut read, sink, probe).await else {
                 return Ok(());
             };
@@ -109,13 +114,13 @@ impl DataNodes {
 
     async fn read_from(
         &mut self,
-        at: usize,
+        (at, now_ns): (usize, u64),
         read: &mut Read<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let node = &mut self.nodes[at];
-        let kept = node.is_fresh(probe.now());
+        let kept = node.is_fresh(now_ns);
         let from = read.from;
         if kept {
             match node.ask(&self.client, read, sink, probe).await {
@@ -187,7 +192,7 @@ impl Node {
             taken.map_err(|Fault(error)| error)?;
             self.owed = false;
         }
-        self.used_ns = probe.now();
+        self.used_ns = probe.done_ns();
         self.sound = true;
         Ok(())
     }

@@ -71,7 +71,7 @@ pub(super) struct Packets<'a> {
     /// Sums of the packet's chunks that were not checked yet.
     sums: Buffer,
     sums_used: usize,
-    /// The beginning of a chunk.
+    /// The beginning of a chunk; without memory until a chunk comes in pieces.
     chunk: Buffer,
     /// Bytes of the packet that were not checked yet, the chunk's beginning included.
     left: usize,
@@ -97,7 +97,7 @@ impl<'a> Packets<'a> {
             check: None,
             sums: Buffer::take(),
             sums_used: 0,
-            chunk: Buffer::take(),
+            chunk: Buffer::NONE,
             left: 0,
             at: 0,
             sink,
@@ -190,6 +190,9 @@ impl<'a> Packets<'a> {
                 continue;
             }
             let more = data.len().min(size - self.chunk.len());
+            if self.chunk.capacity() == 0 {
+                self.chunk = Buffer::take();
+            }
             self.chunk.extend_from_slice(&data[..more]);
             data = &data[more..];
             if self.chunk.len() == size {

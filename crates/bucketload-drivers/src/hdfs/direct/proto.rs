@@ -44,6 +44,7 @@ pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u32, Value<'a>), Malformed>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
             return None;
@@ -56,6 +57,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+#[inline]
 fn field<'a>(at: &mut &'a [u8]) -> Option<(u32, Value<'a>)> {
     let tag = varint(at)?;
     let value = match tag & 7 {
@@ -75,7 +77,18 @@ fn field<'a>(at: &mut &'a [u8]) -> Option<(u32, Value<'a>)> {
 }
 
 /// Takes a varint from the front of `at`; `None` when it is cut off or too long.
+#[inline]
 pub(super) fn varint(at: &mut &[u8]) -> Option<u64> {
+    // Nearly all are tags and short lengths.
+    if let [byte @ ..0x80, rest @ ..] = *at {
+        let value = u64::from(*byte);
+        *at = rest;
+        return Some(value);
+    }
+    long_varint(at)
+}
+
+fn long_varint(at: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for (i, &byte) in at.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);

@@ -235,11 +235,11 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
                     phase,
                     class: &class,
                 };
-                let base_values = show::values(base, metric, look);
+                let base_values = show::blocks(base, metric, look);
                 let mut bars = Vec::new();
                 for (target, _, colour) in targets.iter().filter(|(name, _, _)| *name != baseline) {
                     let Some(group) = of(target) else { continue };
-                    let Some(over) = ratio(&base_values, &show::values(group, metric, look)) else {
+                    let Some(over) = ratio(&base_values, &show::blocks(group, metric, look)) else {
                         continue;
                     };
                     bars.push(Bar {
@@ -276,7 +276,7 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
                 Body::Bars(bars),
             );
             chart.note = format!(
-                "Ratios of geometric means over the repetitions with 95 % intervals (Welch, logarithms), where both sides have two runs; \
+                "Geometric means of the ratios inside the blocks with 95 % intervals (t, logarithms), where two blocks hold both sides; \
                  the line is {base_label}. Times: less is better. Throughput: more is better.{}",
                 hollow(groups)
             );

@@ -43,7 +43,7 @@ pub(super) fn throughput(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let mut charts = Vec::new();
     let mut phases: Vec<&str> = Vec::new();
     for phase in groups.iter().flat_map(|g| g.extra.per_second.keys()) {
-        let asked = figure.phase.is_empty() || figure.phase == *phase;
+        let asked = show::like(&figure.phase, phase);
         if asked && !phases.contains(&phase.as_str()) {
             phases.push(phase);
         }
@@ -133,7 +133,7 @@ fn seconds(
         }
         if let Some(excess) = super::super::estimate::Over::median(excess) {
             note += &format!(
-                ", fluctuation {} of the offered bytes'",
+                ", fluctuation {} that of the offered bytes",
                 Unit::Times.show(excess.value)
             );
         }
@@ -211,7 +211,7 @@ fn times(
     let groups = context.groups();
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for (phase, class) in groups.iter().flat_map(|g| g.extra.curves.keys()) {
-        let asked = (figure.phase.is_empty() || figure.phase == *phase)
+        let asked = show::like(&figure.phase, phase)
             && match figure.class.as_str() {
                 "" => !class.is_empty(),
                 asked => asked == class,
@@ -220,6 +220,9 @@ fn times(
             keys.push((phase, class));
         }
     }
+    // As they were carried out.
+    let order = show::phases(groups, "");
+    keys.sort_by_key(|(phase, _)| order.iter().position(|known| known == phase));
     let phases = {
         let mut phases: Vec<&str> = keys.iter().map(|(phase, _)| *phase).collect();
         phases.dedup();

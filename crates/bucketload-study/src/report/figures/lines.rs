@@ -3,11 +3,11 @@
 use bucketload_core::stats::usl::{self, UslFit};
 use bucketload_core::verdict::Word;
 
-use super::super::estimate::{Over, ratio};
+use super::super::estimate::Over;
 use super::super::groups::Group;
 use super::super::published;
 use super::super::show::{self, Look};
-use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
+use super::super::svg::{Axis, Body, Chart, Point, Series};
 use super::{Context, bars_note, hollow, line_name, processes, targets};
 use crate::model::{Figure, Metric};
 
@@ -223,89 +223,4 @@ fn law(fit: &UslFit, label: &str, look: usize, groups: &[&Group]) -> Option<Seri
         dashed: true,
         ..Series::default()
     })
-}
-
-/// Throughput per process (worker, node) against that of the smallest number.
-pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let groups = context.groups();
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
-    let swept_inside = groups.iter().any(|g| g.processes > 0);
-    let phases = show::phases(groups, &figure.phase);
-    let charts = phases.into_iter().filter_map(|phase| {
-        let look = Look {
-            phase,
-            class: &figure.class,
-        };
-        let mut lines = Vec::new();
-        let mut rows: Vec<(&str, &str, usize, &str)> = Vec::new();
-        for group in groups {
-            let value = if swept_inside { group.value.as_str() } else { "" };
-            if !rows.iter().any(|(t, _, _, v)| (*t, *v) == (&*group.target, value)) {
-                rows.push((&group.target, &group.label, group.look, value));
-            }
-        }
-        let several = targets(groups).len() > 1;
-        for (i, (target, label, colour, value)) in rows.into_iter().enumerate() {
-            let own = groups.iter().filter(|g| g.target == target && (!swept_inside || g.value == value));
-            let mut units: Vec<(f64, Vec<f64>, bool)> = own
-                .filter_map(|group| {
-                    let n = if swept_inside { f64::from(group.processes) } else { group.number? };
-                    let each = show::values(group, metric, look);
-                    let each: Vec<f64> = each.into_iter().map(|x| x / n).collect();
-                    (n > 0.0 && !each.is_empty()).then(|| (n, each, group.flawed()))
-                })
-                .collect();
-            units.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let Some((first, base, _)) = units.first().cloned() else {
-                continue;
-            };
-            let points = units.iter().filter_map(|(n, each, flawed)| {
-                let over = match *n == first {
-                    true => Over::plain(1.0),
-                    false => ratio(&base, each)?,
-                };
-                point(*n, over, *flawed)
-            });
-            let name = match (swept_inside, several) {
-                (true, true) => format!("{label}, {value}"),
-                (true, false) => value.to_owned(),
-                (false, _) => label.to_owned(),
-            };
-            lines.push(Series {
-                name,
-                points: points.collect(),
-                look: if swept_inside { i } else { colour },
-                markers: true,
-                ..Series::default()
-            });
-        }
-        let counts: Vec<f64> = lines.iter().flat_map(|l| l.points.iter().map(|p| p.x)).collect();
-        if lines.iter().all(|line| line.points.len() < 2) {
-            return None;
-        }
-        let of = if swept_inside { "processes" } else { "workers" };
-        let mut x = Axis::fitting(&format!("number of {of}"), Unit::Number, counts.iter().copied());
-        let mut at = counts;
-        at.sort_by(f64::total_cmp);
-        at.dedup();
-        if at.len() <= 12 {
-            x.at = at;
-        }
-        x.zero = false;
-        let y = Axis::linear("efficiency (smallest number: 100 %)", Unit::Share);
-        let mut chart = context.chart(
-            figure,
-            &[show::key(metric), &figure.class, phase],
-            show::titled("efficiency", phase, &figure.class),
-            (x, y),
-            Body::Lines(lines),
-        );
-        chart.note = format!(
-            "Ratio of the {} per unit, 95 % interval of the ratio (Welch, logarithms) where both sides have two runs.{}",
-            show::name(metric),
-            hollow(groups)
-        );
-        Some(chart)
-    });
-    charts.collect()
 }

@@ -7,6 +7,7 @@
 mod bars;
 mod capacity;
 mod distributions;
+mod efficiency;
 mod lines;
 mod spread;
 
@@ -68,7 +69,7 @@ fn one(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     match figure.kind {
         FigureKind::Curve => lines::curve(context, figure),
         FigureKind::Scaling => lines::scaling(context, figure),
-        FigureKind::Efficiency => lines::efficiency(context, figure),
+        FigureKind::Efficiency => efficiency::efficiency(context, figure),
         FigureKind::Bars => bars::bars(context, figure),
         FigureKind::Multiples => bars::multiples(context, figure),
         FigureKind::Hotspot => bars::hotspot(context, figure),

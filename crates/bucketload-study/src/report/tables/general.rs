@@ -351,7 +351,7 @@ pub(super) fn multiples(files: &Files, measured: &Measured, asked: &model::Table
                 };
                 let base = of(baseline);
                 let base_values =
-                    base.map_or_else(Vec::new, |group| show::values(group, *metric, look));
+                    base.map_or_else(Vec::new, |group| show::blocks(group, *metric, look));
                 let mut row = vec![Cell::text(what)];
                 if !keys.value.is_empty() {
                     row.push(Cell::text(*value));
@@ -360,7 +360,7 @@ pub(super) fn multiples(files: &Files, measured: &Measured, asked: &model::Table
                 for (target, _, _) in &others {
                     row.push(match of(target) {
                         Some(group) => {
-                            let over = ratio(&base_values, &show::values(group, *metric, look));
+                            let over = ratio(&base_values, &show::blocks(group, *metric, look));
                             match over {
                                 Some(_) => {
                                     show::marked(group, Cell::figure(over, |v| Unit::Times.show(v)))
@@ -389,13 +389,14 @@ pub(super) fn multiples(files: &Files, measured: &Measured, asked: &model::Table
             }
         }
         table.note = format!(
-            "Multiples are ratios of geometric means over the repetitions with 95 % intervals (Welch, logarithms), where both sides have \
-             two runs. Times: less is better; throughput: more is better. {}",
+            "Multiples are geometric means of the ratios inside the blocks, whose runs had the same seed, with 95 % intervals (t, \
+             logarithms) where two blocks hold both sides. Times: less is better; throughput: more is better. {}",
             show::NOTE
         );
         if scenario.is_some() {
-            table.note += " Published: SeaweedFS as printed, the others as multiples of SeaweedFS, another machine. ";
-            table.note += published::note(set);
+            table.note +=
+                " Published: SeaweedFS as printed, the others as multiples of SeaweedFS. ";
+            table.note += published::SEE;
         }
         out.push(table.compact());
     }
@@ -470,7 +471,7 @@ pub(super) fn clients(measured: &Measured, asked: &model::Table) -> Table {
             phase,
             class: &asked.class,
         };
-        let cpu = |group: &Group| show::values(group, Metric::ClientCpu, look);
+        let cpu = |group: &Group| show::blocks(group, Metric::ClientCpu, look);
         for group in groups {
             // The first value of the same target: the client that others are measured against.
             let first = groups.iter().find(|g| g.target == group.target);
@@ -485,8 +486,8 @@ pub(super) fn clients(measured: &Measured, asked: &model::Table) -> Table {
             table.rows.push(row);
         }
     }
-    table.note = "CPU time of the client process per operation, user and system; programs that it starts for each operation are not in it. Multiples are against the first \
-                  row of the same target, with 95 % intervals where both have two runs. A row whose verdict is CLIENT-BOUND says what \
+    table.note = "CPU time of the client per operation, user and system, with that of the programs that it starts for each operation. Multiples are against the first \
+                  row of the same target, inside the blocks, with 95 % intervals where two blocks hold both. A row whose verdict is CLIENT-BOUND says what \
                   the client can do, not the store: that is the question here."
         .to_owned();
     table.compact()

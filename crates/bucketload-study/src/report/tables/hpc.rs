@@ -201,7 +201,7 @@ pub(super) fn workbench(files: &Files, measured: &Measured, asked: &model::Table
         .to_owned();
     if files.study.published == "s3-hpc" {
         table.note += " ";
-        table.note += published::note("s3-hpc");
+        table.note += published::SEE;
     }
     table
 }

@@ -1,0 +1,177 @@
+//! Throughput per process (worker, node) against that of the smallest number.
+
+use super::super::estimate::{Over, ratio};
+use super::super::groups::Group;
+use super::super::show::{self, Blocks, Look};
+use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
+use super::{Context, hollow, targets};
+use crate::model::{Figure, Metric};
+
+/// Lines above which targets get charts of their own.
+const TOGETHER: usize = 8;
+
+/// A line to be: target, its label and look, and the row of a grid (empty for none).
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    target: &'a str,
+    label: &'a str,
+    look: usize,
+    value: &'a str,
+}
+
+/// The charts: one per phase, or one per phase and target where its lines would be too many.
+pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+    let groups = context.groups();
+    let several = targets(groups).len() > 1;
+    let mut charts = Vec::new();
+    for phase in show::phases(groups, &figure.phase) {
+        let look = Look {
+            phase,
+            class: &figure.class,
+        };
+        let rows: Vec<Row<'_>> = rows(groups)
+            .into_iter()
+            .filter(|row| points(groups, row, look, figure).len() > 1)
+            .collect();
+        if rows.len() <= TOGETHER {
+            let name = |row: &Row<'_>| match (row.value, several) {
+                ("", _) => row.label.to_owned(),
+                (value, true) => format!("{}, {value}", row.label),
+                (value, false) => value.to_owned(),
+            };
+            charts.extend(chart(context, figure, look, "", &rows, name));
+            continue;
+        }
+        for (target, label, _) in targets(groups) {
+            let own: Vec<Row<'_>> = rows
+                .iter()
+                .copied()
+                .filter(|row| row.target == target)
+                .collect();
+            let name = |row: &Row<'_>| row.value.to_owned();
+            charts.extend(chart(context, figure, look, label, &own, name));
+        }
+    }
+    charts
+}
+
+/// Whether the command itself goes through numbers of processes, as a grid does.
+fn swept_inside(groups: &[Group]) -> bool {
+    groups.iter().any(|g| g.processes > 0)
+}
+
+fn rows(groups: &[Group]) -> Vec<Row<'_>> {
+    let inside = swept_inside(groups);
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for group in groups {
+        let value = if inside { group.value.as_str() } else { "" };
+        if !rows
+            .iter()
+            .any(|row| row.target == group.target && row.value == value)
+        {
+            rows.push(Row {
+                target: &group.target,
+                label: &group.label,
+                look: group.look,
+                value,
+            });
+        }
+    }
+    rows
+}
+
+fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> Vec<Point> {
+    let metric = figure.metric.unwrap_or(Metric::Throughput);
+    let inside = swept_inside(groups);
+    let own = groups
+        .iter()
+        .filter(|g| g.target == row.target && (!inside || g.value == row.value));
+    let mut units: Vec<(f64, Blocks, bool)> = own
+        .filter_map(|group| {
+            let n = if inside {
+                f64::from(group.processes)
+            } else {
+                group.number?
+            };
+            let each = show::blocks(group, metric, look);
+            let each: Blocks = each.into_iter().map(|(block, x)| (block, x / n)).collect();
+            (n > 0.0 && !each.is_empty()).then(|| (n, each, group.flawed()))
+        })
+        .collect();
+    units.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((first, base, _)) = units.first() else {
+        return Vec::new();
+    };
+    let point = |(n, each, flawed): &(f64, Blocks, bool)| {
+        let over = match n == first {
+            true => Over::plain(1.0),
+            false => ratio(base, each)?,
+        };
+        Some(Point {
+            x: *n,
+            y: over.value,
+            ci: over.ci,
+            flawed: *flawed,
+        })
+    };
+    units.iter().filter_map(point).collect()
+}
+
+fn chart(
+    context: &Context<'_>,
+    figure: &Figure,
+    look: Look<'_>,
+    of: &str,
+    rows: &[Row<'_>],
+    name: impl Fn(&Row<'_>) -> String,
+) -> Option<Chart> {
+    let groups = context.groups();
+    let inside = swept_inside(groups);
+    let lines: Vec<Series> = rows
+        .iter()
+        .enumerate()
+        .map(|(i, row)| Series {
+            name: name(row),
+            points: points(groups, row, look, figure),
+            look: if inside { i } else { row.look },
+            markers: true,
+            ..Series::default()
+        })
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let numbers = || {
+        lines
+            .iter()
+            .flat_map(|line| line.points.iter().map(|p| p.x))
+    };
+    let what = if inside { "processes" } else { "workers" };
+    let mut x = Axis::fitting(&format!("number of {what}"), Unit::Number, numbers());
+    let mut at: Vec<f64> = numbers().collect();
+    at.sort_by(f64::total_cmp);
+    at.dedup();
+    if at.len() <= 12 {
+        x.at = at;
+    }
+    x.zero = false;
+    let y = Axis::linear("efficiency (smallest number: 100 %)", Unit::Share);
+    let metric = figure.metric.unwrap_or(Metric::Throughput);
+    let title = match of {
+        "" => show::titled("efficiency", look.phase, &figure.class),
+        of => show::titled(&format!("efficiency on {of}"), look.phase, &figure.class),
+    };
+    let mut chart = context.chart(
+        figure,
+        &[show::key(metric), &figure.class, look.phase, of],
+        title,
+        (x, y),
+        Body::Lines(lines),
+    );
+    chart.note = format!(
+        "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",
+        show::name(metric),
+        hollow(groups)
+    );
+    Some(chart)
+}
