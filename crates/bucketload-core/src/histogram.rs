@@ -106,10 +106,19 @@ impl Histogram {
     pub fn record(&mut self, ns: u64) {
         let index = Self::index_of(ns);
         self.counts[index] += 1;
-        self.lo = self.lo.min(index);
-        self.hi = self.hi.max(index + 1);
         self.count += 1;
         self.sum_ns += u128::from(ns);
+        // What lies between the extremes lies between the touched buckets too.
+        if ns < self.min_ns || ns > self.max_ns {
+            self.stretch(index, ns);
+        }
+    }
+
+    /// `ns`, which bucket `index` holds, is a new extreme.
+    #[cold]
+    fn stretch(&mut self, index: usize, ns: u64) {
+        self.lo = self.lo.min(index);
+        self.hi = self.hi.max(index + 1);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
@@ -137,7 +146,15 @@ impl Histogram {
             self.sum_ns = sum_ns;
             self.min_ns = min_ns;
             self.max_ns = max_ns;
+            self.cover_extremes();
         }
+    }
+
+    /// [`Histogram::record`] relies on the buckets of minimum and maximum being among the touched ones,
+    /// also where they were read from a file.
+    fn cover_extremes(&mut self) {
+        self.lo = self.lo.min(Self::index_of(self.min_ns));
+        self.hi = self.hi.max(Self::index_of(self.max_ns) + 1);
     }
 
     /// Adds durations that were counted elsewhere: `(index, count)` of buckets of this layout with
@@ -167,6 +184,7 @@ impl Histogram {
             self.sum_ns = self.sum_ns.saturating_add(sum_ns);
             self.min_ns = self.min_ns.min(min_ns);
             self.max_ns = self.max_ns.max(max_ns);
+            self.cover_extremes();
         }
         true
     }

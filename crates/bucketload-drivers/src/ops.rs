@@ -13,8 +13,8 @@ pub(crate) const DONE: Completion = Completion {
 };
 
 /// The content to write.
-pub(crate) fn content_of<'a>(request: &Request<'a>) -> Result<Content<'a>, OpError> {
-    request.content.ok_or_else(|| {
+pub(crate) fn content_of<'a>(request: &'a Request<'_>) -> Result<&'a Content<'a>, OpError> {
+    request.content.as_ref().ok_or_else(|| {
         OpError::new(
             ErrorKind::Unsupported,
             format!("{} was asked for without content", request.op.class),

@@ -7,9 +7,11 @@
 //! rank goes through its steps ([`crate::ranks`]).
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use bucketload_core::driver::Session;
+use bucketload_core::driver::Driver;
 use bucketload_core::op::Op;
+use tokio::sync::Semaphore;
 
 use crate::clock::now_ns;
 use crate::named::{NamedTurns, NamedWork};
@@ -17,6 +19,7 @@ use crate::open::BURST;
 use crate::options::Pacing;
 use crate::perform::{Performed, Taken, Worker, perform};
 use crate::ranks::{RankTurns, RankWork, Turn, Wait};
+use crate::session::open_session;
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
@@ -70,7 +73,8 @@ impl<'a> Turns<'a> {
         let (Some(work), Some(rows)) = (source.named(), &shard.rows) else {
             return Self::Numbered;
         };
-        worker.names.bucket.reserve(source.max_key_len());
+        let (_, more) = worker.names.parts_mut();
+        more.bucket.reserve(source.max_key_len());
         rows.enter(worker.id, place, work.ops.entries());
         if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {
             worker.trailing = Some(Box::default());
@@ -130,18 +134,47 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Works until the phase offers nothing more.
+/// What the closed-loop workers of a thread open their sessions with.
+pub(crate) struct Opening<D> {
+    pub(crate) driver: Arc<D>,
+    /// Lets a few of them open theirs at the same time.
+    pub(crate) turns: Semaphore,
+}
+
+impl<D: Driver> Opening<D> {
+    /// Opens a session; `None` when that fails, which the shard is told.
+    pub(crate) async fn worker(&self, shard: &Shard) -> Option<Box<Worker<D::Session>>> {
+        let _turn = self.turns.acquire().await;
+        // In a box: it ends before the worker's first operation, whose future has no room for it.
+        match Box::pin(open_session(&*self.driver, shard)).await {
+            Ok(worker) => {
+                shard.opening_ended(None);
+                Some(worker)
+            }
+            Err(error) => {
+                shard.opening_ended(Some(error));
+                None
+            }
+        }
+    }
+}
+
+/// Opens a session, waits for the start of the phase and works until it offers nothing more.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn has room for its arguments twice"
 )]
-pub(crate) fn labour<S: Session>(
+pub(crate) fn labour<D: Driver>(
     shard: Rc<Shard>,
+    opening: Rc<Opening<D>>,
     think: Option<Rc<ThinkTimer>>,
     place: Place,
-    mut worker: Box<Worker<S>>,
 ) -> impl Future<Output = ()> {
     async move {
+        let Some(mut worker) = opening.worker(&shard).await else {
+            return;
+        };
+        shard.started().await;
         let source = &shard.shared.sources[usize::from(place.work)];
         let mut turns = Turns::new(&shard, place, &mut worker);
         let mut ready_ns = now_ns();

@@ -6,22 +6,56 @@ use bucketload_core::op::KeySource;
 #[derive(Default)]
 pub(crate) struct Names {
     pub(crate) key: String,
+    more: Option<Box<More>>,
+}
+
+/// The names that most operations do not have.
+#[derive(Default)]
+pub(crate) struct More {
     pub(crate) source: String,
-    /// The bucket, where it is not that of the target; without memory until there is one.
+    /// The bucket, where it is not that of the target.
     pub(crate) bucket: String,
     /// The keys of a request about several objects whose names the plan cannot render.
     pub(crate) listed: Listed,
 }
 
 impl Names {
-    /// Room for keys of `key_len` bytes; a source gets its memory when there is one.
+    /// Room for keys of `key_len` bytes; other names get their memory when there are any.
     pub(crate) fn with_capacity(key_len: usize) -> Self {
         Self {
             key: String::with_capacity(key_len),
-            source: String::new(),
-            bucket: String::new(),
-            listed: Listed::default(),
+            more: None,
         }
+    }
+
+    /// The key, and the names beside it, to be written.
+    pub(crate) fn parts_mut(&mut self) -> (&mut String, &mut More) {
+        (&mut self.key, self.more.get_or_insert_default())
+    }
+
+    /// There is no source.
+    #[inline]
+    pub(crate) fn clear_source(&mut self) {
+        if let Some(more) = &mut self.more {
+            more.source.clear();
+        }
+    }
+
+    /// The source key; empty where there is none.
+    #[inline]
+    pub(crate) fn source(&self) -> &str {
+        self.more.as_deref().map_or("", |more| &more.source)
+    }
+
+    /// The bucket, where it is not that of the target.
+    #[inline]
+    pub(crate) fn bucket(&self) -> &str {
+        self.more.as_deref().map_or("", |more| &more.bucket)
+    }
+
+    /// The keys of a request about several objects, where they were written.
+    pub(crate) fn listed(&self) -> Option<&Listed> {
+        self.more.as_deref().map(|more| &more.listed)
     }
 }
 

@@ -112,253 +112,261 @@ pub(crate) fn until_cut(
 
 /// Performs `taken` with all attempts that the plan's retry policy allows and records it.
 /// `on_pending` is called each time the session has to wait: then other tasks of the thread run.
-pub(crate) async fn perform<S: Session>(
-    shard: &Shard,
-    worker: &mut Worker<S>,
-    taken: &Taken,
-    on_pending: impl Fn(),
-) -> Performed {
-    let shared = &*shard.shared;
-    let plan = &*shared.plan;
-    let source = &shared.sources[usize::from(taken.work)];
-    let own_names = source.named();
-    let named = own_names.is_some();
-    let (ticket, batch);
-    // A block, so that the future has no room for what only the request is made of.
-    let (own, judging, request) = {
-        let mut op = taken.op;
-        ticket = shared.oracle.as_ref().and_then(|oracle| {
-            let place = (shared.phase as u16, taken.work);
-            oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
-        });
-        source.render(&op, &mut worker.names);
-        let own = shared.own.as_ref().and_then(|own| own.find(&op));
-        if let Some((set, number)) = own {
-            let Names { key, bucket, .. } = &mut worker.names;
-            set.render(number, bucket);
-            if op.class.on_bucket() {
-                // Records name what they are about.
-                key.clear();
-                key.push_str(bucket);
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has room for its arguments twice"
+)]
+pub(crate) fn perform<'p, S: Session>(
+    shard: &'p Shard,
+    worker: &'p mut Worker<S>,
+    taken: &'p Taken,
+    on_pending: impl Fn() + 'p,
+) -> impl Future<Output = Performed> + 'p {
+    async move {
+        let shared = &*shard.shared;
+        let plan = &*shared.plan;
+        let source = &shared.sources[usize::from(taken.work)];
+        let own_names = source.named();
+        let named = own_names.is_some();
+        let (ticket, batch);
+        // A block, so that the future has no room for what only the request is made of.
+        let (own, judging, request) = {
+            let mut op = taken.op;
+            ticket = shared.oracle.as_ref().and_then(|oracle| {
+                let place = (shared.phase as u16, taken.work);
+                oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
+            });
+            source.render(&op, &mut worker.names);
+            let own = shared.own.as_ref().and_then(|own| own.find(&op));
+            if let Some((set, number)) = own {
+                let (key, more) = worker.names.parts_mut();
+                set.render(number, &mut more.bucket);
+                if op.class.on_bucket() {
+                    // Records name what they are about.
+                    key.clear();
+                    key.push_str(&more.bucket);
+                }
             }
-        }
 
-        batch = source.batch(&op);
-        let mut known = content(&shared.arena, &op);
-        let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
-        if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
-            trailing.prepare(content);
-        }
-        let trailing = worker.trailing.as_deref().filter(|_| trails);
-        if let Some(trailing) = trailing {
-            known = known.map(|content| trailing.append(content));
-        }
-        let judging = trailing.filter(|_| op.class == OpClass::Get);
-        let verify = plan.verify && op.class.reads_body() && known.is_some();
-        let watch = match (&ticket, judging) {
-            (Some(ticket), _) => Some(&**ticket as &dyn Watch),
-            (None, Some(judging)) => Some(judging as &dyn Watch),
-            (None, None) => worker.watch.as_deref(),
+            batch = source.batch(&op);
+            let mut known = content(&shared.arena, &op);
+            let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
+            if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
+                trailing.prepare(content);
+            }
+            let trailing = worker.trailing.as_deref().filter(|_| trails);
+            if let Some(trailing) = trailing {
+                known = known.map(|content| trailing.append(content));
+            }
+            let judging = trailing.filter(|_| op.class == OpClass::Get);
+            let verify = plan.verify && op.class.reads_body() && known.is_some();
+            let watch = match (&ticket, judging) {
+                (Some(ticket), _) => Some(&**ticket as &dyn Watch),
+                (None, Some(judging)) => Some(judging as &dyn Watch),
+                (None, None) => worker.watch.as_deref(),
+            };
+            let request = Request {
+                op,
+                bucket: match own.is_some() || named {
+                    true => worker.names.bucket(),
+                    false => &shared.bucket,
+                },
+                key: &worker.names.key,
+                source: worker.names.source(),
+                delimiter: source.delimiter(&op),
+                keys: match &batch {
+                    Some(batch) => Some(batch as &dyn KeySource),
+                    None => source.listed(&op, &worker.names),
+                },
+                content: known.filter(|_| verify || op.class.writes_body()),
+                verify,
+                watch,
+            };
+            (own, judging, request)
         };
-        let request = Request {
-            op,
-            bucket: match own.is_some() || named {
-                true => &worker.names.bucket,
-                false => &shared.bucket,
-            },
-            key: &worker.names.key,
-            source: &worker.names.source,
-            delimiter: source.delimiter(&op),
-            keys: match &batch {
-                Some(batch) => Some(batch as &dyn KeySource),
-                None => source.listed(&op, &worker.names),
-            },
-            content: known.filter(|_| verify || op.class.writes_body()),
-            verify,
-            watch,
+        let op = &request.op;
+        let slot = worker.slot;
+        let waited = Cell::new(false);
+        let on_wait = || {
+            waited.set(true);
+            on_pending();
         };
-        (own, judging, request)
-    };
-    let op = &request.op;
-    let slot = worker.slot;
-    let waited = Cell::new(false);
-    let on_wait = || {
-        waited.set(true);
-        on_pending();
-    };
-    let mut begun_ns = taken.taken_ns;
-    let mut attempts = 1;
-    let mut absent = false;
-    shard.slots.begin(slot, taken.due_ns);
-    let (outcome, done_ns, now, bytes, connect) = loop {
-        worker.probe.reset();
-        if let Some(judging) = judging {
-            judging.restart();
-        }
-        // A finding of the oracle names the request, however fast it was answered.
-        worker.probe.want_ids_from(match &ticket {
-            Some(_) => 0,
-            None => taken.due_ns.saturating_add(shard.recorder.kept_from_ns()),
-        });
-        shard
-            .slots
-            .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
-        let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
-            Attempt::Ended(Err(not_made(request.bucket)))
-        } else {
-            let execute = pin!(worker.session.execute(&request, &mut worker.probe));
-            until_cut(shard, slot, execute, on_wait).await
-        };
-        shard.slots.disarm(slot);
-        let probe = &worker.probe;
-        let (connects, times) = probe.connects();
-        if connects > 0 {
-            let mut tally = shard.recorder.tally();
-            tally.record_connect(times);
-            tally.connects += u64::from(connects - 1);
-        }
-        let error = match attempt {
-            Attempt::Ended(Ok(completion)) => {
-                // A driver that forgets the last mark still gets an end that is not too early.
+        let mut begun_ns = taken.taken_ns;
+        let mut attempts = 1;
+        let mut absent = false;
+        shard.slots.begin(slot, taken.due_ns);
+        let (outcome, done_ns, now, bytes, connect) = loop {
+            worker.probe.reset();
+            if let Some(judging) = judging {
+                judging.restart();
+            }
+            // A finding of the oracle names the request, however fast it was answered.
+            worker.probe.want_ids_from(match &ticket {
+                Some(_) => 0,
+                None => taken.due_ns.saturating_add(shard.recorder.kept_from_ns()),
+            });
+            shard
+                .slots
+                .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
+            let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
+                Attempt::Ended(Err(not_made(request.bucket)))
+            } else {
+                let execute = pin!(worker.session.execute(&request, &mut worker.probe));
+                until_cut(shard, slot, execute, on_wait).await
+            };
+            let probe = &worker.probe;
+            let (connects, times) = probe.connects();
+            if connects > 0 {
+                let mut tally = shard.recorder.tally();
+                tally.record_connect(times);
+                tally.connects += u64::from(connects - 1);
+            }
+            let error = match attempt {
+                Attempt::Ended(Ok(completion)) => {
+                    // A driver that forgets the last mark still gets an end that is not too early.
+                    let done = match probe.done_ns() {
+                        0 => now_ns(),
+                        done => done,
+                    };
+                    if let Some(ticket) = &ticket {
+                        ticket.completed(&completion);
+                    }
+                    if let (Some(judging), Some(work)) = (judging, own_names)
+                        && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
+                    {
+                        let now = now_ns();
+                        shard.report_failure(Some(op), request.key, &error, now);
+                        break (Outcome::Failed(error.kind), done, now, 0, times);
+                    }
+                    if let Some((set, number)) = own {
+                        set.done(op.class, number);
+                    }
+                    if shared.check_writes && readback::applies(&request, &completion) {
+                        let session = &mut worker.session;
+                        let checked = readback::compare(shard, slot, session, &request, on_wait);
+                        // Boxed: workers that check nothing have no room for it.
+                        let outcome = Box::pin(checked).await;
+                        let bytes = match outcome {
+                            Outcome::Ok => completion.bytes,
+                            Outcome::Failed(_) => 0,
+                        };
+                        break (outcome, done, now_ns(), bytes, times);
+                    }
+                    break (Outcome::Ok, done, done, completion.bytes, times);
+                }
+                Attempt::Ended(Err(error)) => error,
+                Attempt::Cut(Cut::Timeout) => OpError::new(
+                    ErrorKind::Timeout,
+                    format!(
+                        "no complete answer within {} ms",
+                        plan.timeout_ns / 1_000_000
+                    ),
+                ),
+                Attempt::Cut(Cut::Cancel) => {
+                    let now = now_ns();
+                    let cancelled = Outcome::Failed(ErrorKind::Cancelled);
+                    break (cancelled, now, now, 0, times);
+                }
+            };
+            // An operation that has succeeded ends in this turn of the thread, with its deadline.
+            shard.slots.disarm(slot);
+            if let Some(ticket) = &ticket {
+                ticket.failed(error.kind);
+            }
+            let now = now_ns();
+            absent = error.kind == ErrorKind::NotFound;
+            if absent && taken.absent_expected || named && expected(op, error.kind, shared.share.of)
+            {
                 let done = match probe.done_ns() {
-                    0 => now_ns(),
+                    0 => now,
                     done => done,
                 };
-                if let Some(ticket) = &ticket {
-                    ticket.completed(&completion);
-                }
-                if let (Some(judging), Some(work)) = (judging, own_names)
-                    && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
-                {
+                break (Outcome::Ok, done, now, 0, times);
+            }
+            let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
+            if counted && error.kind != ErrorKind::Cancelled {
+                shard.report_failure(Some(op), request.key, &error, now);
+            }
+            if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
+                let backoff = backoff_ns(plan.retry, attempts);
+                if pause(shard, slot, backoff, on_wait).await {
                     let now = now_ns();
-                    shard.report_failure(Some(op), request.key, &error, now);
-                    break (Outcome::Failed(error.kind), done, now, 0, times);
+                    let cancelled = Outcome::Failed(ErrorKind::Cancelled);
+                    break (cancelled, now, now, 0, times);
                 }
-                if let Some((set, number)) = own {
-                    set.done(op.class, number);
-                }
-                if shared.check_writes && readback::applies(&request, &completion) {
-                    let session = &mut worker.session;
-                    let checked = readback::compare(shard, slot, session, &request, on_wait);
-                    // Boxed: workers that check nothing have no room for it.
-                    let outcome = Box::pin(checked).await;
-                    let bytes = match outcome {
-                        Outcome::Ok => completion.bytes,
-                        Outcome::Failed(_) => 0,
-                    };
-                    break (outcome, done, now_ns(), bytes, times);
-                }
-                break (Outcome::Ok, done, done, completion.bytes, times);
+                attempts += 1;
+                begun_ns = now_ns();
+                continue;
             }
-            Attempt::Ended(Err(error)) => error,
-            Attempt::Cut(Cut::Timeout) => OpError::new(
-                ErrorKind::Timeout,
-                format!(
-                    "no complete answer within {} ms",
-                    plan.timeout_ns / 1_000_000
-                ),
-            ),
-            Attempt::Cut(Cut::Cancel) => {
-                let now = now_ns();
-                let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                break (cancelled, now, now, 0, times);
+            let done = match (error.kind, probe.done_ns()) {
+                // Censored at the timeout, not at the instant the sweep came by.
+                (ErrorKind::Timeout, _) => now.min(begun_ns.saturating_add(plan.timeout_ns)),
+                (_, 0) => now,
+                (_, done) => done,
+            };
+            break (Outcome::Failed(error.kind), done, now, 0, times);
+        };
+        let went = worker.session.place();
+        let (outcome, bytes) = match &ticket {
+            None => (outcome, bytes),
+            Some(ticket) => {
+                let place = Place {
+                    key: request.key,
+                    phase: shared.phase as u16,
+                    audit: false,
+                    attempt_ns: begun_ns,
+                    done_ns,
+                    request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
+                    endpoint: went.endpoint,
+                };
+                shard.judge(ticket, op, (outcome, bytes), place)
             }
         };
-        if let Some(ticket) = &ticket {
-            ticket.failed(error.kind);
-        }
-        let now = now_ns();
-        absent = error.kind == ErrorKind::NotFound;
-        if absent && taken.absent_expected || named && expected(op, error.kind, shared.share.of) {
-            let done = match probe.done_ns() {
-                0 => now,
-                done => done,
-            };
-            break (Outcome::Ok, done, now, 0, times);
-        }
-        let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
-        if counted && error.kind != ErrorKind::Cancelled {
-            shard.report_failure(Some(op), request.key, &error, now);
-        }
-        if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
-            let backoff = backoff_ns(plan.retry, attempts);
-            if pause(shard, slot, backoff, on_wait).await {
-                let now = now_ns();
-                let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                break (cancelled, now, now, 0, times);
-            }
-            attempts += 1;
-            begun_ns = now_ns();
-            continue;
-        }
-        let done = match (error.kind, probe.done_ns()) {
-            // Censored at the timeout, not at the instant the sweep came by.
-            (ErrorKind::Timeout, _) => now.min(begun_ns.saturating_add(plan.timeout_ns)),
-            (_, 0) => now,
-            (_, done) => done,
+        let probe = &worker.probe;
+        let started_ns = match probe.started_ns() {
+            // Nothing left: its start is the instant at which the last attempt was made.
+            0 => begun_ns,
+            started => started,
         };
-        break (Outcome::Failed(error.kind), done, now, 0, times);
-    };
-    let went = worker.session.place();
-    let (outcome, bytes) = match &ticket {
-        None => (outcome, bytes),
-        Some(ticket) => {
-            let place = Place {
-                key: request.key,
-                phase: shared.phase as u16,
-                audit: false,
-                attempt_ns: begun_ns,
-                done_ns,
-                request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
-                endpoint: went.endpoint,
-            };
-            shard.judge(ticket, op, (outcome, bytes), place)
+        let record = OpRecord {
+            seq: op.seq,
+            work: taken.work,
+            class: op.class,
+            worker: worker.id,
+            endpoint: went.endpoint,
+            due_ns: taken.due_ns,
+            taken_ns: taken.taken_ns,
+            dispatch_ns: taken.dispatch_ns,
+            blocked_ns: taken.blocked_ns,
+            started_ns,
+            held_ns: (begun_ns - taken.taken_ns) + connect.total_ns(),
+            connect,
+            sent_ns: match probe.sent_ns() {
+                0 => probe.started_ns(),
+                sent => sent,
+            },
+            first_byte_ns: probe.first_byte_ns(),
+            done_ns,
+            bytes,
+            outcome,
+            attempts,
+        };
+        // In this order an interval that ends now counts the operation as in flight, not as ended.
+        shard.tick(now);
+        shard.slots.end(slot);
+        shard.record(&record, now);
+        if let Some(rows) = &shard.rows {
+            rows.record(&record, op.entry);
         }
-    };
-    let probe = &worker.probe;
-    let started_ns = match probe.started_ns() {
-        // Nothing left: its start is the instant at which the last attempt was made.
-        0 => begun_ns,
-        started => started,
-    };
-    let record = OpRecord {
-        seq: op.seq,
-        work: taken.work,
-        class: op.class,
-        worker: worker.id,
-        endpoint: went.endpoint,
-        due_ns: taken.due_ns,
-        taken_ns: taken.taken_ns,
-        dispatch_ns: taken.dispatch_ns,
-        blocked_ns: taken.blocked_ns,
-        started_ns,
-        held_ns: (begun_ns - taken.taken_ns) + connect.total_ns(),
-        connect,
-        sent_ns: match probe.sent_ns() {
-            0 => probe.started_ns(),
-            sent => sent,
-        },
-        first_byte_ns: probe.first_byte_ns(),
-        done_ns,
-        bytes,
-        outcome,
-        attempts,
-    };
-    // In this order an interval that ends now counts the operation as in flight, not as ended.
-    shard.tick(now);
-    shard.slots.end(slot);
-    shard.record(&record, now);
-    if let Some(rows) = &shard.rows {
-        rows.record(&record, op.entry);
-    }
-    shard.recorder.keep(&record, &request, went, probe);
-    Performed {
-        waited: waited.get(),
-        now_ns: now,
-        outcome,
-        absent,
-        done_ns,
-        bytes,
+        shard.recorder.keep(&record, &request, went, probe);
+        Performed {
+            waited: waited.get(),
+            now_ns: now,
+            outcome,
+            absent,
+            done_ns,
+            bytes,
+        }
     }
 }
 

@@ -299,33 +299,26 @@ impl Source {
             // The feed has written the names when the operation was taken.
             return;
         }
-        let Names {
-            key,
-            source,
-            bucket,
-            ..
-        } = into;
+        into.clear_source();
         if let Ops::Named(named) = &self.ops {
-            named.ops.render(op, bucket, key);
-            source.clear();
+            let (key, more) = into.parts_mut();
+            named.ops.render(op, &mut more.bucket, key);
             return;
         }
         if let Ops::Ranks(ranks) = &self.ops {
-            ranks.ops.render(op, key);
-            source.clear();
+            ranks.ops.render(op, &mut into.key);
             return;
         }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
             OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
-                names.render_prefix(op.key, key);
+                names.render_prefix(op.key, &mut into.key);
             }
-            _ => names.render(op.key, key),
+            _ => names.render(op.key, &mut into.key),
         }
         if op.class.has_source() {
-            self.names[usize::from(op.source_keyset)].render(op.source_key, source);
-        } else {
-            source.clear();
+            let (_, more) = into.parts_mut();
+            self.names[usize::from(op.source_keyset)].render(op.source_key, &mut more.source);
         }
     }
 
@@ -352,7 +345,8 @@ impl Source {
     /// The keys of a request about several recorded objects.
     #[inline]
     pub(crate) fn listed<'a>(&self, op: &Op, names: &'a Names) -> Option<&'a dyn KeySource> {
-        (op.class == OpClass::DeleteMany && self.is_recorded()).then_some(&names.listed as _)
+        let listed = op.class == OpClass::DeleteMany && self.is_recorded();
+        names.listed().filter(|_| listed).map(|listed| listed as _)
     }
 
     /// The delimiter of a list operation.

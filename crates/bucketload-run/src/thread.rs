@@ -21,7 +21,7 @@ use tokio::task::spawn_local;
 use crate::affinity::settle;
 use crate::baton::Baton;
 use crate::clock::now_ns;
-use crate::closed::{self, Place, crew, places};
+use crate::closed::{self, Opening, crew, places};
 use crate::error::RunError;
 use crate::keeper::{Command, keep};
 use crate::lot::Lot;
@@ -29,7 +29,6 @@ use crate::open::OpenWork;
 use crate::options::Pacing;
 use crate::recorder::{Message, Recorder, empty_tally};
 use crate::rounds::{self, Rounds};
-use crate::session::open_session;
 use crate::shard::{Shard, Shared};
 use crate::stop::StopLevel;
 use crate::think::ThinkTimer;
@@ -131,7 +130,10 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     let mut batons = Vec::new();
     let mut works = Vec::new();
     let mut sessions = Vec::new();
-    let opening = Rc::new(Semaphore::new(OPENING));
+    let opening = Rc::new(Opening {
+        driver: Arc::clone(driver),
+        turns: Semaphore::new(OPENING),
+    });
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
@@ -154,13 +156,8 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 for place in mine {
                     shard.closed_live.set(shard.closed_live.get() + 1);
                     shard.opening_begun();
-                    let task = closed_worker(
-                        Rc::clone(shard),
-                        Arc::clone(driver),
-                        Rc::clone(&opening),
-                        think.clone(),
-                        place,
-                    );
+                    let (shard_too, opening) = (Rc::clone(shard), Rc::clone(&opening));
+                    let task = closed::labour(shard_too, opening, think.clone(), place);
                     Shard::spawn(shard, task);
                 }
             }
@@ -175,7 +172,6 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                     shard.opening_begun();
                     let task = round_worker(
                         Rc::clone(shard),
-                        Arc::clone(driver),
                         Rc::clone(&opening),
                         Rc::clone(&rounds),
                         index,
@@ -211,53 +207,16 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     Ok(works)
 }
 
-/// Opens a closed-loop worker's session, waits for the start and works.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
-)]
-fn closed_worker<D: Driver>(
-    shard: Rc<Shard>,
-    driver: Arc<D>,
-    opening: Rc<Semaphore>,
-    think: Option<Rc<ThinkTimer>>,
-    place: Place,
-) -> impl Future<Output = ()> {
-    async move {
-        let opened = {
-            let _turn = opening.acquire().await;
-            open_session(&*driver, &shard).await
-        };
-        match opened {
-            Ok(worker) => {
-                shard.opening_ended(None);
-                shard.started().await;
-                closed::labour(shard, think, place, worker).await;
-            }
-            Err(error) => shard.opening_ended(Some(error)),
-        }
-    }
-}
-
-/// As [`closed_worker`], for a worker of a work in rounds.
+/// As [`closed::labour`], for a worker of a work in rounds.
 async fn round_worker<D: Driver>(
     shard: Rc<Shard>,
-    driver: Arc<D>,
-    opening: Rc<Semaphore>,
+    opening: Rc<Opening<D>>,
     rounds: Rc<Rounds>,
     index: u32,
 ) {
-    let opened = {
-        let _turn = opening.acquire().await;
-        open_session(&*driver, &shard).await
-    };
-    match opened {
-        Ok(worker) => {
-            shard.opening_ended(None);
-            shard.started().await;
-            rounds::labour(shard, rounds, index, worker).await;
-        }
-        Err(error) => shard.opening_ended(Some(error)),
+    if let Some(worker) = opening.worker(&shard).await {
+        shard.started().await;
+        rounds::labour(shard, rounds, index, worker).await;
     }
 }
 

@@ -71,7 +71,7 @@ mod tests {
         let arena = Arena::new(PayloadKind::Zeros, 0);
         let content = arena.content(0, 0, 0, 16);
         let span = Span {
-            content,
+            content: &content,
             offset: 3,
             len: 0,
         };
@@ -84,7 +84,7 @@ mod tests {
         let mut bytes = [0; 16];
         content.fill(0, &mut bytes);
         let sent = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, &bytes);
-        let whole = ContentChecksum::Crc64.of(Span::whole(content));
+        let whole = ContentChecksum::Crc64.of(Span::whole(&content));
         assert_eq!(whole, Base64::new(&sent.to_le_bytes()));
     }
 }

@@ -321,7 +321,7 @@ impl ObjectStoreClient {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let content = content_of(request)?;
         let absent = request.op.class == OpClass::PutIfAbsent;
-        let pieces = self.payload.pieces(&content, 0, content.size());
+        let pieces = self.payload.pieces(content, 0, content.size());
         let options = PutOptions {
             mode: match absent {
                 true => PutMode::Create,
@@ -349,7 +349,7 @@ impl ObjectStoreClient {
         let created = store.put_multipart(&path).await;
         let mut upload = self.ended(created)?;
         for number in 0..count {
-            let pieces = self.payload.pieces(&content, number * part, part);
+            let pieces = self.payload.pieces(content, number * part, part);
             let sent = upload.put_part(PutPayload::from_iter(pieces)).await;
             self.ended(sent)?;
         }

@@ -303,7 +303,7 @@ impl OpendalClient {
         check(request.key)?;
         let content = content_of(request)?;
         let absent = request.op.class == OpClass::PutIfAbsent;
-        let buffer = Buffer::from(self.payload.pieces(&content, 0, content.size()));
+        let buffer = Buffer::from(self.payload.pieces(content, 0, content.size()));
         let result = match absent {
             true => {
                 let write = operator.write_with(request.key, buffer);

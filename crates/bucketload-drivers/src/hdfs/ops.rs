@@ -111,7 +111,7 @@ impl HdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
-        let content = content_of(request)?;
+        let content = *content_of(request)?;
         let first = chunk(&content, 0);
         let options = match replace {
             true => &self.inner.replace,
@@ -152,7 +152,7 @@ impl HdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
-        let content = content_of(request)?;
+        let content = *content_of(request)?;
         let first = chunk(&content, 0);
         probe.started();
         let writer = self.client.append(&path).await;

@@ -62,6 +62,34 @@ impl Refusal {
     }
 }
 
+/// An answer on its way: who takes it, and what it has said so far.
+pub(crate) struct Answer<'a> {
+    pub(crate) ids: &'a IdFields,
+    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) probe: &'a mut Probe,
+    reply: Reply,
+    /// Whether the request was one whose answers have no body.
+    to_head: bool,
+}
+
+impl<'a> Answer<'a> {
+    /// The answer to `outgoing`.
+    pub(crate) fn new(
+        outgoing: &impl Outgoing,
+        ids: &'a IdFields,
+        sink: &'a mut dyn Sink,
+        probe: &'a mut Probe,
+    ) -> Self {
+        Self {
+            ids,
+            sink,
+            probe,
+            reply: Reply::default(),
+            to_head: outgoing.to_head(),
+        }
+    }
+}
+
 /// Sends a prepared request, gives its head's memory back and receives the answer.
 ///
 /// The connection may be kept when the reply says `reusable`; after an error it must not be.
@@ -69,36 +97,69 @@ impl Refusal {
     clippy::manual_async_fn,
     reason = "an async fn has room for its arguments twice"
 )]
-pub(crate) fn exchange<O: Outgoing>(
-    conn: &mut Conn,
-    outgoing: &mut O,
-    ids: &IdFields,
-    decoder: &mut Option<Box<ChunkedDecoder>>,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
+pub(crate) fn exchange<'e, O: Outgoing>(
+    conn: &'e mut Conn,
+    outgoing: &'e mut O,
+    decoder: &'e mut Option<Box<ChunkedDecoder>>,
+    answer: &'e mut Answer<'_>,
 ) -> impl Future<Output = Result<Reply, OpError>> {
     async move {
         let first = conn.exchanges() == 0;
-        let to_head = outgoing.to_head();
-        probe.started();
-        let calls = conn.calls().send;
-        let sent = outgoing.send(conn).await;
-        // What left in one call has left when that call was made, as far as the client can tell.
-        if conn.calls().send > calls + 1 {
-            probe.sent();
-        }
-        outgoing.release();
-        if matches!(sent, Ok(SendEnd::Complete)) {
-            let answer = receive(conn, to_head, ids, decoder, sink, probe).await;
-            return answer.map_err(|e| to_error(e, first));
-        }
-        // When sending failed the server may have said why before it closed.
-        let refused = async {
-            let answer = receive(conn, to_head, ids, decoder, &mut Ignore, probe).await;
-            unsent(sent, answer, first)
+        // In a box: an answer that arrives as it should is received without room for what went wrong.
+        let failure = {
+            answer.probe.started();
+            let calls = conn.calls().send;
+            let sent = match outgoing.send(conn) {
+                Ok(None) => Ok(SendEnd::Complete),
+                Ok(Some(rest)) => rest.await,
+                Err(error) => Err(error),
+            };
+            // What left in one call has left when that call was made, as far as the client can tell.
+            if conn.calls().send > calls + 1 {
+                answer.probe.sent();
+            }
+            outgoing.release();
+            let complete = matches!(sent, Ok(SendEnd::Complete));
+            (!complete).then(|| Box::new(sent))
         };
-        park(refused).await
+        if let Some(sent) = failure {
+            // When sending failed the server may have said why before it closed.
+            return park(refused(conn, decoder, answer, sent, first)).await;
+        }
+        let received = match conn.recv_with(|bytes| answer.take(bytes)).await {
+            Ok(framing) if answer.is_whole(framing) => Ok(()),
+            Ok(framing) => park(body_of(conn, framing, decoder, answer)).await,
+            Err(error) => Err(error),
+        };
+        match received {
+            Ok(()) => Ok(answer.finish(conn)),
+            Err(error) => Err(to_error(error, first)),
+        }
     }
+}
+
+/// Receives what a server says to a request that it has not taken.
+async fn refused(
+    conn: &mut Conn,
+    decoder: &mut Option<Box<ChunkedDecoder>>,
+    answer: &mut Answer<'_>,
+    sent: Box<Result<SendEnd, WireError>>,
+    first: bool,
+) -> Result<Reply, OpError> {
+    let mut answer = Answer {
+        ids: answer.ids,
+        sink: &mut Ignore,
+        probe: answer.probe,
+        reply: Reply::default(),
+        to_head: answer.to_head,
+    };
+    let received = match conn.recv_with(|bytes| answer.take(bytes)).await {
+        Ok(framing) if answer.is_whole(framing) => Ok(()),
+        Ok(framing) => body_of(conn, framing, decoder, &mut answer).await,
+        Err(error) => Err(error),
+    };
+    let answered = received.map(|()| answer.finish(conn));
+    unsent(*sent, answered, first)
 }
 
 /// What the answer to a request that did not leave completely means.
@@ -129,109 +190,106 @@ fn unsent(
     }
 }
 
-/// Receives one answer. Refusals (status 300 and above) do not reach the sink.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
-)]
-fn receive(
-    conn: &mut Conn,
-    to_head: bool,
-    ids: &IdFields,
-    decoder: &mut Option<Box<ChunkedDecoder>>,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
-) -> impl Future<Output = Result<Reply, WireError>> {
-    async move {
-        let mut reply = Reply::default();
-        let framing = conn
-            .recv_with(|bytes| head_and_small_body(bytes, to_head, ids, &mut reply, sink, probe))
-            .await?;
-        let whole = match framing {
-            Framing::Empty => true,
-            Framing::Length(n) => reply.received == n,
-            Framing::Chunked | Framing::UntilClose => false,
-        };
-        if !whole {
-            park(body_of(conn, framing, decoder, &mut reply, sink, probe)).await?;
-        }
-        let overlong = reply
-            .refusal
-            .as_ref()
-            .is_some_and(|r| r.body.len() >= MAX_ERROR);
-        reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
-        Ok(reply)
-    }
-}
-
 /// Receives what of a body has not come with the head.
 async fn body_of(
     conn: &mut Conn,
     framing: Framing,
     decoder: &mut Option<Box<ChunkedDecoder>>,
-    reply: &mut Reply,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
+    answer: &mut Answer<'_>,
 ) -> Result<(), WireError> {
     match framing {
         Framing::Empty => Ok(()),
-        Framing::Length(n) => rest_of(conn, n, reply, sink, probe).await,
+        Framing::Length(n) => rest_of(conn, n, answer).await,
         Framing::Chunked => {
             let decoder = decoder.get_or_insert_with(|| Box::new(ChunkedDecoder::new()));
-            chunks_of(conn, decoder, reply, sink, probe).await
+            chunks_of(conn, decoder, answer).await
         }
-        Framing::UntilClose => all_of(conn, reply, sink, probe).await,
+        Framing::UntilClose => all_of(conn, answer).await,
     }
 }
 
-/// Takes the head, and the body as far as it came with it.
-fn head_and_small_body(
-    bytes: &[u8],
-    to_head: bool,
-    ids: &IdFields,
-    reply: &mut Reply,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
-) -> Result<Step<Framing>, WireError> {
-    let mut at = 0;
-    loop {
-        let Some(head) = http::parse_response(&bytes[at..], to_head)? else {
-            probe.first_byte();
-            return Ok(Step::More(at));
-        };
-        let fields = &bytes[at..at + head.len];
-        at += head.len;
-        if head.is_interim() {
-            if at == bytes.len() {
+impl Answer<'_> {
+    /// Takes the head, and the body as far as it came with it. Refusals (status 300 and above) do not
+    /// reach the sink.
+    fn take(&mut self, bytes: &[u8]) -> Result<Step<Framing>, WireError> {
+        let mut at = 0;
+        loop {
+            let Some(head) = http::parse_response(&bytes[at..], self.to_head)? else {
+                self.probe.first_byte();
                 return Ok(Step::More(at));
+            };
+            let fields = &bytes[at..at + head.len];
+            at += head.len;
+            if head.is_interim() {
+                if at == bytes.len() {
+                    return Ok(Step::More(at));
+                }
+                continue;
             }
-            continue;
+            let reply = &mut self.reply;
+            reply.status = head.status;
+            reply.reusable = head.keep_alive;
+            reply.content_length = head.content_length;
+            reply.range_start = head.range_start;
+            if head.status >= 300 {
+                reply.refusal = Some(Refusal::with_head(fields));
+            } else if self.sink.wants_fields() {
+                http::response_fields(fields, |name, value| self.sink.field(name, value));
+            }
+            let take = match head.body {
+                Framing::Length(n) => {
+                    (bytes.len() - at).min(usize::try_from(n).unwrap_or(usize::MAX))
+                }
+                _ => 0,
+            };
+            // The instant is taken before the bytes are looked at: checking them is not service time.
+            match head.body {
+                Framing::Length(n) if take as u64 == n => self.probe.first_byte_and_done(),
+                Framing::Empty => self.probe.first_byte_and_done(),
+                _ => self.probe.first_byte(),
+            }
+            self.probe.answered(head.status);
+            if self.probe.wants_ids() {
+                take_ids(&bytes[at - head.len..at], self.ids, self.probe);
+            }
+            self.deliver(&bytes[at..at + take]);
+            return Ok(Step::Done(at + take, head.body));
         }
-        reply.status = head.status;
-        reply.reusable = head.keep_alive;
-        reply.content_length = head.content_length;
-        reply.range_start = head.range_start;
-        if head.status >= 300 {
-            reply.refusal = Some(Refusal::with_head(fields));
-        } else if sink.wants_fields() {
-            http::response_fields(fields, |name, value| sink.field(name, value));
+    }
+
+    /// Whether a body that `framing` delimits has arrived.
+    const fn is_whole(&self, framing: Framing) -> bool {
+        match framing {
+            Framing::Empty => true,
+            Framing::Length(n) => self.reply.received == n,
+            Framing::Chunked | Framing::UntilClose => false,
         }
-        let take = match head.body {
-            Framing::Length(n) => (bytes.len() - at).min(usize::try_from(n).unwrap_or(usize::MAX)),
-            _ => 0,
-        };
-        // The instant is taken before the bytes are looked at: checking them is not service time.
-        match head.body {
-            Framing::Length(n) if take as u64 == n => probe.first_byte_and_done(),
-            Framing::Empty => probe.first_byte_and_done(),
-            _ => probe.first_byte(),
+    }
+
+    /// Takes bytes of the body.
+    #[inline]
+    fn deliver(&mut self, bytes: &[u8]) {
+        self.reply.received += bytes.len() as u64;
+        match &mut self.reply.refusal {
+            Some(refusal) => {
+                let room = MAX_ERROR - refusal.body.len();
+                refusal
+                    .body
+                    .extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            None => self.sink.data(bytes),
         }
-        probe.answered(head.status);
-        if probe.wants_ids() {
-            take_ids(&bytes[at - head.len..at], ids, probe);
-        }
-        deliver(reply, sink, &bytes[at..at + take]);
-        return Ok(Step::Done(at + take, head.body));
+    }
+
+    /// What the answer, which has arrived on `conn`, has said.
+    fn finish(&mut self, conn: &Conn) -> Reply {
+        let mut reply = std::mem::take(&mut self.reply);
+        let overlong = reply
+            .refusal
+            .as_ref()
+            .is_some_and(|r| r.body.len() >= MAX_ERROR);
+        reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
+        reply
     }
 }
 
@@ -249,46 +307,27 @@ fn take_ids(head: &[u8], fields: &IdFields, probe: &mut Probe) {
     });
 }
 
-#[inline]
-fn deliver(reply: &mut Reply, sink: &mut dyn Sink, bytes: &[u8]) {
-    reply.received += bytes.len() as u64;
-    match &mut reply.refusal {
-        Some(refusal) => {
-            let room = MAX_ERROR - refusal.body.len();
-            refusal
-                .body
-                .extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
-        None => sink.data(bytes),
-    }
-}
-
 /// Receives the rest of a body of `n` bytes.
-async fn rest_of(
-    conn: &mut Conn,
-    n: u64,
-    reply: &mut Reply,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
-) -> Result<(), WireError> {
-    let left = n - reply.received;
-    if reply.refusal.is_none() && !sink.looks() {
+async fn rest_of(conn: &mut Conn, n: u64, answer: &mut Answer<'_>) -> Result<(), WireError> {
+    let left = n - answer.reply.received;
+    let refused = answer.reply.refusal.is_some();
+    if !refused && !answer.sink.looks() {
         conn.discard(left).await?;
-        probe.done();
-        reply.received = n;
+        answer.probe.done();
+        answer.reply.received = n;
         return Ok(());
     }
-    if reply.refusal.is_some() && left > MAX_ERROR as u64 {
+    if refused && left > MAX_ERROR as u64 {
         // Not worth reading: the beginning says what there is to say.
-        reply.reusable = false;
-        probe.done();
+        answer.reply.reusable = false;
+        answer.probe.done();
         return Ok(());
     }
     conn.recv_body(left, |_, bytes| {
-        if reply.received + bytes.len() as u64 == n {
-            probe.done();
+        if answer.reply.received + bytes.len() as u64 == n {
+            answer.probe.done();
         }
-        deliver(reply, sink, bytes);
+        answer.deliver(bytes);
         Ok::<_, WireError>(())
     })
     .await
@@ -298,9 +337,7 @@ async fn rest_of(
 async fn chunks_of(
     conn: &mut Conn,
     decoder: &mut ChunkedDecoder,
-    reply: &mut Reply,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
+    answer: &mut Answer<'_>,
 ) -> Result<(), WireError> {
     decoder.reset();
     conn.recv_with(|bytes| {
@@ -309,10 +346,10 @@ async fn chunks_of(
             let (n, event) = decoder.decode(&bytes[at..])?;
             at += n;
             match event {
-                Event::Data { len } => deliver(reply, sink, &bytes[at - len..at]),
+                Event::Data { len } => answer.deliver(&bytes[at - len..at]),
                 Event::NeedMore => return Ok(Step::More(at)),
                 Event::End => {
-                    probe.done();
+                    answer.probe.done();
                     return Ok::<_, WireError>(Step::Done(at, ()));
                 }
                 Event::Chunk { .. } | Event::ChunkEnd => {}
@@ -323,19 +360,14 @@ async fn chunks_of(
 }
 
 /// Receives a body that ends with the connection.
-async fn all_of(
-    conn: &mut Conn,
-    reply: &mut Reply,
-    sink: &mut dyn Sink,
-    probe: &mut Probe,
-) -> Result<(), WireError> {
+async fn all_of(conn: &mut Conn, answer: &mut Answer<'_>) -> Result<(), WireError> {
     let end = conn
         .recv_with(|bytes| {
-            deliver(reply, sink, bytes);
+            answer.deliver(bytes);
             Ok::<_, WireError>(Step::<()>::More(bytes.len()))
         })
         .await;
-    probe.done();
+    answer.probe.done();
     match end {
         Err(WireError::Closed { clean: true }) => Ok(()),
         Err(error) => Err(error),

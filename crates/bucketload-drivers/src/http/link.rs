@@ -19,9 +19,10 @@ use bucketload_wire::{Calls, Conn};
 
 use super::connect;
 use super::endpoint::Endpoint;
-use super::exchange::{self, Reply};
+use super::exchange::{Answer, Reply, exchange};
 use super::hub::Hub;
 use super::outgoing::Outgoing;
+use super::parked::park;
 use super::sink::Sink;
 
 /// A connection of one worker to one endpoint, or the place of one.
@@ -85,33 +86,52 @@ impl Link {
         Ok(())
     }
 
+    /// Whether there is a connection that the server has not closed.
+    #[inline]
+    fn is_sound(&mut self) -> bool {
+        self.conn.as_mut().is_some_and(Conn::is_silent)
+    }
+
     /// Performs one request, connecting first if need be. A refusal (status 300 and above) is an
     /// answer too: the reply then holds what the server said.
     ///
     /// # Errors
     /// When there was no answer, or no complete one.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
-    pub(crate) fn perform<O: Outgoing>(
-        &mut self,
-        hub: &Hub,
-        endpoint: &Endpoint,
-        outgoing: &mut O,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
+    pub(crate) fn perform<'p, O: Outgoing>(
+        &'p mut self,
+        hub: &'p Hub,
+        endpoint: &'p Endpoint,
+        outgoing: &'p mut O,
+        sink: &'p mut dyn Sink,
+        probe: &'p mut Probe,
     ) -> impl Future<Output = Result<Reply, OpError>> {
+        self.perform_and(hub, endpoint, outgoing, sink, probe, Ok)
+    }
+
+    /// As [`Link::perform`]; `judge` makes the result out of the reply. A caller that awaited the reply to
+    /// judge it would have room for what it passes on a second time.
+    pub(crate) fn perform_and<'p, O: Outgoing, T>(
+        &'p mut self,
+        hub: &'p Hub,
+        endpoint: &'p Endpoint,
+        outgoing: &'p mut O,
+        sink: &'p mut dyn Sink,
+        probe: &'p mut Probe,
+        judge: impl FnOnce(Reply) -> Result<T, OpError>,
+    ) -> impl Future<Output = Result<T, OpError>> {
+        let mut answer = Answer::new(outgoing, &hub.ids, sink, probe);
         async move {
-            self.connect(hub, endpoint, probe).await?;
+            if !self.is_sound() {
+                park(self.connect(hub, endpoint, answer.probe)).await?;
+            }
             let mut lease = Lease::new(&mut self.conn);
             let Some(conn) = lease.conn.as_mut() else {
                 return Err(gone());
             };
-            let decoder = &mut self.decoder;
-            let reply = exchange::exchange(conn, outgoing, &hub.ids, decoder, sink, probe).await?;
+            let reply = exchange(conn, outgoing, &mut self.decoder, &mut answer).await?;
             lease.sound = reply.reusable;
-            Ok(reply)
+            drop(lease);
+            judge(reply)
         }
     }
 }

@@ -4,6 +4,8 @@
 //! need. Drivers with framed bodies implement [`Outgoing`] themselves.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bucketload_wire::{Conn, Error as WireError, SendEnd};
 
@@ -18,11 +20,37 @@ pub(crate) trait Outgoing {
     /// Whether the answer to it has no body whatever its head says (HEAD).
     fn to_head(&self) -> bool;
 
-    /// Sends it: the head and the first bytes of the body in one write.
-    fn send(&self, conn: &mut Conn) -> impl Future<Output = Result<SendEnd, WireError>>;
+    /// Sends the head and the first bytes of the body in one write; what does not leave by it is sent by
+    /// the future that is returned, if one is.
+    ///
+    /// # Errors
+    /// When the connection has failed.
+    fn send<'s>(&'s self, conn: &'s mut Conn) -> Result<Option<impl Rest + 's>, WireError>;
 
     /// Gives the memory back that only sending needs.
     fn release(&mut self);
+}
+
+/// Sends what of a request has not left yet.
+pub(crate) trait Rest: Future<Output = Result<SendEnd, WireError>> + Unpin {}
+
+impl<F: Future<Output = Result<SendEnd, WireError>> + Unpin> Rest for F {}
+
+/// One of two futures.
+pub(crate) enum Either<A, B> {
+    A(A),
+    B(B),
+}
+
+impl<A: Rest, B: Rest> Future for Either<A, B> {
+    type Output = Result<SendEnd, WireError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::A(a) => Pin::new(a).poll(cx),
+            Self::B(b) => Pin::new(b).poll(cx),
+        }
+    }
 }
 
 /// What follows the head.
@@ -57,21 +85,18 @@ impl Outgoing for Plain<'_> {
         self.to_head
     }
 
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
-    fn send(&self, conn: &mut Conn) -> impl Future<Output = Result<SendEnd, WireError>> {
-        async move {
-            match &self.body {
-                Body::Bytes(bytes) => {
-                    let sent = conn.send(&self.head, bytes).await;
-                    sent.map(|()| SendEnd::Complete)
-                }
-                Body::Content(span) => {
-                    let piece = |at| span.content.segment(span.offset + at, SLICE);
-                    conn.send_request(&self.head, span.len, piece).await
-                }
+    #[inline]
+    fn send<'s>(&'s self, conn: &'s mut Conn) -> Result<Option<impl Rest + 's>, WireError> {
+        match &self.body {
+            Body::Bytes(bytes) => {
+                let whole = move |_| *bytes;
+                let rest = conn.send_now(&self.head, bytes.len() as u64, whole, false)?;
+                Ok(rest.map(Either::A))
+            }
+            Body::Content(span) => {
+                let piece = move |at| span.content.segment(span.offset + at, SLICE);
+                let rest = conn.send_now(&self.head, span.len, piece, true)?;
+                Ok(rest.map(Either::B))
             }
         }
     }

@@ -9,14 +9,14 @@ const STEP: usize = 256 * 1024;
 /// A part of an object's content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
-    pub(crate) content: Content<'a>,
+    pub(crate) content: &'a Content<'a>,
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
 impl<'a> Span<'a> {
     /// All of `content`.
-    pub(crate) const fn whole(content: Content<'a>) -> Self {
+    pub(crate) const fn whole(content: &'a Content<'a>) -> Self {
         Self {
             content,
             offset: 0,

@@ -88,7 +88,7 @@ impl Libs3Session {
             let range = (i * part, size.min((i + 1) * part));
             self.part(
                 i + 1,
-                Outgoing::Content(content, range.0, range.1),
+                Outgoing::Content(*content, range.0, range.1),
                 range.1 - range.0,
                 probe,
             )?;

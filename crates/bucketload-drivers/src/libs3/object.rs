@@ -25,7 +25,7 @@ impl Libs3Session {
         let content = content_of(request)?;
         let size = content.size();
         self.name(request.bucket, request.key)?;
-        self.put_object(size, Outgoing::Content(content, 0, size), probe)?;
+        self.put_object(size, Outgoing::Content(*content, 0, size), probe)?;
         Ok(Completion {
             bytes: size,
             ..DONE

@@ -56,6 +56,51 @@ pub(crate) struct Ranges {
     pub(crate) names: Range<usize>,
 }
 
+/// Where canonical requests about objects of one bucket begin alike: from the method to the slash before
+/// the key.
+#[derive(Default)]
+pub(crate) struct Lead {
+    method: String,
+    bucket: String,
+    text: Vec<u8>,
+}
+
+impl Lead {
+    /// As [`begin`], for the same frame each time and requests about an object.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        out: &mut Vec<u8>,
+        frame: Frame<'_>,
+        parts: &Parts<'_>,
+    ) -> Range<usize> {
+        if self.bucket != parts.bucket || self.method != parts.method {
+            self.render(frame, parts);
+        }
+        out.clear();
+        out.extend_from_slice(&self.text);
+        encode::push_key(out, parts.key);
+        let path = self.method.len() + 1..out.len();
+        out.push(b'\n');
+        if !parts.query.is_empty() {
+            out.extend_from_slice(parts.query);
+        }
+        out.push(b'\n');
+        path
+    }
+
+    #[cold]
+    fn render(&mut self, frame: Frame<'_>, parts: &Parts<'_>) {
+        self.method.clear();
+        self.method.push_str(parts.method);
+        self.bucket.clear();
+        self.bucket.push_str(parts.bucket);
+        let any = Parts { key: "-", ..*parts };
+        let path = begin(&mut self.text, frame, &any);
+        self.text.truncate(path.end - any.key.len());
+    }
+}
+
 /// Replaces the contents of `out` by the first lines: method, path, query.
 #[inline]
 pub(crate) fn begin(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {

@@ -117,11 +117,8 @@ mod tests {
     #[test]
     fn values_of_zeros() {
         let arena = Arena::new(PayloadKind::Zeros, 0);
-        let span = Span {
-            content: arena.content(0, 0, 0, 32),
-            offset: 0,
-            len: 32,
-        };
+        let content = arena.content(0, 0, 0, 32);
+        let span = Span::whole(&content);
         // CRC-32C of 32 zero bytes is 0x8A9136AA (RFC 3720, appendix B.4).
         let want = Base64::new(&0x8a91_36aa_u32.to_be_bytes());
         assert_eq!(ChecksumAlgorithm::Crc32c.of(span), want);
@@ -152,7 +149,7 @@ mod tests {
         for (offset, len) in [(0, 700_000), (262_140, 40), (100, 0), (699_999, 1)] {
             let mut seen = Vec::new();
             let span = Span {
-                content,
+                content: &content,
                 offset,
                 len,
             };

@@ -73,7 +73,7 @@ proptest! {
     ) {
         let arena = Arena::new(PayloadKind::Random, 1);
         let content = arena.content(0, 1, 0, offset + size);
-        let span = Span { content, offset, len: size };
+        let span = Span { content: &content, offset, len: size };
         let mut signer = Signer::new(Credentials::new("id", "key"), "us-east-1");
         signer.at(0);
         let mode = PayloadMode::ALL[mode];

@@ -5,7 +5,7 @@
 //! ([`Hashes`]), so that a multipart upload can do it for all its parts before its first request.
 
 use bucketload_core::op::ByteRange;
-use bucketload_wire::{Conn, Error as WireError, SendEnd};
+use bucketload_wire::{Conn, Error as WireError};
 
 use super::canonical::{self, Header};
 use super::checksum::{Base64, content_md5};
@@ -14,7 +14,7 @@ use super::config::{PayloadMode, S3Config};
 use super::sign::EMPTY_SHA256;
 use super::template::{HeadWriter, Headers, Unsigned};
 use crate::http::encode;
-use crate::http::outgoing::{self, Outgoing, Plain, SLICE};
+use crate::http::outgoing::{self, Either, Outgoing, Plain, Rest, SLICE};
 use crate::http::pool::Buffer;
 use crate::http::sha256::sha256;
 use crate::http::span::Span;
@@ -246,24 +246,20 @@ impl Outgoing for Prepared<'_> {
         }
     }
 
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
-    fn send(&self, conn: &mut Conn) -> impl Future<Output = Result<SendEnd, WireError>> {
-        async move {
-            match self {
-                Self::Plain(plain) => plain.send(conn).await,
-                Self::Chunks {
-                    head,
-                    span,
-                    frames,
-                    layout,
-                } => {
-                    let mut pieces = Pieces::new(layout, *span, frames);
-                    let piece = |_| pieces.next(SLICE);
-                    conn.send_request(head, layout.wire_len(), piece).await
-                }
+    #[inline]
+    fn send<'s>(&'s self, conn: &'s mut Conn) -> Result<Option<impl Rest + 's>, WireError> {
+        match self {
+            Self::Plain(plain) => Ok(plain.send(conn)?.map(Either::A)),
+            Self::Chunks {
+                head,
+                span,
+                frames,
+                layout,
+            } => {
+                let mut pieces = Pieces::new(layout, *span, frames);
+                let piece = move |_| pieces.next(SLICE);
+                let rest = conn.send_now(head, layout.wire_len(), piece, true)?;
+                Ok(rest.map(Either::B))
             }
         }
     }

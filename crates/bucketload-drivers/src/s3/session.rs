@@ -83,46 +83,26 @@ impl S3Session {
     }
 
     /// Performs one request. The answer is a success (status below 300).
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
-    pub(crate) fn perform(
-        &mut self,
-        prepared: &mut Prepared<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
+    pub(crate) fn perform<'p>(
+        &'p mut self,
+        prepared: &'p mut Prepared<'_>,
+        sink: &'p mut dyn Sink,
+        probe: &'p mut Probe,
     ) -> impl Future<Output = Result<Reply, OpError>> {
-        async move {
-            let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-            let performed = self.link.perform(hub, endpoint, prepared, sink, probe);
-            let reply = performed.await?;
-            match &reply.refusal {
-                None => Ok(reply),
-                Some(refusal) => Err(self.refused(reply.status, refusal)),
-            }
-        }
-    }
-
-    fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
-        let document = ErrorDocument::parse(&refusal.body);
-        self.refused_with(status, &document, refusal)
+        let shared = &*self.shared;
+        let (hub, endpoint) = (shared.hub(), shared.endpoint());
+        let judge = |reply: Reply| match &reply.refusal {
+            None => Ok(reply),
+            Some(refusal) => Err(shared.refused(reply.status, refusal)),
+        };
+        self.link
+            .perform_and(hub, endpoint, prepared, sink, probe, judge)
     }
 
     /// The error that `document` means when there is no answer of its own to it.
     pub(crate) fn refused_as(&self, status: u16, document: &ErrorDocument) -> OpError {
-        self.refused_with(status, document, &Refusal::default())
-    }
-
-    fn refused_with(&self, status: u16, document: &ErrorDocument, refusal: &Refusal) -> OpError {
-        let config = self.shared.config();
-        let context = Context {
-            region: &config.region,
-            credentials: config.credentials.as_ref(),
-            bucket_region: &refusal.field("x-amz-bucket-region"),
-            location: &refusal.field("location"),
-        };
-        error_map::to_error(status, document, &context)
+        self.shared
+            .refused_with(status, document, &Refusal::default())
     }
 
     /// Some operations report a failure in the body of an answer with status 200.
@@ -136,6 +116,25 @@ impl S3Session {
                 Err(error)
             }
         }
+    }
+}
+
+impl Shared {
+    #[cold]
+    fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
+        let document = ErrorDocument::parse(&refusal.body);
+        self.refused_with(status, &document, refusal)
+    }
+
+    fn refused_with(&self, status: u16, document: &ErrorDocument, refusal: &Refusal) -> OpError {
+        let config = self.config();
+        let context = Context {
+            region: &config.region,
+            credentials: config.credentials.as_ref(),
+            bucket_region: &refusal.field("x-amz-bucket-region"),
+            location: &refusal.field("location"),
+        };
+        error_map::to_error(status, document, &context)
     }
 }
 

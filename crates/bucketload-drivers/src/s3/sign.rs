@@ -14,7 +14,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::canonical::{self, Frame, Parts, Ranges};
+use super::canonical::{self, Frame, Lead, Parts, Ranges};
 use super::credentials::Credentials;
 use crate::http::encode;
 use crate::http::sha256::{HmacKey, Midstate, sha256};
@@ -52,6 +52,7 @@ pub(crate) struct Signer {
     tail: Vec<u8>,
     tail_names: Range<usize>,
     openings: [Opening; OPENINGS],
+    leads: [Lead; OPENINGS],
 }
 
 /// Openings kept: see [`Opening::slot`].
@@ -101,6 +102,7 @@ impl Signer {
             tail: Vec::with_capacity(512),
             tail_names: 0..0,
             openings: [Opening::NONE; OPENINGS],
+            leads: Default::default(),
         }
     }
 
@@ -173,7 +175,14 @@ impl Signer {
             token,
             ..frame
         };
-        let path = canonical::begin(&mut self.canonical, frame, parts);
+        let path = match parts.key {
+            "" => canonical::begin(&mut self.canonical, frame, parts),
+            _ => {
+                let letter = parts.method.as_bytes().first().copied().unwrap_or(0);
+                let lead = &mut self.leads[Opening::slot(letter)];
+                lead.begin(&mut self.canonical, frame, parts)
+            }
+        };
         let host_has_bucket = frame.virtual_host && !parts.bucket.is_empty();
         let names = if parts.headers.is_empty() && !host_has_bucket {
             // The payload is the last line, and no payload is the end of another.

@@ -175,10 +175,10 @@ impl HeadWriter {
             timestamp: b"",
             token: "",
         };
-        out.extend_from_slice(parts.method.as_bytes());
-        out.push(b' ');
         let signature = match &mut self.signer {
             None => {
+                out.extend_from_slice(parts.method.as_bytes());
+                out.push(b' ');
                 self.scratch.clear();
                 canonical::push_path(&mut self.scratch, frame, parts);
                 push_target(out, &self.scratch, parts.query);
@@ -190,7 +190,10 @@ impl HeadWriter {
             Some(signer) => {
                 let (signature, ranges) = signer.sign(frame, parts);
                 let canonical = signer.canonical();
-                push_target(out, &canonical[ranges.path], parts.query);
+                // The canonical request begins like the request line, but for what follows the method.
+                let from = out.len();
+                push_target(out, &canonical[..ranges.path.end], parts.query);
+                out[from + parts.method.len()] = b' ';
                 let bucket_in_host = self.virtual_host && !parts.bucket.is_empty();
                 if parts.headers.is_empty() && !bucket_in_host {
                     if self.plain.payload != parts.payload {

@@ -9,7 +9,8 @@
 use bucketload_wire::http;
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
-use crate::http::outgoing::{Body, Outgoing, SLICE};
+use crate::http::outgoing::{Body, Outgoing, Rest, SLICE};
+use crate::http::parked::park;
 use crate::http::pool::Buffer;
 
 /// Largest body that leaves without consent: no socket buffer is smaller.
@@ -46,12 +47,8 @@ async fn consent(conn: &mut Conn) -> Result<bool, WireError> {
     .await
 }
 
-impl Outgoing for Upload<'_> {
-    fn to_head(&self) -> bool {
-        false
-    }
-
-    async fn send(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
+impl Upload<'_> {
+    async fn send_all(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
         if !self.expects {
             let sent = match &self.body {
                 Body::Bytes(bytes) => conn.send(&self.head, bytes).await,
@@ -73,6 +70,16 @@ impl Outgoing for Upload<'_> {
                 conn.send_request(b"", span.len, piece).await
             }
         }
+    }
+}
+
+impl Outgoing for Upload<'_> {
+    fn to_head(&self) -> bool {
+        false
+    }
+
+    fn send<'s>(&'s self, conn: &'s mut Conn) -> Result<Option<impl Rest + 's>, WireError> {
+        Ok(Some(park(self.send_all(conn))))
     }
 
     fn release(&mut self) {

@@ -283,18 +283,19 @@ const fn token(mutates: bool, absent: bool) -> u32 {
 fn write_names(op: &Op, keys: &Recorded<'_>, source: &Source, names: &mut Names) {
     let bucket = keys.record.bucket;
     source.recorded_name(bucket, keys.key, &mut names.key);
-    names.source.clear();
+    names.clear_source();
     match op.class {
         OpClass::Copy => {
             if let Some(other) = keys.more().next() {
-                source.recorded_name(bucket, other, &mut names.source);
+                let (_, more) = names.parts_mut();
+                source.recorded_name(bucket, other, &mut more.source);
             }
         }
         OpClass::DeleteMany => {
-            names.listed.clear();
+            let (_, more) = names.parts_mut();
+            more.listed.clear();
             for key in std::iter::once(keys.key).chain(keys.more()) {
-                names
-                    .listed
+                more.listed
                     .push(|out| source.push_recorded(bucket, key, out));
             }
         }

@@ -197,11 +197,15 @@ impl Conn {
             if let Some(failure) = failure {
                 return Err(failure);
             }
-            if let Some(low_water) = &mut low_water {
-                low_water.after(Instant::now());
-            }
-            if done < n {
-                turn.took((done - before) as usize).await;
+            let now = low_water.as_mut().map(|low_water| {
+                let now = Instant::now();
+                low_water.after(now);
+                now
+            });
+            match now {
+                _ if done == n => {}
+                Some(now) => turn.lasts_until(now).await,
+                None => turn.took((done - before) as usize).await,
             }
         }
         Ok(self.end_recv()?)

@@ -4,10 +4,11 @@
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use super::Conn;
 use crate::error::Error;
-use crate::parked::park;
+use crate::parked::{Parked, park};
 use crate::scratch::{SMALL, Spill};
 
 /// Pieces of a body held ready for one vectored write.
@@ -72,37 +73,64 @@ impl Conn {
         self.send_pieces(head, len, piece, true)
     }
 
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
-    fn send_pieces<P: AsRef<[u8]>>(
+    /// As [`Conn::send_request`] where `watch`, otherwise as [`Conn::send_body`], but sends what leaves in
+    /// one call at once: `None` when that was all. A small request needs no more, so whoever sends many has
+    /// room for a pointer to the rest instead of for its state.
+    ///
+    /// # Errors
+    /// As [`Conn::send_body`].
+    #[inline]
+    pub fn send_now<'c, P, F>(
+        &'c mut self,
+        head: &'c [u8],
+        len: u64,
+        piece: F,
+        watch: bool,
+    ) -> Result<Option<Parked<impl Future<Output = Result<SendEnd, Error>> + use<'c, P, F>>>, Error>
+    where
+        P: AsRef<[u8]> + 'c,
+        F: FnMut(u64) -> P + 'c,
+    {
+        if self.is_broken() {
+            return Err(Error::Broken);
+        }
+        self.send_broken = true;
+        let has_head = !head.is_empty();
+        if has_head {
+            self.awaiting = true;
+        }
+        let Some(unsent) = self.send_at_once(Window::new(head, len, piece))? else {
+            self.has_sent(has_head);
+            return Ok(None);
+        };
+        Ok(Some(park(async move {
+            let end = self.send_rest(unsent, watch).await?;
+            if end == SendEnd::Complete {
+                self.has_sent(has_head);
+            }
+            Ok(end)
+        })))
+    }
+
+    /// Everything has left.
+    #[inline]
+    const fn has_sent(&mut self, head: bool) {
+        if head {
+            self.exchanges += 1;
+        }
+        self.send_broken = false;
+    }
+
+    async fn send_pieces<P: AsRef<[u8]>>(
         &mut self,
         head: &[u8],
         len: u64,
         piece: impl FnMut(u64) -> P,
         watch: bool,
-    ) -> impl Future<Output = Result<SendEnd, Error>> {
-        async move {
-            if self.is_broken() {
-                return Err(Error::Broken);
-            }
-            self.send_broken = true;
-            let has_head = !head.is_empty();
-            if has_head {
-                self.awaiting = true;
-            }
-            let unsent = self.send_at_once(Window::new(head, len, piece))?;
-            if let Some(rest) = unsent.map(|window| park(self.send_rest(window, watch)))
-                && let SendEnd::Answered { sent } = rest.await?
-            {
-                return Ok(SendEnd::Answered { sent });
-            }
-            if has_head {
-                self.exchanges += 1;
-            }
-            self.send_broken = false;
-            Ok(SendEnd::Complete)
+    ) -> Result<SendEnd, Error> {
+        match self.send_now(head, len, piece, watch)? {
+            None => Ok(SendEnd::Complete),
+            Some(rest) => rest.await,
         }
     }
 
@@ -216,16 +244,31 @@ impl Conn {
 /// make every timer of the thread late by that.
 const TURN: usize = 512 * 1024;
 
-/// Gives way to other tasks after [`TURN`] bytes.
+/// The same as a time, for those who look at the clock anyway: giving way costs a system call, and what is
+/// moved fast needs fewer of them.
+const TURN_TIME: Duration = Duration::from_micros(100);
+
+/// Gives way to other tasks after [`TURN`] bytes or [`TURN_TIME`].
 #[derive(Debug, Default)]
-pub(super) struct Turn(usize);
+pub(super) struct Turn {
+    bytes: usize,
+    began: Option<Instant>,
+}
 
 impl Turn {
     /// `n` more bytes were moved.
     pub(super) async fn took(&mut self, n: usize) {
-        self.0 += n;
-        if self.0 >= TURN {
-            self.0 = 0;
+        self.bytes += n;
+        if self.bytes >= TURN {
+            self.bytes = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// More bytes were moved, and it is `now`.
+    pub(super) async fn lasts_until(&mut self, now: Instant) {
+        if now - *self.began.get_or_insert(now) >= TURN_TIME {
+            self.began = None;
             tokio::task::yield_now().await;
         }
     }

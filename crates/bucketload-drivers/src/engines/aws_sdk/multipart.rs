@@ -51,7 +51,7 @@ impl AwsSdkClient {
         for number in 1..=count {
             let offset = (number - 1) * part;
             let len = part.min(content.size() - offset);
-            let stream = body::stream(&mut self.payload, &content, offset, len);
+            let stream = body::stream(&mut self.payload, content, offset, len);
             let number = i32::try_from(number).unwrap_or(i32::MAX);
             let call = self.sdk.upload_part().bucket(request.bucket);
             let call = call

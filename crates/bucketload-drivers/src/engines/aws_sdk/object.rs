@@ -57,7 +57,7 @@ impl AwsSdkClient {
     pub(super) async fn put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         let content = content_of(request)?;
         let absent = request.op.class == OpClass::PutIfAbsent;
-        let stream = body::stream(&mut self.payload, &content, 0, content.size());
+        let stream = body::stream(&mut self.payload, content, 0, content.size());
         let call = self
             .sdk
             .put_object()
