@@ -70,6 +70,15 @@ impl Over {
         Some(Self { value, ci, runs })
     }
 
+    /// A share: what an interval by logarithms has beyond 1 is cut off.
+    #[must_use]
+    pub fn share(self) -> Self {
+        Self {
+            ci: self.ci.map(|(low, high)| (low, high.min(1.0))),
+            ..self
+        }
+    }
+
     /// The same figure in another unit.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
@@ -168,6 +177,15 @@ mod tests {
         assert_eq!((one.value, one.ci, one.runs), (5.0, None, 1));
         let zero = Over::mean(&[0.0, 4.0]).unwrap();
         assert_eq!((zero.value, zero.ci), (2.0, None));
+    }
+
+    #[test]
+    fn shares_end_at_the_whole() {
+        let over = Over::mean(&[0.99, 0.999, 0.95]).unwrap();
+        let share = over.share();
+        assert!(over.ci.unwrap().1 > 1.0);
+        assert_eq!(share.ci.unwrap(), (over.ci.unwrap().0, 1.0));
+        assert_eq!(share.value, over.value);
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn keys(context: &Context<'_>, figure: &Figure) -> Option<Chart> {
             y: top.realised,
             ci: Some((
                 (top.realised - 1.96 * top.standard_error).max(0.0),
-                top.realised + 1.96 * top.standard_error,
+                (top.realised + 1.96 * top.standard_error).min(1.0),
             )),
             flawed: false,
         });

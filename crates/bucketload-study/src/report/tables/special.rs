@@ -235,13 +235,19 @@ pub(super) fn balance(files: &Files, measured: &Measured, asked: &model::Table) 
                     .filter_map(|id| id.top.iter().find(|t| t.k == k))
                     .map(|t| t.realised);
                 let shares: Vec<f64> = shares.collect();
-                Cell::figure(Over::mean(&shares), |v| Unit::Share.show(v))
+                Cell::figure(Over::mean(&shares).map(Over::share), |v| {
+                    Unit::Share.show(v)
+                })
             };
             let effective: Vec<f64> = ids().map(|id| id.effective).collect();
             let mut row = vec![
                 Cell::text(&*group.label),
                 Cell::text(&*group.value),
-                Cell::text(format!("keys, {phase}: {law}")),
+                // A phase is often called like its law.
+                Cell::text(match law.starts_with(phase) {
+                    true => format!("keys, {law}"),
+                    false => format!("keys, {phase}: {law}"),
+                }),
             ];
             row.resize(10, Cell::None);
             row.extend([
@@ -268,7 +274,7 @@ pub(super) fn balance(files: &Files, measured: &Measured, asked: &model::Table) 
             Cell::figure(found.map(|v| Over::plain(v.value)), units::number)
         };
         table.rows.push(vec![
-            Cell::text("the paper's cluster (published, another machine)"),
+            Cell::text("published, another machine"),
             Cell::None,
             Cell::text("requests per data node, read off Fig. 8"),
             Cell::Count(6),
