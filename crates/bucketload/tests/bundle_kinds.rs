@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use common::evidence::{every_change_is_found, pack, run};
+use common::evidence::{every_change_is_found, pack, refuted, run, with_change};
 
 /// The directory `from` verifies, with so many runs.
 #[track_caller]
@@ -89,6 +89,11 @@ fn extended_io500() {
     }
     verifies(dir, "io500", "run of 1 run(s)");
     every_change_is_found(dir, "io500", "result.txt", 3);
-    every_change_is_found(dir, "io500", "result_summary.txt", 1);
+    let summary = dir.join("io500/result_summary.txt");
+    let (from, to) = ("[SCORE ] Bandwidth ", "[SCORE ] Bandwidth 9");
+    with_change(&summary, from, to, || {
+        pack(dir, "io500", "forged").expect(0, &["result_summary.txt"]);
+        refuted(dir, "forged", &["result_summary.txt: line "]);
+    });
     every_change_is_found(dir, "io500", "mdtest-easy-write.csv", 1);
 }

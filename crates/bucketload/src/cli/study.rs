@@ -21,7 +21,8 @@ Examples:
   bucketload study report results/mine
 
 A target is the name of one of the study, server:NAME (a script of servers/), embedded, posix:DIR,
-serve:DIR, or what --target of `bucketload run` takes; NAME= in front names it. Credentials come from the
+serve:DIR, libs3:DIR (the library in the process), gateway:DIR and gateway-unix:DIR (the library over a
+gateway), or what --target of `bucketload run` takes; NAME= in front names it. Credentials come from the
 environment. Targets that the study starts are started one after the other.
 
 Exit code 1: a cell failed, or a gate of a cell did. Cells that were left out are named.";
