@@ -22,7 +22,6 @@ use super::endpoint::Endpoint;
 use super::exchange::{Answer, Reply, exchange};
 use super::hub::Hub;
 use super::outgoing::Outgoing;
-use super::parked::park;
 use super::sink::Sink;
 
 /// A connection of one worker to one endpoint, or the place of one.
@@ -122,7 +121,7 @@ impl Link {
         let mut answer = Answer::new(outgoing, &hub.ids, sink, probe);
         async move {
             if !self.is_sound() {
-                park(self.connect(hub, endpoint, answer.probe)).await?;
+                self.connect(hub, endpoint, answer.probe).await?;
             }
             let mut lease = Lease::new(&mut self.conn);
             let Some(conn) = lease.conn.as_mut() else {
