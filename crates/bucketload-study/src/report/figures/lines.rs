@@ -79,7 +79,11 @@ fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Ax
                 out.push(Series {
                     name: line_name(label, *number, several.len() > 1),
                     points,
-                    look: look % NEXT + NEXT * i,
+                    // Numbers of processes share the colour of their target; a ninth target alone has dashes of its own.
+                    look: match several.len() {
+                        1 => look,
+                        _ => look % NEXT + NEXT * i,
+                    },
                     markers: true,
                     ..Series::default()
                 });
