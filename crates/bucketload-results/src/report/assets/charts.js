@@ -118,7 +118,10 @@ function marks(svg, chart, sx) {
   for (const m of chart.marks || []) {
     const x = sx.at(m.x);
     el('line', {x1: x, x2: x, y1: M.t, y2: H - M.b}, g);
-    el('text', {x: x + 4, y: M.t + 11}, g, m.label);
+    // On the left where it would leave the chart on the right; a letter is 6 px wide.
+    const fits = x + 4 + 6 * m.label.length < W;
+    const at = fits ? {x: x + 4} : {x: x - 4, 'text-anchor': 'end'};
+    el('text', {...at, y: M.t + 11}, g, m.label);
   }
 }
 
