@@ -158,7 +158,7 @@ fn the_page_is_that_of_the_golden_file() {
     let balance = &rendered["tables/open-load-balance.csv"];
     let line = balance
         .lines()
-        .find(|line| line.contains("requests per data node, expected"))
+        .find(|line| line.contains("requests, expected"))
         .unwrap();
     let figures: Vec<&str> = line.rsplit_once('"').unwrap().1.split(',').collect();
     let peak: f64 = figures[2].parse().unwrap();

@@ -190,7 +190,7 @@ fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
     for phase in ["uniform", "zipf", "zipf-mandelbrot"] {
         let line = lines
             .iter()
-            .find(|line| line.starts_with(&format!("ring,\"{phase}: requests per data node")))
+            .find(|line| line.starts_with(&format!("ring,\"{phase}: requests,")))
             .unwrap_or_else(|| panic!("{phase}: {table}"));
         // What the load is holds a comma and is quoted.
         let figures: Vec<&str> = line.rsplit_once('"').unwrap().1.split(',').collect();
@@ -203,7 +203,7 @@ fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
         peaks["zipf-mandelbrot"][0] > peaks["uniform"][0],
         "{peaks:?}"
     );
-    assert!(table.contains("ring,objects per data node,3,"), "{table}");
+    assert!(table.contains("ring,objects,3,"), "{table}");
     // What has one node, and what cannot be known, is said, not drawn.
     let page = fs::read_to_string(study.join("report.html")).unwrap();
     assert!(page.contains("memory: one node, nothing to balance."));

@@ -70,11 +70,12 @@ impl Over {
         Some(Self { value, ci, runs })
     }
 
-    /// A share: what an interval by logarithms has beyond 1 is cut off.
+    /// A figure that cannot lie outside `low` to `high`, such as a share: what an interval by logarithms has beyond
+    /// them is cut off.
     #[must_use]
-    pub fn share(self) -> Self {
+    pub fn within(self, low: f64, high: f64) -> Self {
         Self {
-            ci: self.ci.map(|(low, high)| (low, high.min(1.0))),
+            ci: self.ci.map(|(from, to)| (from.max(low), to.min(high))),
             ..self
         }
     }
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn shares_end_at_the_whole() {
         let over = Over::mean(&[0.99, 0.999, 0.95]).unwrap();
-        let share = over.share();
+        let share = over.within(0.0, 1.0);
         assert!(over.ci.unwrap().1 > 1.0);
         assert_eq!(share.ci.unwrap(), (over.ci.unwrap().0, 1.0));
         assert_eq!(share.value, over.value);

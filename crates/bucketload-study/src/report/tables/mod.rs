@@ -1,8 +1,9 @@
 //! The tables of an experiment: what its tables ask for, made of its groups.
 //!
 //! [`general`] has those of any run, [`named`] and [`hpc`] those of other benchmarks with their layouts and
-//! published values, [`special`] what single kinds of cells have.
+//! published values, [`balance`] how load was spread, [`special`] what single kinds of cells have.
 
+mod balance;
 mod general;
 mod hpc;
 mod named;
@@ -37,7 +38,7 @@ fn one(files: &Files, all: &[Measured], measured: &Measured, asked: &model::Tabl
         TableKind::MdWorkbench => vec![hpc::workbench(files, measured, asked)],
         TableKind::Scaling => vec![special::scaling(measured, asked)],
         TableKind::Capacity => vec![special::capacity(measured, asked)],
-        TableKind::LoadBalance => vec![special::balance(files, measured, asked)],
+        TableKind::LoadBalance => balance::balance(files, measured, asked),
     }
 }
 

@@ -1,15 +1,12 @@
-//! Tables of what single kinds of cells have: fitted laws, capacities, load balance; and the verdicts of all.
+//! Tables of what single kinds of cells have: fitted laws, capacities; and the verdicts of all.
 
 use bucketload_core::capacity::Limit;
-use bucketload_core::stats::balance::Indices;
 use bucketload_core::stats::usl::{EXTRAPOLATE, Fitted, UslFit};
 use bucketload_results::units;
 
-use super::super::balance::{Balance, instead};
 use super::super::estimate::Over;
-use super::super::figures::{balance_phases, ends, fit, line_name, processes, targets};
+use super::super::figures::{ends, fit, line_name, processes, targets};
 use super::super::groups::{Group, Measured};
-use super::super::published;
 use super::super::read::Files;
 use super::super::show::{self, Look};
 use super::super::svg::Unit;
@@ -177,175 +174,6 @@ fn limit(limit: Limit, client: Option<&str>) -> String {
         Limit::MaxRate => "the highest rate allowed: the capacity is higher".to_owned(),
         Limit::NotMet => "the lowest rate failed: no capacity at these objectives".to_owned(),
         Limit::Unconfirmed => "not confirmed: trials contradict each other".to_owned(),
-    }
-}
-
-/// Indices of load balance: per data node where placement is known, and popularity of keys.
-pub(super) fn balance(files: &Files, measured: &Measured, asked: &model::Table) -> Table {
-    let mut table = Table::new(
-        &name(measured, asked, &[]),
-        title(measured, asked, "load balance"),
-        vec![
-            Column::text("target", "target"),
-            Column::text("value", "value"),
-            Column::text("load", "load"),
-            Column::number("nodes", "nodes"),
-            Column::figure("peak / mean", "peak"),
-            Column::figure("CV", "cv"),
-            Column::figure("Gini", "gini"),
-            Column::figure("Jain", "jain"),
-            Column::figure("effective nodes", "effective"),
-            Column::figure("usable capacity", "usable"),
-            Column::figure("top key's share", "top1_share"),
-            Column::figure("top 100", "top100_share"),
-            Column::figure("effective keys", "effective_keys"),
-        ],
-    );
-    for group in &measured.groups {
-        let balances = &group.extra.balance;
-        match instead(files, group) {
-            None => spreads(group, balances, &mut table),
-            Some(why) if !group.runs.is_empty() => {
-                let mut row = vec![
-                    Cell::text(&*group.label),
-                    Cell::text(&*group.value),
-                    Cell::text(format!("per data node: {why}")),
-                ];
-                row.resize(13, Cell::None);
-                table.rows.push(row);
-            }
-            Some(_) => {}
-        }
-        let mut laws: Vec<(&str, &str)> = Vec::new();
-        for id in &group.extra.popularity {
-            if !laws.contains(&(&*id.phase, &*id.law)) {
-                laws.push((&id.phase, &id.law));
-            }
-        }
-        for (phase, law) in laws {
-            let ids = || {
-                group
-                    .extra
-                    .popularity
-                    .iter()
-                    .filter(|id| id.phase == phase && id.law == law)
-            };
-            let top = |k: u64| {
-                let shares = ids()
-                    .filter_map(|id| id.top.iter().find(|t| t.k == k))
-                    .map(|t| t.realised);
-                let shares: Vec<f64> = shares.collect();
-                Cell::figure(Over::mean(&shares).map(Over::share), |v| {
-                    Unit::Share.show(v)
-                })
-            };
-            let effective: Vec<f64> = ids().map(|id| id.effective).collect();
-            let mut row = vec![
-                Cell::text(&*group.label),
-                Cell::text(&*group.value),
-                // A phase is often called like its law.
-                Cell::text(match law.starts_with(phase) {
-                    true => format!("keys, {law}"),
-                    false => format!("keys, {phase}: {law}"),
-                }),
-            ];
-            row.resize(10, Cell::None);
-            row.extend([
-                top(1),
-                top(100),
-                Cell::figure(Over::mean(&effective), units::number),
-            ]);
-            table.rows.push(row);
-        }
-        if group.runs.is_empty() {
-            let mut row = vec![
-                Cell::text(&*group.label),
-                Cell::text(&*group.value),
-                Cell::text(group.why_none()),
-            ];
-            row.resize(13, Cell::None);
-            table.rows.push(row);
-        }
-    }
-    if files.study.published == "ostorebench" && !table.rows.is_empty() {
-        let value = |index: &str| {
-            let found =
-                published::of("ostorebench").find(|v| v.quantity == format!("balance-{index}"));
-            Cell::figure(found.map(|v| Over::plain(v.value)), units::number)
-        };
-        table.rows.push(vec![
-            Cell::text("published, another machine"),
-            Cell::None,
-            Cell::text("requests per data node, read off Fig. 8"),
-            Cell::Count(6),
-            value("peak"),
-            value("cv"),
-            value("gini"),
-            value("jain"),
-            value("effective"),
-            value("usable"),
-            Cell::None,
-            Cell::None,
-            Cell::None,
-        ]);
-    }
-    table.note = "Peak / mean: load of the busiest node over the mean, 1 for even load. Usable capacity: mean over maximum. Expected: from the \
-                  keys that were read and where their copies lie, each copy answering equally often. Rows of keys: what the workload \
-                  alone asks, whatever the store; with one copy per key and n nodes the peak is at least n times the top key's share. In brackets: 95 % interval over the repetitions."
-        .to_owned();
-    table.compact()
-}
-
-/// A row for the requests of each phase, and one for the objects.
-fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
-    let mut add = |load: String, nodes: usize, indices: &[Indices]| {
-        let of = |figure: fn(&Indices) -> f64| {
-            let values: Vec<f64> = indices.iter().map(figure).collect();
-            Cell::figure(Over::mean(&values), units::number)
-        };
-        table.rows.push(vec![
-            Cell::text(&*group.label),
-            Cell::text(&*group.value),
-            Cell::text(load),
-            Cell::Count(nodes as u64),
-            of(|i| i.peak),
-            of(|i| i.cv),
-            of(|i| i.gini),
-            of(|i| i.jain),
-            of(|i| i.effective),
-            of(|i| i.usable),
-            Cell::None,
-            Cell::None,
-            Cell::None,
-        ]);
-    };
-    for phase in balance_phases(balances) {
-        let own: Vec<&Balance> = balances.iter().filter(|b| b.phase == phase).collect();
-        let Some(first) = own.first() else { continue };
-        let of_phase = match phase {
-            "" => String::new(),
-            phase => format!("{phase}: "),
-        };
-        let load = match first.observed {
-            true => format!("{of_phase}requests per {}, observed", first.over),
-            false => format!("{of_phase}requests per {}, expected", first.over),
-        };
-        let indices: Vec<Indices> = own.iter().filter_map(|b| b.indices).collect();
-        add(load, first.loads.len(), &indices);
-    }
-    if let Some(first) = balances.first().filter(|b| b.over == "data node") {
-        let runs = balances.iter().filter(|b| b.phase == first.phase);
-        let indices: Vec<Indices> = runs
-            .filter_map(|b| {
-                let objects: Vec<f64> = b.loads.iter().map(|(_, _, objects)| *objects).collect();
-                Indices::of(&objects)
-            })
-            .collect();
-        add(
-            "objects per data node".to_owned(),
-            first.loads.len(),
-            &indices,
-        );
     }
 }
 
