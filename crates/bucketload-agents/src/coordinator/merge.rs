@@ -403,14 +403,14 @@ mod tests {
     #[test]
     fn the_cost_of_merging_is_linear_in_the_number_of_agents() {
         cost(20);
-        // The least of several: what disturbs only adds.
-        let least = |agents| (0..5).map(|_| cost(agents)).fold(f64::MAX, f64::min);
-        let (some, more) = (least(60), least(240));
+        // The least of several, measured in turn: what disturbs only adds. A quadratic merge would cost 16 times.
+        let (mut some, mut more) = (f64::MAX, f64::MAX);
+        for _ in 0..8 {
+            some = some.min(cost(60));
+            more = more.min(cost(240));
+        }
         let ratio = more / some;
-        assert!(
-            (2.0..8.0).contains(&ratio),
-            "four times the agents cost {ratio:.2} times"
-        );
+        assert!(ratio < 8.0, "four times the agents cost {ratio:.2} times");
     }
 
     #[test]
