@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
@@ -410,6 +411,20 @@ fn an_idle_session_is_small() {
     });
 }
 
+/// Writes the files below `dir` to the disk and drops them from the page cache.
+fn evict(dir: &Path) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            evict(&entry.path());
+            continue;
+        }
+        let file = std::fs::File::open(entry.path()).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    }
+}
+
 /// Of the driver of file systems, by every engine that there is; operations that remove what they work
 /// on are counted together with the put that makes it again.
 #[test]
@@ -440,6 +455,14 @@ fn operations_on_files_allocate_nothing() {
                 put.key = "some/key/0";
                 put.content = Some(arena.content(0, 1, 0, 200_000));
                 session.execute(&put, &mut probe()).await.unwrap();
+                // Afterwards, a read that has to wait for the disk costs no more than one that does not.
+                let mut get = request(OpClass::Get, 200_000);
+                get.key = put.key;
+                assert_eq!(allocations(&mut session, &get).await, 0, "read {io}");
+                evict(dir.path());
+                let before = COUNT.get();
+                session.execute(&get, &mut probe()).await.unwrap();
+                assert_eq!(COUNT.get() - before, 0, "awaited read {io} {layout}");
                 for class in driver.capabilities().classes {
                     let mut op = put;
                     op.op.class = class;

@@ -307,10 +307,10 @@ fn failed(mut work: Box<Work>, failure: Failure) -> Box<Work> {
 impl Inner {
     /// Puts a call into the table and gives it to the kernel; returns its place.
     fn start(&mut self, work: Box<Work>, call: squeue::Entry, opens: bool) -> usize {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry::default());
-            self.entries.len() - 1
-        });
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.grow(),
+        };
         let entry = &mut self.entries[index];
         entry.work = Some(work);
         entry.opens = opens;
@@ -327,6 +327,17 @@ impl Inner {
         }
         self.submit();
         index
+    }
+
+    /// Adds a place to the table. The lists get the memory for it here, and not when the first call
+    /// happens to wait, long after the steady state has begun.
+    fn grow(&mut self) -> usize {
+        self.entries.push(Entry::default());
+        let room = self.entries.capacity();
+        self.free.reserve(room.saturating_sub(self.free.len()));
+        self.waiting
+            .reserve(room.saturating_sub(self.waiting.len()));
+        self.entries.len() - 1
     }
 
     /// Gives the kernel what has not been given yet.
