@@ -326,7 +326,10 @@ impl Connection {
             return Ok(count);
         }
         self.hurry()?;
-        self.set_low_water(!self.unix && most >= LOW_WATER)?;
+        // A call that has some bytes already sleeps until as many as the mark have come on top of them. So behind
+        // whatever it has, the mark's worth must be to come.
+        let worth = most >= LOW_WATER && left >= 2 * LOW_WATER as u64;
+        self.set_low_water(!self.unix && worth)?;
         match self.socket.receive(out) {
             Ok(0) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
             Ok(count) => Ok(count),
