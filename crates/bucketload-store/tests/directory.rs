@@ -266,9 +266,12 @@ fn what_is_prepared_serves_the_next_writes_and_goes_with_the_store() {
             .filter(|file| file.as_ref().unwrap().file_name() != "lock")
             .count()
     };
-    store.prepare();
-    store.prepare();
-    assert_eq!(unfinished(), 2);
+    // Where making a file takes long, most opportunities are let pass.
+    let prepared = (0..10_000).any(|_| {
+        store.prepare();
+        unfinished() == 2
+    });
+    assert!(prepared, "{}", unfinished());
     // The first two take what is there; an upload that is given up takes its file with it.
     common::put(&store, "a", b"first");
     assert_eq!(unfinished(), 1);

@@ -22,6 +22,12 @@ const KEPT: usize = 64;
 /// How long a file that was made beforehand is good: what has happened to it meanwhile, on a file system that others
 /// use too, shows to who uses it, who could not tell it from a failure of the write.
 const TRUST: Duration = Duration::from_secs(1);
+/// Whoever makes a file beforehand keeps the next request waiting if it comes meanwhile. That is worth a few
+/// microseconds, not the time of a file system that searches for a free inode: there, files are made when they are
+/// needed, so that the write takes the time and not what follows it.
+const SLOW: Duration = Duration::from_micros(20);
+/// How many opportunities are let pass after a file that took so long.
+const REST: u32 = 256;
 
 /// What temporary files can be made of.
 #[derive(Debug, Default)]
@@ -31,6 +37,26 @@ pub(super) struct Stock(Mutex<Kept>);
 struct Kept {
     names: Vec<String>,
     files: Vec<Spare>,
+    /// Opportunities to make a file that are still let pass.
+    rest: u32,
+}
+
+impl Kept {
+    /// Whether a file should be made beforehand now.
+    const fn wants(&mut self) -> bool {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return false;
+        }
+        self.files.len() < KEPT
+    }
+
+    /// A file was made, which took so long.
+    const fn took(&mut self, time: Duration) {
+        if time.as_nanos() > SLOW.as_nanos() {
+            self.rest = REST;
+        }
+    }
 }
 
 /// An empty file under a name of its own.
@@ -124,21 +150,25 @@ impl Temporary {
         Self::make(session)
     }
 
-    /// Makes a file for a later [`create`](Self::create), unless there are many.
+    /// Makes a file for a later [`create`](Self::create), unless there are many or the last took long.
     pub(super) fn prepare(session: &Arc<Session>) {
-        if session.stock.kept().files.len() >= KEPT {
+        if !session.stock.kept().wants() {
             return;
         }
+        let begun = Instant::now();
         // Why there can be none is said to who needs one.
         let Ok(Self { mut scratch, file }) = Self::make(session) else {
             return;
         };
+        let made = Instant::now();
         let spare = Spare {
             name: std::mem::take(&mut scratch.name),
             file,
-            made: Instant::now(),
+            made,
         };
-        session.stock.kept().files.push(spare);
+        let mut kept = session.stock.kept();
+        kept.took(made - begun);
+        kept.files.push(spare);
     }
 
     fn make(session: &Arc<Session>) -> Result<Self> {
@@ -206,5 +236,23 @@ impl Temporary {
             }
         }
         Ok(scratch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Kept, REST, SLOW};
+
+    #[test]
+    fn a_slow_file_system_is_asked_seldom() {
+        let mut kept = Kept::default();
+        kept.took(SLOW);
+        assert!(kept.wants());
+        kept.took(SLOW + Duration::from_nanos(1));
+        let passed = std::iter::from_fn(|| (!kept.wants()).then_some(()));
+        assert_eq!(passed.take(REST as usize * 2).count(), REST as usize);
+        assert!(kept.wants());
     }
 }
