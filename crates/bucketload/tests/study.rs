@@ -270,6 +270,60 @@ fn a_plan_can_be_seen_without_doing_it_and_a_budget_decides_its_length() {
 }
 
 #[test]
+fn a_grid_is_shown_by_the_mean_of_its_processes_and_by_the_clock() {
+    let head = STUDY.split("[[target]]").next().unwrap();
+    let grid = r#"
+[[target]]
+name = "files"
+url = "file://{dir}"
+[[experiment]]
+name = "grid"
+command = "study-grid"
+field = "rows"
+values = ["20x5000"]
+estimate = "1s"
+options = { processes = "1,8", repetitions = 1, no-floor = true, no-calibration = true }
+[[experiment.table]]
+kind = "grid"
+metric = "bandwidth"
+[[experiment.table]]
+kind = "grid"
+metric = "wall-bandwidth"
+[[experiment.figure]]
+kind = "efficiency"
+metric = "wall-throughput"
+phase = "write"
+"#;
+    let dir = written(&format!("{head}{grid}"));
+    run(dir.path(), &["study", "tiny.toml", "--dir", "s"]).expect(0, &[]);
+    // By the clock nothing is faster than by the mean of what each process took.
+    let rows = |metric: &str| -> Vec<f64> {
+        let tables = dir.path().join("s/tables");
+        let text =
+            fs::read_to_string(tables.join(format!("grid-grid-{metric}-write.csv"))).unwrap();
+        let mut lines = text.lines();
+        let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let row: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let of = |n| {
+            head.iter()
+                .position(|h| h.starts_with(&format!("files_{n}_")))
+        };
+        [1, 8].map(|n| row[of(n).unwrap()].parse().unwrap()).into()
+    };
+    let (mean, wall) = (rows("bytes-per-s"), rows("wall-bytes-per-s"));
+    assert!((mean[0] / wall[0] - 1.0).abs() < 1e-6, "{mean:?} {wall:?}");
+    assert!(wall[1] <= mean[1] && wall[1] > 0.0, "{mean:?} {wall:?}");
+    let page = fs::read_to_string(dir.path().join("s/report.html")).unwrap();
+    for words in [
+        "A_wall, MiB/s",
+        "A_mean, MiB/s",
+        "the throughput from first start to last end per unit",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn mistakes_are_refused_before_anything_is_measured() {
     let dir = written(&STUDY.replace("ops = 20", "opps = 20"));
     run(dir.path(), &["study", "tiny.toml", "--dir", "s"])

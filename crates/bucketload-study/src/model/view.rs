@@ -202,11 +202,15 @@ pub enum Metric {
     Errors,
     /// CPU time of the client per operation.
     ClientCpu,
+    /// Operations of all processes of a grid over the time from the first start to the last end.
+    WallThroughput,
+    /// Bytes of all processes of a grid over the time from the first start to the last end.
+    WallBandwidth,
 }
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Throughput,
         Self::Bandwidth,
         Self::Mean,
@@ -217,7 +221,15 @@ impl Metric {
         Self::FirstByte,
         Self::Errors,
         Self::ClientCpu,
+        Self::WallThroughput,
+        Self::WallBandwidth,
     ];
+
+    /// Whether only grids have it.
+    #[must_use]
+    pub const fn is_of_grids(self) -> bool {
+        matches!(self, Self::WallThroughput | Self::WallBandwidth)
+    }
 
     /// As written in a study.
     #[must_use]
@@ -233,6 +245,8 @@ impl Metric {
             Self::FirstByte => "first-byte",
             Self::Errors => "errors",
             Self::ClientCpu => "client-cpu",
+            Self::WallThroughput => "wall-throughput",
+            Self::WallBandwidth => "wall-bandwidth",
         }
     }
 }

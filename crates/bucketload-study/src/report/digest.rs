@@ -40,6 +40,10 @@ pub struct Figures {
     pub first_byte_ns: Option<f64>,
     /// CPU time of the client per operation, microseconds; of all classes together.
     pub cpu_us_per_op: Option<f64>,
+    /// Of a grid: operations per second from the first start of a process to the last end.
+    pub wall_ops_per_s: Option<f64>,
+    /// As many object bytes per second.
+    pub wall_bytes_per_s: Option<f64>,
 }
 
 impl Figures {
@@ -62,6 +66,8 @@ impl Figures {
                 (ended > 0).then(|| self.failed as f64 / ended as f64)
             }
             Metric::ClientCpu => self.cpu_us_per_op,
+            Metric::WallThroughput => self.wall_ops_per_s,
+            Metric::WallBandwidth => self.wall_bytes_per_s.filter(|b| *b > 0.0),
         }
     }
 }

@@ -66,15 +66,18 @@ pub const fn is_percentile(metric: Metric) -> bool {
 /// Whether smaller values are better.
 #[must_use]
 pub const fn is_cost(metric: Metric) -> bool {
-    !matches!(metric, Metric::Throughput | Metric::Bandwidth)
+    !matches!(
+        metric,
+        Metric::Throughput | Metric::Bandwidth | Metric::WallThroughput | Metric::WallBandwidth
+    )
 }
 
 /// Its unit.
 #[must_use]
 pub const fn unit(metric: Metric) -> Unit {
     match metric {
-        Metric::Throughput => Unit::PerS,
-        Metric::Bandwidth => Unit::BytesPerS,
+        Metric::Throughput | Metric::WallThroughput => Unit::PerS,
+        Metric::Bandwidth | Metric::WallBandwidth => Unit::BytesPerS,
         Metric::Errors => Unit::Share,
         Metric::ClientCpu => Unit::UsPerOp,
         _ => Unit::Ns,
@@ -95,6 +98,8 @@ pub const fn name(metric: Metric) -> &'static str {
         Metric::FirstByte => "mean time to first byte",
         Metric::Errors => "share of failed operations",
         Metric::ClientCpu => "client CPU time per operation",
+        Metric::WallThroughput => "throughput from first start to last end",
+        Metric::WallBandwidth => "bandwidth from first start to last end",
     }
 }
 
@@ -122,6 +127,8 @@ pub const fn key(metric: Metric) -> &'static str {
         Metric::FirstByte => "first_byte_ns",
         Metric::Errors => "error_share",
         Metric::ClientCpu => "client_cpu_us_per_op",
+        Metric::WallThroughput => "wall_ops_per_s",
+        Metric::WallBandwidth => "wall_bytes_per_s",
     }
 }
 

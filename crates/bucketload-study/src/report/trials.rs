@@ -107,6 +107,8 @@ fn grid(
                     failed: step.failed,
                     ops_per_s: figures.r_mean,
                     bytes_per_s: figures.a_mean * 1_048_576.0,
+                    wall_ops_per_s: Some(figures.r_wall),
+                    wall_bytes_per_s: Some(figures.a_wall * 1_048_576.0),
                     max_ns: max,
                     quantiles_ns: [Some(p50), None, Some(p99), None],
                     ..Figures::default()

@@ -204,6 +204,20 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         ),
         _ => {}
     }
+    let figures = experiment.figures.iter().map(|f| ("figure", f.metric));
+    let tables = experiment.tables.iter().map(|t| ("table", t.metric));
+    for (key, metric) in figures.chain(tables) {
+        if let Some(metric) = metric
+            && metric.is_of_grids()
+            && experiment.command != Command::StudyGrid
+        {
+            reader.problem(
+                key,
+                format!("{} is a metric of study-grid", metric.name()),
+                "choose another metric",
+            );
+        }
+    }
     let mut seen: Vec<&String> = Vec::new();
     for value in &experiment.values {
         if seen.contains(&value) {

@@ -202,6 +202,12 @@ fn mistakes_name_line_field_and_remedy() {
         &["p999"],
     );
     refused(
+        ("metric = \"throughput\"", "metric = \"wall-bandwidth\""),
+        14,
+        "experiment[0].figure",
+        &["study-grid"],
+    );
+    refused(
         ("[quick.experiment.reads]", "[quick.experiment.writes]"),
         20,
         "quick.experiment.writes",

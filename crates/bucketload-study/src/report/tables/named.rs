@@ -251,7 +251,8 @@ fn ossperf_published() -> Table {
 pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> Vec<Table> {
     let groups = &measured.groups;
     let metric = asked.metric.unwrap_or(Metric::Bandwidth);
-    let bandwidth = metric == Metric::Bandwidth;
+    let bandwidth = matches!(metric, Metric::Bandwidth | Metric::WallBandwidth);
+    let wall = metric.is_of_grids();
     let numbers: Vec<u32> = processes(groups).into_iter().filter(|n| *n > 0).collect();
     let targets = targets(groups);
     let mut rows: Vec<(&str, (u64, u64))> = Vec::new();
@@ -275,7 +276,8 @@ pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> 
                 columns.push(Column::figure(
                     &format!("{label}, {n}"),
                     &format!(
-                        "{target}_{n}_{}",
+                        "{target}_{n}_{}{}",
+                        if wall { "wall_" } else { "" },
                         if bandwidth {
                             "mib_per_s"
                         } else {
@@ -285,10 +287,11 @@ pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> 
                 ));
             }
         }
-        let what = if bandwidth {
-            "A_mean, MiB/s"
-        } else {
-            "R_mean, files/s"
+        let what = match (bandwidth, wall) {
+            (true, false) => "A_mean, MiB/s",
+            (false, false) => "R_mean, files/s",
+            (true, true) => "A_wall, MiB/s",
+            (false, true) => "R_wall, files/s",
         };
         let mut table = Table::new(
             &name(measured, asked, &[show::key(metric), phase]),
@@ -327,16 +330,23 @@ pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> 
         }
         table.note = format!(
             "{}. Geometric mean of the repetitions. {}",
-            match bandwidth {
-                true =>
-                    "A_mean: bytes of all processes over the mean of their times, as the study prints it",
-                false => "R_mean: files of all processes over the mean of their times",
+            match (bandwidth, wall) {
+                (true, false) =>
+                    "A_mean: bytes of all processes over the mean of their times, as the study prints it; \
+                     more than the store delivered where the processes did not all run at the same time",
+                (false, false) => "R_mean: files of all processes over the mean of their times",
+                (true, true) =>
+                    "A_wall: bytes of all processes over the time from the first start to the last end, \
+                     which is what the store delivered",
+                (false, true) =>
+                    "R_wall: files of all processes over the time from the first start to the last end",
             },
             show::NOTE
         );
         out.push(table);
     }
-    if files.study.published == "cs597" {
+    // What is published are means.
+    if files.study.published == "cs597" && !wall {
         out.extend(grid_quoted(bandwidth));
     }
     out
