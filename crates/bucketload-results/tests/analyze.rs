@@ -295,6 +295,30 @@ fn a_busy_client_or_a_missed_schedule_is_client_bound() {
 }
 
 #[test]
+fn a_program_that_computes_all_the_time_is_the_limit() {
+    // The mean service time is 2.8 ms at 200 operations per second: 0.56 of a core when the program never waits.
+    let word = |engine: &str, other_cpu_share| {
+        let shape = Shape {
+            other_cpu_share,
+            ..Shape::default()
+        };
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("run");
+        let mut manifest = manifest(plan(shape.rate, shape.seconds));
+        manifest.driver.engine = engine.to_owned();
+        let mut sink = RunDirSink::create(&dir, manifest).unwrap();
+        feed(&mut sink, &shape);
+        finish(sink, &shape, PhaseEnd::TimeLimit);
+        let result = analyze(&dir).unwrap();
+        (result.verdict.word, rules(&result).join(" "))
+    };
+    let bound = (Word::ClientBound, "V4".to_owned());
+    assert_eq!(word("cli:mc", 0.52), bound);
+    assert_eq!(word("cli:mc", 0.4).0, Word::Valid);
+    assert_eq!(word("native", 0.52).0, Word::Valid);
+}
+
+#[test]
 fn errors_degrade_and_absent_objects_may_be_expected() {
     let shape = Shape {
         failed_share: 0.05,

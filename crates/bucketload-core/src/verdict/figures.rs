@@ -100,6 +100,9 @@ pub struct Figures {
     /// CPU share of the busiest load thread, 0 to 1; `None` when not measured, or when the thread
     /// spins by request and its share says nothing.
     pub busiest_thread: Option<f64>,
+    /// CPU time of the program that an operation starts over the operation's mean service time; `None` where
+    /// operations start none, or it was not measured. Above 1 the program computes on several cores.
+    pub program: Option<f64>,
     /// Busy share of all cores of the machine, soft interrupts included, 0 to 1.
     pub machine_busy: Option<f64>,
     /// Share of the machine's CPU time that the hypervisor took away, 0 to 1.

@@ -236,6 +236,13 @@ fn saturation(f: &Figures) -> Option<Reason> {
             "Add load threads (--threads) or client machines, or lower the rate.",
         ),
         (
+            "program of an operation",
+            f.program,
+            THREAD_SHARE,
+            "of one core",
+            "The program is the limit, not the store: measure the store by another engine.",
+        ),
+        (
             "machine",
             f.machine_busy,
             MACHINE_SHARE,
@@ -262,7 +269,7 @@ fn saturation(f: &Figures) -> Option<Reason> {
     reason(
         "V4",
         Word::ClientBound,
-        "the busiest load thread uses at most 85 % of a core, the machine 80 % of its cores, the network 85 % of its line rate",
+        "the busiest load thread (or the program of an operation) uses at most 85 % of a core, the machine 80 % of its cores, the network 85 % of its line rate",
         over.iter()
             .map(|(name, share, limit, of, _)| {
                 format!(

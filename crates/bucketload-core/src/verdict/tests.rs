@@ -30,6 +30,7 @@ fn good() -> Figures {
         service_p99_ns: 10_000_000,
         response_p99_ns: 10_100_000,
         busiest_thread: Some(0.3),
+        program: None,
         machine_busy: Some(0.4),
         machine_steal: Some(0.0),
         nic: Some(0.1),
@@ -183,6 +184,8 @@ fn v3_needs_a_client_limit() {
 fn v4_each_resource() {
     content(|f| (f.busiest_thread, f.machine_busy, f.nic) = (Some(0.85), Some(0.80), Some(0.85)));
     finds("V4", Word::ClientBound, |f| f.busiest_thread = Some(0.851));
+    content(|f| f.program = Some(0.85));
+    finds("V4", Word::ClientBound, |f| f.program = Some(0.851));
     finds("V4", Word::ClientBound, |f| f.machine_busy = Some(0.801));
     finds("V4", Word::ClientBound, |f| f.nic = Some(0.851));
     content(|f| (f.busiest_thread, f.machine_busy, f.nic) = (None, None, None));

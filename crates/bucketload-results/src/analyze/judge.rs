@@ -88,6 +88,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         service_p99_ns: service.quantile_ns(0.99),
         response_p99_ns: response.quantile_ns(0.99),
         busiest_thread: e.client.busiest_thread,
+        program: program(e, service.mean_ns()),
         machine_busy: e.client.machine_busy,
         machine_steal: e.client.machine_steal,
         nic: e.client.nic,
@@ -104,6 +105,15 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
             .map(|s| (s.name.clone(), s.assessment))
             .collect(),
     })
+}
+
+/// CPU time of the program that an operation starts over the mean service time: what the client used beyond its load
+/// threads.
+fn program(e: &Evidence<'_>, service_ns: f64) -> Option<f64> {
+    let starts_one = e.manifest.driver.engine.starts_with("cli:");
+    let all_us = e.client.cpu_us_per_op.filter(|_| starts_one)?;
+    let own_us = e.client.load_cpu_us_per_op?;
+    (service_ns > 0.0).then(|| (all_us - own_us).max(0.0) * 1e3 / service_ns)
 }
 
 /// Growth of the jobs under way, where jobs arrive whatever the store does.

@@ -221,6 +221,8 @@ pub(crate) struct Shape {
     /// Factor of the rate at a time.
     pub(crate) rate_at: fn(f64) -> f64,
     pub(crate) load_cpu_share: f64,
+    /// Of one core, used by the process beside its load threads.
+    pub(crate) other_cpu_share: f64,
     /// Share of offered operations that is sent.
     pub(crate) sent: f64,
     pub(crate) seed: u64,
@@ -239,6 +241,7 @@ impl Default for Shape {
             closed: false,
             rate_at: |_| 1.0,
             load_cpu_share: 0.2,
+            other_cpu_share: 0.01,
             sent: 1.0,
             seed: 1,
         }
@@ -260,7 +263,7 @@ pub(crate) fn feed(sink: &mut dyn RunSink, shape: &Shape) {
     }
     (tally.offered, tally.issued, tally.offered_bytes) = (1000, 1000, 4_096_000);
     let mut gauges = Gauges::default();
-    advance(&mut gauges, SECOND, 0.5, 0.0);
+    advance(&mut gauges, SECOND, (0.5, 0.01), 0.0);
     sink.interval(&Interval {
         phase: 0,
         index: 0,
@@ -348,7 +351,7 @@ fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noi
     advance(
         &mut interval.gauges,
         length,
-        shape.load_cpu_share,
+        (shape.load_cpu_share, shape.other_cpu_share),
         in_flight,
     );
     interval.index = s;
@@ -356,13 +359,13 @@ fn main_interval(shape: &Shape, s: u64, interval: &mut Interval, noise: &mut Noi
     interval.end_ns = start + length;
 }
 
-fn advance(gauges: &mut Gauges, ns: u64, share: f64, in_flight: f64) {
+fn advance(gauges: &mut Gauges, ns: u64, (share, other): (f64, f64), in_flight: f64) {
     let cpu = (ns as f64 * share) as u64;
     gauges.in_flight = in_flight as u64;
     gauges.sessions = 16;
     gauges.load_cpu_ns += cpu;
     gauges.busiest_thread_cpu_ns += cpu;
-    gauges.process_cpu_ns += cpu + ns / 100;
+    gauges.process_cpu_ns += cpu + (ns as f64 * other) as u64;
     gauges.machine_busy_ns += cpu * 2;
     gauges.machine_softirq_ns += ns / 50;
     gauges.machine_total_ns += ns * 4;
