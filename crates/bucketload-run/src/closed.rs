@@ -110,8 +110,10 @@ impl<'a> Turns<'a> {
             Self::Named(work, turns) => turns.next(work),
             Self::Numbered => {
                 let seq = u64::from(place.index) + turn * u64::from(place.of);
-                let source = &shard.shared.sources[usize::from(place.work)];
-                (!shard.beyond_ops(seq)).then(|| source.op(seq))
+                return match shard.beyond_ops(seq) {
+                    true => Turn::End,
+                    false => Turn::Number(seq),
+                };
             }
         };
         op.map_or(Turn::End, Turn::Op)
@@ -205,6 +207,7 @@ pub(crate) fn labour<D: Driver>(
             // A block, so that the future holds the operation once.
             let taken = {
                 let op = match turns.next(&shard, place, turn, now) {
+                    Turn::Number(seq) => source.op(seq),
                     Turn::Op(op) => op,
                     Turn::End => break,
                     Turn::Meet(wait) => {

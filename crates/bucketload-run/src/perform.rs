@@ -149,8 +149,9 @@ pub(crate) fn perform<'p, S: Session>(
             }
 
             batch = source.batch(&op);
-            let mut known = content(&shared.arena, &op);
             let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
+            let wanted = plan.verify || trails || op.class.writes_body();
+            let mut known = wanted.then(|| content(&shared.arena, &op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
                 trailing.prepare(content);
             }

@@ -158,8 +158,10 @@ impl RankWork {
     }
 }
 
-/// What a rank does next.
+/// What a worker does next.
 pub(crate) enum Turn {
+    /// The operation of this sequence number.
+    Number(u64),
     /// An operation.
     Op(Op),
     /// It waits for others ([`RankWork::meet`]).

@@ -2,7 +2,9 @@
 //!
 //! Both work on one file of their own with one thread on one core: objects at fixed places of a
 //! shared file on our side. The measure is throughput, so a ratio above the goal is good; a
-//! repetition measures both sides once, in alternating order.
+//! repetition measures both sides once, in alternating order, each on a file that it has just written
+//! anew: the disk of a virtual machine is busy with what was written for some seconds, and reads from
+//! new blocks are slower than from those of a file that has been there for long.
 
 use std::path::Path;
 
@@ -143,15 +145,6 @@ fn rows(
     let mut missed = Vec::new();
     let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(*word));
     for row in ROWS.iter().filter(wanted) {
-        // Lays the file out.
-        fio(row, place, 1)?;
-        if !row.direct {
-            // Ours has just been written and is in the page cache: so must fio's be.
-            let laid = place.join("fio.dat");
-            std::fs::File::open(&laid)
-                .and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()))
-                .map_err(|e| format!("{}: {e}", laid.display()))?;
-        }
         let (mut ratios, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for repetition in 0..repetitions {
             let (a, b) = if repetition % 2 == 0 {
@@ -198,8 +191,28 @@ fn rows(
     Ok((table, missed))
 }
 
+/// Writes the file that fio uses as ours is written: a new one, with or without the page cache.
+fn lay_out(row: &Row, place: &Path) -> Result {
+    let file = place.join("fio.dat");
+    match std::fs::remove_file(&file) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {e}", file.display()));
+        }
+        _ => {}
+    }
+    let mut command = pinned("fio", CLIENT_CORE);
+    command.args(["--name=layout", "--rw=write", "--bs=1M", "--ioengine=psync"]);
+    command.args([
+        format!("--filename={}", file.display()),
+        format!("--size={FILE}"),
+        format!("--direct={}", u8::from(row.direct)),
+    ]);
+    call(&mut command)?.expect_code(0).map(drop)
+}
+
 /// Blocks per second that fio moves.
 fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
+    lay_out(row, place)?;
     let mut command = pinned("fio", CLIENT_CORE);
     let engine = if row.depth == 1 { "psync" } else { "io_uring" };
     command.args([

@@ -59,14 +59,17 @@ impl PosixSession {
         let several = request.op.class == OpClass::RangeGet && request.op.count > 0;
         let held = several && !self.is_shared();
         let shared = self.is_shared() || held;
-        let mut work = self.begin_object(request, probe)?;
         let mut base = 0;
-        if held {
-            work = self.hold(work, false).await?;
-        } else if shared {
+        let mut work;
+        if self.is_shared() {
             let end = extent.wanted.map(|wanted| extent.from + wanted);
-            work = self.locate(work, request, end).await?;
+            work = self.begin_shared(request, probe, end).await?;
             base = work.offset;
+        } else {
+            work = self.begin_object(request, probe)?;
+            if held {
+                work = self.hold(work, false).await?;
+            }
         }
         let block = self.config().block;
         let (direct, mut open) = (work.direct, !shared);
@@ -100,7 +103,9 @@ impl PosixSession {
             let close = !shared && take == left;
             let task = Task::Read { open, close };
             open = false;
-            work = self.step(work, task, None).await;
+            if !self.step_at_once(&mut work, task, None) {
+                work = self.step(work, task, None).await;
+            }
             if work.result.is_err() {
                 break None;
             }
@@ -120,6 +125,7 @@ impl PosixSession {
                 break check(&extent, received, wrong);
             }
         };
+        self.name(&mut work, request);
         self.end(work, Intent::Find, probe)?;
         match error {
             Some(error) => Err(error),

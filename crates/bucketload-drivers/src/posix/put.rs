@@ -31,12 +31,12 @@ impl PosixSession {
             return Err(OpError::new(ErrorKind::Unsupported, text));
         }
         let size = content.size();
-        let mut work = self.begin_object(request, probe)?;
+        let mut work = match self.is_shared() {
+            true => self.begin_shared(request, probe, Some(size)).await?,
+            false => self.begin_object(request, probe)?,
+        };
         let opening = match (class, self.config().write) {
-            _ if self.is_shared() => {
-                work = self.locate(work, request, Some(size)).await?;
-                None
-            }
+            _ if self.is_shared() => None,
             (OpClass::PutIfAbsent, _) => Some(Opening::New),
             (OpClass::Append, _) => Some(Opening::End),
             (_, Write::InPlace) => Some(Opening::Replace),
@@ -45,10 +45,10 @@ impl PosixSession {
                 Some(Opening::Beside)
             }
         };
-        let work = self.write(work, Source::Content(content), opening).await;
+        let mut work = self.write(work, Source::Content(content), opening).await;
+        self.name(&mut work, request);
         let exists = Err(Failure::new("open", Errno::EXIST));
         if class == OpClass::PutIfAbsent && work.result == exists {
-            let mut work = work;
             work.result = Ok(());
             self.end(work, Intent::Make, probe)?;
             return Ok(DONE);

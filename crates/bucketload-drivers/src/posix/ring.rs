@@ -65,8 +65,18 @@ pub(super) fn probe() -> Result<(), String> {
 
 fn build() -> io::Result<IoUring> {
     let mut answers = ANSWERS;
+    let mut builder = IoUring::builder();
+    // Answers wait for the thread's next system call instead of interrupting it: it makes one with
+    // every request, and before it sleeps. In a virtual machine an interrupt from another core costs
+    // more than a request.
+    builder.setup_coop_taskrun();
     loop {
-        match IoUring::builder().setup_cqsize(answers).build(ENTRIES) {
+        match builder.setup_cqsize(answers).build(ENTRIES) {
+            // Linux before 5.19 knows nothing else.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                builder = IoUring::builder();
+                return builder.setup_cqsize(LEAST_ANSWERS).build(ENTRIES);
+            }
             // The kernel takes the pages in one go, which a machine that is busy with files may refuse.
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory && answers > LEAST_ANSWERS => {
                 answers /= 2;

@@ -73,6 +73,23 @@ impl PosixSession {
         }
     }
 
+    /// Performs a step if the engine is done with it at once; [`PosixSession::step`] does without
+    /// that question, and costs a state machine more.
+    pub(super) fn step_at_once(
+        &self,
+        work: &mut Work,
+        task: Task,
+        source: Option<Source<'_>>,
+    ) -> bool {
+        let Local { engine, driver, .. } = &*self.local;
+        let immediate = engine.is_immediate();
+        if immediate {
+            work.task = task;
+            blocking::perform_for(driver, work, source);
+        }
+        immediate
+    }
+
     /// Performs a step. What it writes comes from `source` if the engine allows it.
     pub(super) async fn step(
         &self,
@@ -104,7 +121,10 @@ impl PosixSession {
         if let Some(File::Own(_)) = work.file {
             blocking::close_read(&mut work);
         }
-        work.file = None;
+        match self.is_shared() {
+            true => work.leave_file(),
+            false => work.file = None,
+        }
         self.work = Some(work);
         result
     }
@@ -136,49 +156,74 @@ impl PosixSession {
         path::set_beside(beside, path, "tmp", [process, number]);
     }
 
-    /// Opens the shared file that the request's object lies in, unless the thread has it open, and
-    /// sets its place. That is no part of the operation.
-    pub(super) async fn locate(
+    /// As [`PosixSession::begin_object`] for an object in a shared file, which is opened unless the
+    /// thread has it open; that is no part of the operation. The work gets the object's place, and no
+    /// name: see [`PosixSession::name`].
+    pub(super) async fn begin_shared(
+        &mut self,
+        request: &Request<'_>,
+        probe: &Probe,
+        size: Option<u64>,
+    ) -> Result<Box<Work>, OpError> {
+        let at = shared::place(request, self.config().slot, size)?;
+        let write = request.op.class.writes_body();
+        let numbers = shared::numbers(&request.op);
+        let names = (request.bucket, request.key);
+        let mut work = self.begin(probe);
+        if !self
+            .local
+            .shared
+            .find(&mut work.file, names, numbers, write)
+        {
+            work = self.open_shared(work, request, numbers).await?;
+        }
+        work.path.clear();
+        work.offset = at;
+        Ok(work)
+    }
+
+    #[cold]
+    async fn open_shared(
         &mut self,
         mut work: Box<Work>,
         request: &Request<'_>,
-        size: Option<u64>,
+        numbers: [u64; 2],
     ) -> Result<Box<Work>, OpError> {
         let write = request.op.class.writes_body();
-        let at = match shared::place(request, self.config().slot, size) {
-            Ok(at) => at,
-            Err(error) => {
+        let Work { path, beside, .. } = &mut *work;
+        if let Err(error) = path::set_object(path, request.bucket, request.key) {
+            self.put_back(work);
+            return Err(error);
+        }
+        path::set_beside(beside, path, "shared", numbers);
+        work = self.step(work, Task::OpenShared { write }, None).await;
+        (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
+        match (work.result, work.file.take()) {
+            (Ok(()), Some(File::Own(file))) => {
+                let files = &self.local.shared;
+                let file = files.add(request.bucket, request.key, numbers, write, file);
+                work.file = Some(file);
+                Ok(work)
+            }
+            (result, _) => {
+                let error = result
+                    .err()
+                    .map(|f| to_error(f, Intent::Find, &work.beside));
                 self.put_back(work);
-                return Err(error);
+                Err(error.unwrap_or_else(|| {
+                    OpError::new(ErrorKind::Server, "the shared file was not opened")
+                }))
             }
-        };
-        let numbers = shared::numbers(&request.op);
-        let file = match self.local.shared.find(&work.path, numbers, write) {
-            Some(file) => file,
-            None => {
-                let Work { path, beside, .. } = &mut *work;
-                path::set_beside(beside, path, "shared", numbers);
-                work = self.step(work, Task::OpenShared { write }, None).await;
-                (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
-                match (work.result, work.file.take()) {
-                    (Ok(()), Some(File::Own(file))) => {
-                        self.local.shared.add(&work.path, numbers, write, file)
-                    }
-                    (result, _) => {
-                        let error = result
-                            .err()
-                            .map(|f| to_error(f, Intent::Find, &work.beside));
-                        self.put_back(work);
-                        return Err(error.unwrap_or_else(|| {
-                            OpError::new(ErrorKind::Server, "the shared file was not opened")
-                        }));
-                    }
-                }
-            }
-        };
-        work.file = Some(File::Shared(file));
-        work.offset = at;
-        Ok(work)
+        }
+    }
+
+    /// Names the object of a work that has failed, for its error: an operation on a shared file needs
+    /// no name.
+    pub(super) fn name(&self, work: &mut Work, request: &Request<'_>) {
+        if work.result.is_err() && self.is_shared() {
+            // The key was good enough to open the file beside it.
+            let _ = path::set_object(&mut work.path, request.bucket, request.key);
+        }
     }
 
     /// Whether objects lie in shared files.

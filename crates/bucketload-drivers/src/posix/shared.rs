@@ -16,7 +16,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::ops::FRESH_STRIDE;
 use bucketload_core::op::{Op, Request};
 
-use super::path::directory;
+use super::work::File;
 
 /// The shared files that a thread has open.
 #[derive(Debug, Default)]
@@ -26,39 +26,67 @@ pub(super) struct SharedFiles(RefCell<Vec<Open>>);
 /// finding the file.
 #[derive(Debug)]
 struct Open {
-    directory: Vec<u8>,
+    bucket: String,
+    /// Directory of the keys in the bucket, with its slash.
+    directory: String,
     numbers: [u64; 2],
     write: bool,
     file: Arc<OwnedFd>,
 }
 
+/// The directory that a key names, with its slash.
+fn directory_of(key: &str) -> &str {
+    &key[..key.rfind('/').map_or(0, |at| at + 1)]
+}
+
+impl Open {
+    /// Whether the object `key` of `bucket` lies beside the file.
+    fn is_beside(&self, bucket: &str, key: &str) -> bool {
+        let name = key.as_bytes().strip_prefix(self.directory.as_bytes());
+        name.is_some_and(|name| !name.contains(&b'/')) && self.bucket == bucket
+    }
+}
+
 impl SharedFiles {
-    /// The file of `numbers` beside the object at `path`, if this thread has opened it so.
-    pub(super) fn find(&self, path: &[u8], numbers: [u64; 2], write: bool) -> Option<Arc<OwnedFd>> {
-        let directory = directory(path);
+    /// Makes `file` the file of `numbers` beside the object `key`, unless it is that already; `false`
+    /// where this thread has not opened it so.
+    pub(super) fn find(
+        &self,
+        file: &mut Option<File>,
+        (bucket, key): (&str, &str),
+        numbers: [u64; 2],
+        write: bool,
+    ) -> bool {
         let files = self.0.borrow();
-        let open = files.iter().find(|open| {
-            open.numbers == numbers && (open.write || !write) && open.directory == directory
-        })?;
-        Some(Arc::clone(&open.file))
+        let Some(open) = files.iter().find(|open| {
+            open.numbers == numbers && (open.write || !write) && open.is_beside(bucket, key)
+        }) else {
+            return false;
+        };
+        if !matches!(file, Some(File::Shared(known)) if Arc::ptr_eq(known, &open.file)) {
+            *file = Some(File::Shared(Arc::clone(&open.file)));
+        }
+        true
     }
 
     /// Remembers a file.
     pub(super) fn add(
         &self,
-        path: &[u8],
+        bucket: &str,
+        key: &str,
         numbers: [u64; 2],
         write: bool,
         file: OwnedFd,
-    ) -> Arc<OwnedFd> {
+    ) -> File {
         let file = Arc::new(file);
         self.0.borrow_mut().push(Open {
-            directory: directory(path).to_vec(),
+            bucket: bucket.to_owned(),
+            directory: directory_of(key).to_owned(),
             numbers,
             write,
             file: Arc::clone(&file),
         });
-        file
+        File::Shared(file)
     }
 }
 
@@ -92,5 +120,46 @@ pub(super) fn place(request: &Request<'_>, slot: u64, size: Option<u64>) -> Resu
     match (request.op.key % FRESH_STRIDE).checked_mul(slot) {
         Some(at) if at <= i64::MAX as u64 - slot => Ok(at),
         _ => rejected(format!("{:?} lies beyond the largest file", request.key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File as StdFile;
+    use std::sync::Arc;
+
+    use super::super::work::File;
+    use super::SharedFiles;
+
+    #[test]
+    fn a_file_is_found_for_the_objects_beside_it_alone() {
+        let files = SharedFiles::default();
+        let open = || StdFile::open("/dev/null").unwrap().into();
+        let File::Shared(deep) = files.add("b", "a/c/1", [1, 0], true, open()) else {
+            panic!("not shared");
+        };
+        files.add("b", "1", [1, 0], false, open());
+        let find = |names, numbers, write| {
+            let mut file = None;
+            let found = files.find(&mut file, names, numbers, write);
+            assert_eq!(found, file.is_some());
+            file
+        };
+        let is_deep = |file| matches!(file, Some(File::Shared(f)) if Arc::ptr_eq(&f, &deep));
+        assert!(is_deep(find(("b", "a/c/22"), [1, 0], false)));
+        assert!(is_deep(find(("b", "a/c/"), [1, 0], true)));
+        for key in ["a/c", "a/1", "a/c/d/1", "a/cc/1", "x/c/1"] {
+            assert!(!is_deep(find(("b", key), [1, 0], false)), "{key}");
+        }
+        assert!(find(("c", "a/c/1"), [1, 0], false).is_none());
+        assert!(find(("b", "a/c/1"), [2, 0], false).is_none());
+        assert!(find(("b", "a/c/1"), [1, 1], false).is_none());
+        // At the top there is one for reading.
+        assert!(find(("b", "2"), [1, 0], false).is_some());
+        assert!(find(("b", "2"), [1, 0], true).is_none());
+        // One that was another's before becomes the object's.
+        let mut file = find(("b", "2"), [1, 0], false);
+        assert!(files.find(&mut file, ("b", "a/c/3"), [1, 0], false));
+        assert!(is_deep(file));
     }
 }

@@ -171,7 +171,7 @@ impl Work {
     /// Forgets an earlier operation.
     pub(super) fn reset(&mut self, clock: fn() -> u64) {
         // An operation that was abandoned between two steps leaves its file open.
-        self.file = None;
+        self.leave_file();
         self.made = None;
         self.offset = 0;
         self.content_at = 0;
@@ -179,6 +179,13 @@ impl Work {
         self.started_ns = 0;
         self.first_ns = 0;
         self.done_ns = 0;
+    }
+
+    /// Closes the operation's own file. A shared one will most likely be that of the next operation.
+    pub(super) fn leave_file(&mut self) {
+        if let Some(File::Own(_)) = self.file {
+            self.file = None;
+        }
     }
 
     /// The step leaves: to be called immediately before its first system call.

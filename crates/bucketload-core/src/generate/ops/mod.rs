@@ -283,8 +283,11 @@ impl OpGen {
         let unranked = |key| Place { key, rank: None };
         match &entry.keys {
             Keys::Sequential { count, stride } => {
-                // The product is reduced first, so that it cannot overflow below 2^63 objects.
-                unranked(((u128::from(seq) * u128::from(*stride)) % u128::from(*count)) as u64)
+                // A division of 128 bits takes as long as all the rest.
+                unranked(match seq.checked_mul(*stride) {
+                    Some(product) => product % count,
+                    None => (u128::from(seq) * u128::from(*stride) % u128::from(*count)) as u64,
+                })
             }
             Keys::Fresh => unranked(entry.fresh_base + seq),
             Keys::Chained { count } => {
