@@ -70,12 +70,13 @@ fn build() -> io::Result<IoUring> {
     // every request, and before it sleeps. In a virtual machine an interrupt from another core costs
     // more than a request.
     builder.setup_coop_taskrun();
+    let mut plain = false;
     loop {
         match builder.setup_cqsize(answers).build(ENTRIES) {
-            // Linux before 5.19 knows nothing else.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            // Linux before 5.19 does not know the flag.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput && !plain => {
                 builder = IoUring::builder();
-                return builder.setup_cqsize(LEAST_ANSWERS).build(ENTRIES);
+                plain = true;
             }
             // The kernel takes the pages in one go, which a machine that is busy with files may refuse.
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory && answers > LEAST_ANSWERS => {

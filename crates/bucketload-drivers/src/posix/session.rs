@@ -73,19 +73,14 @@ impl PosixSession {
         }
     }
 
-    /// Performs a step if the engine is done with it at once; [`PosixSession::step`] does without
-    /// that question, and costs a state machine more.
-    pub(super) fn step_at_once(
-        &self,
-        work: &mut Work,
-        task: Task,
-        source: Option<Source<'_>>,
-    ) -> bool {
+    /// Performs a step and returns `true` if the engine never waits; otherwise nothing has happened, and
+    /// [`PosixSession::step`] is to be called. It spares the futures of that.
+    pub(super) fn step_at_once(&self, work: &mut Work, task: Task) -> bool {
         let Local { engine, driver, .. } = &*self.local;
         let immediate = engine.is_immediate();
         if immediate {
             work.task = task;
-            blocking::perform_for(driver, work, source);
+            blocking::perform_for(driver, work, None);
         }
         immediate
     }

@@ -16,6 +16,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::ops::FRESH_STRIDE;
 use bucketload_core::op::{Op, Request};
 
+use super::path::directory;
 use super::work::File;
 
 /// The shared files that a thread has open.
@@ -28,21 +29,16 @@ pub(super) struct SharedFiles(RefCell<Vec<Open>>);
 struct Open {
     bucket: String,
     /// Directory of the keys in the bucket, with its slash.
-    directory: String,
+    directory: Vec<u8>,
     numbers: [u64; 2],
     write: bool,
     file: Arc<OwnedFd>,
 }
 
-/// The directory that a key names, with its slash.
-fn directory_of(key: &str) -> &str {
-    &key[..key.rfind('/').map_or(0, |at| at + 1)]
-}
-
 impl Open {
     /// Whether the object `key` of `bucket` lies beside the file.
     fn is_beside(&self, bucket: &str, key: &str) -> bool {
-        let name = key.as_bytes().strip_prefix(self.directory.as_bytes());
+        let name = key.as_bytes().strip_prefix(self.directory.as_slice());
         name.is_some_and(|name| !name.contains(&b'/')) && self.bucket == bucket
     }
 }
@@ -81,7 +77,7 @@ impl SharedFiles {
         let file = Arc::new(file);
         self.0.borrow_mut().push(Open {
             bucket: bucket.to_owned(),
-            directory: directory_of(key).to_owned(),
+            directory: directory(key.as_bytes()).to_vec(),
             numbers,
             write,
             file: Arc::clone(&file),

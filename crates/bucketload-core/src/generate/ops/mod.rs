@@ -283,7 +283,7 @@ impl OpGen {
         let unranked = |key| Place { key, rank: None };
         match &entry.keys {
             Keys::Sequential { count, stride } => {
-                // A division of 128 bits takes as long as all the rest.
+                // The product may need 128 bits; dividing so many is a call of a function.
                 unranked(match seq.checked_mul(*stride) {
                     Some(product) => product % count,
                     None => (u128::from(seq) * u128::from(*stride) % u128::from(*count)) as u64,
