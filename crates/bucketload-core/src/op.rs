@@ -291,6 +291,26 @@ pub struct Op {
 impl Op {
     /// `size` of an object whose size the plan cannot know.
     pub const UNKNOWN_SIZE: u64 = u64::MAX;
+
+    /// An operation of class `class` on object 0 of key set 0, of unknown size, without parameters: the
+    /// caller sets what differs.
+    #[must_use]
+    pub const fn new(class: OpClass) -> Self {
+        Self {
+            seq: 0,
+            class,
+            entry: 0,
+            keyset: 0,
+            key: 0,
+            source_key: 0,
+            source_keyset: 0,
+            version: 0,
+            size: Self::UNKNOWN_SIZE,
+            range: None,
+            count: 0,
+            pages: 0,
+        }
+    }
 }
 
 /// Renders further keys of a request that concerns several objects (delete-many).
@@ -324,8 +344,9 @@ pub trait Watch {
 /// An operation with its names: what a [`crate::driver::Session`] executes.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The operation.
-    pub op: Op,
+    /// The operation. Borrowed: a copy would be in the state of every worker, and read before the processor
+    /// has finished writing it.
+    pub op: &'a Op,
     /// Bucket name.
     pub bucket: &'a str,
     /// Object key, or key prefix for list classes; unescaped.
@@ -344,6 +365,39 @@ pub struct Request<'a> {
     pub watch: Option<&'a dyn Watch>,
 }
 
+impl<'a> Request<'a> {
+    /// A request without content and further names, which the caller sets where there are any.
+    #[must_use]
+    pub const fn new(op: &'a Op, bucket: &'a str, key: &'a str) -> Self {
+        Self {
+            op,
+            bucket,
+            key,
+            source: "",
+            delimiter: "",
+            keys: None,
+            content: None,
+            verify: false,
+            watch: None,
+        }
+    }
+
+    /// A request for an operation that [`Op::new`] describes.
+    #[must_use]
+    pub const fn plain(class: OpClass, bucket: &'a str, key: &'a str) -> Self {
+        static OPS: [Op; OpClass::ALL.len()] = {
+            let mut ops = [Op::new(OpClass::Get); OpClass::ALL.len()];
+            let mut i = 0;
+            while i < ops.len() {
+                ops[i] = Op::new(OpClass::ALL[i]);
+                i += 1;
+            }
+            ops
+        };
+        Self::new(&OPS[class as usize], bucket, key)
+    }
+}
+
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -356,13 +410,14 @@ impl fmt::Debug for Request<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::OpClass;
+    use super::{Op, OpClass, Request};
 
     #[test]
     fn names_are_unique_and_round_trip() {
         for class in OpClass::ALL {
             assert_eq!(OpClass::from_name(class.name()), Some(class));
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
+            assert_eq!(Request::plain(class, "b", "k").op, &Op::new(class));
         }
         assert_eq!(OpClass::ALL.len(), OpClass::LocalWrite as usize + 1);
     }

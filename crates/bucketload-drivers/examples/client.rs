@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::op::{OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
@@ -109,33 +109,6 @@ fn s3(tool: Tool) -> Result<EngineDriver<S3Driver, CliEngine>, String> {
     Ok(EngineDriver::new(native, engine))
 }
 
-fn request<'a>(class: OpClass, bucket: &'a str, key: &'a str) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: Op::UNKNOWN_SIZE,
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket,
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content: None,
-        verify: false,
-        watch: None,
-    }
-}
-
 /// Notes how an operation ended.
 fn note<T>(failed: &mut u32, name: &str, result: Result<T, String>) {
     match result {
@@ -183,7 +156,7 @@ async fn table<D: Driver>(driver: &D, name: &str) -> Result<u32, OpError> {
             session.execute($request, &mut probe).await
         }};
     }
-    let made = perform!(&request(OpClass::MakeBucket, &bucket, ""));
+    let made = perform!(&Request::plain(OpClass::MakeBucket, &bucket, ""));
     note(&mut failed, "make-bucket", worked(made, |_| true));
     // Whatever became of it, the rest needs a bucket.
     session.ensure_bucket(&bucket).await?;
@@ -193,29 +166,29 @@ async fn table<D: Driver>(driver: &D, name: &str) -> Result<u32, OpError> {
     let mut get = Ok(());
     for (key, size) in keys.iter().zip(SIZES) {
         let content = Some(arena.content(0, size, 0, size));
-        let mut one = request(OpClass::Put, &bucket, key);
+        let mut one = Request::plain(OpClass::Put, &bucket, key);
         one.content = content;
         put = put.and(worked(perform!(&one), |done| done.bytes == size));
-        let one = request(OpClass::Head, &bucket, key);
+        let one = Request::plain(OpClass::Head, &bucket, key);
         head = head.and(worked(perform!(&one), |done| done.object_size == size));
-        let mut one = request(OpClass::Get, &bucket, key);
+        let mut one = Request::plain(OpClass::Get, &bucket, key);
         (one.content, one.verify) = (content, true);
         get = get.and(worked(perform!(&one), |done| done.bytes == size));
     }
     note(&mut failed, "put", put);
     note(&mut failed, "head", head);
     note(&mut failed, "get", get);
-    let mut other = request(OpClass::Get, &bucket, &keys[1]);
+    let mut other = Request::plain(OpClass::Get, &bucket, &keys[1]);
     (other.content, other.verify) = (Some(arena.content(0, SIZES[1], 1, SIZES[1])), true);
     let got = failed_as(perform!(&other), ErrorKind::Corrupt);
     note(&mut failed, "get of wrong content", got);
-    let absent = request(OpClass::Get, &bucket, "some folder/absent");
+    let absent = Request::plain(OpClass::Get, &bucket, "some folder/absent");
     let got = failed_as(perform!(&absent), ErrorKind::NotFound);
     note(&mut failed, "get of nothing", got);
-    let all = request(OpClass::List, &bucket, "some folder/");
+    let all = Request::plain(OpClass::List, &bucket, "some folder/");
     let listed = worked(perform!(&all), |done| done.items == keys.len() as u64);
     note(&mut failed, "list", listed);
-    let buckets = perform!(&request(OpClass::ListBuckets, "", ""));
+    let buckets = perform!(&Request::plain(OpClass::ListBuckets, "", ""));
     note(
         &mut failed,
         "list-buckets",
@@ -225,14 +198,14 @@ async fn table<D: Driver>(driver: &D, name: &str) -> Result<u32, OpError> {
     let deletes_buckets = classes.contains(&OpClass::DeleteBucket);
     if deletes_buckets {
         let full = failed_as(
-            perform!(&request(OpClass::DeleteBucket, &bucket, "")),
+            perform!(&Request::plain(OpClass::DeleteBucket, &bucket, "")),
             ErrorKind::Conflict,
         );
         note(&mut failed, "delete-bucket of a full one", full);
     }
     let mut delete = Ok(());
     for key in &keys {
-        let one = request(OpClass::Delete, &bucket, key);
+        let one = Request::plain(OpClass::Delete, &bucket, key);
         delete = delete.and(worked(perform!(&one), |_| true));
     }
     let left = session.list_keys(&bucket, "", None).await?.keys;
@@ -242,7 +215,7 @@ async fn table<D: Driver>(driver: &D, name: &str) -> Result<u32, OpError> {
     note(&mut failed, "delete", delete);
     session.delete_keys(&bucket, &left).await?;
     if deletes_buckets {
-        let removed = perform!(&request(OpClass::DeleteBucket, &bucket, ""));
+        let removed = perform!(&Request::plain(OpClass::DeleteBucket, &bucket, ""));
         note(&mut failed, "delete-bucket", worked(removed, |_| true));
     }
     if session.head_bucket(&bucket).await.is_ok() {

@@ -116,7 +116,7 @@ impl Session for NullSession {
         probe.started();
         probe.first_byte_and_done();
         Ok(Completion {
-            bytes: bytes_of(&request.op),
+            bytes: bytes_of(request.op),
             items: 0,
             object_size: 0,
         })
@@ -227,30 +227,11 @@ mod tests {
         worker: 0,
     };
 
-    fn request(class: OpClass, size: u64) -> Request<'static> {
-        Request {
-            op: Op {
-                seq: 0,
-                class,
-                entry: 0,
-                keyset: 0,
-                key: 0,
-                source_key: 0,
-                source_keyset: 0,
-                version: 0,
-                size,
-                range: Some(ByteRange { offset: 1, len: 7 }),
-                count: 0,
-                pages: 0,
-            },
-            bucket: "b",
-            key: "k",
-            source: "",
-            delimiter: "",
-            keys: None,
-            content: None,
-            verify: false,
-            watch: None,
+    fn op(class: OpClass, size: u64) -> Op {
+        Op {
+            size,
+            range: Some(ByteRange { offset: 1, len: 7 }),
+            ..Op::new(class)
         }
     }
 
@@ -267,7 +248,9 @@ mod tests {
                 (OpClass::Head, 10, 0),
             ] {
                 probe.reset();
-                let done = session.execute(&request(class, size), &mut probe).await;
+                let done = session
+                    .execute(&Request::new(&op(class, size), "b", "k"), &mut probe)
+                    .await;
                 assert_eq!(done.unwrap().bytes, bytes, "{class}");
                 assert_eq!((probe.started_ns(), probe.done_ns()), (7, 7));
                 assert_eq!((probe.first_byte_ns(), probe.requests()), (7, 1));

@@ -21,7 +21,7 @@ use bucketload_drivers::s3::{
     ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
 use bucketload_drivers::swift::{LargeObject, SwiftAuth, SwiftConfig, SwiftDriver};
-use support::{Answer, open, probe, request, run};
+use support::{Answer, op, open, probe, request, run};
 
 struct Counting;
 
@@ -163,6 +163,18 @@ impl KeySource for Numbered {
     }
 }
 
+/// An operation on 4 KiB with what lists, ranges and deletions of many need.
+fn of_many(class: OpClass) -> Op {
+    Op {
+        count: 50,
+        range: (class == OpClass::RangeGet).then_some(ByteRange {
+            offset: 0,
+            len: 100,
+        }),
+        ..op(class, 4096)
+    }
+}
+
 #[test]
 fn steady_state_operations_allocate_nothing() {
     let addr = serve(answer);
@@ -170,25 +182,18 @@ fn steady_state_operations_allocate_nothing() {
     run(async {
         let mut session = open(config(addr)).await;
         for class in OpClass::ALL {
-            let mut request = request(class, 4096);
+            let mut op = of_many(class);
+            if matches!(class, OpClass::MultipartPut | OpClass::MultipartCopy) {
+                op.count = 1000;
+            }
+            let mut request = request(&op);
             request.content = Some(arena.content(0, 1, 0, 4096));
             request.keys = Some(&Numbered);
             request.source = "source";
-            request.op.count = 50;
             match class {
-                OpClass::RangeGet => {
-                    request.key = "range";
-                    request.op.range = Some(ByteRange {
-                        offset: 0,
-                        len: 100,
-                    });
-                }
-                OpClass::Copy => request.key = "copy",
-                OpClass::MultipartPut => request.op.count = 1000,
-                OpClass::MultipartCopy => {
-                    request.key = "copy";
-                    request.op.count = 1000;
-                }
+                OpClass::RangeGet => request.key = "range",
+                OpClass::Copy | OpClass::MultipartCopy => request.key = "copy",
+                OpClass::MultipartPut => {}
                 // Not in the API.
                 OpClass::Append
                 | OpClass::Touch
@@ -210,7 +215,8 @@ fn steady_state_operations_allocate_nothing() {
                 );
             }
         }
-        let mut large = request(OpClass::Get, LARGE as u64);
+        let large_op = op(OpClass::Get, LARGE as u64);
+        let mut large = request(&large_op);
         large.key = "large";
         assert_eq!(allocations(&mut session, &large).await, 0, "large");
         large.content = Some(arena.content(0, 1, 0, LARGE as u64));
@@ -268,21 +274,18 @@ fn azure_operations_allocate_nothing() {
                 if class.on_bucket() {
                     continue;
                 }
-                let mut request = request(class, 4096);
+                let op = of_many(class);
+                let mut request = request(&op);
                 request.content = Some(arena.content(0, 1, 0, 4096));
                 request.keys = Some(&Numbered);
                 request.source = "source";
-                request.op.count = 50;
                 if class == OpClass::RangeGet {
                     request.key = "range";
-                    request.op.range = Some(ByteRange {
-                        offset: 0,
-                        len: 100,
-                    });
                 }
                 assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
             }
-            let request = request(OpClass::Put, 4096);
+            let op = op(OpClass::Put, 4096);
+            let request = request(&op);
             let mut probe = probe();
             let future = session.execute(&request, &mut probe);
             let size = size_of_val(&future);
@@ -328,21 +331,18 @@ fn swift_operations_allocate_nothing() {
                 if class.on_bucket() {
                     continue;
                 }
-                let mut request = request(class, 4096);
+                let op = of_many(class);
+                let mut request = request(&op);
                 request.content = Some(arena.content(0, 1, 0, 4096));
                 request.keys = Some(&Numbered);
                 request.source = "source";
-                request.op.count = 50;
                 if class == OpClass::RangeGet {
                     request.key = "range";
-                    request.op.range = Some(ByteRange {
-                        offset: 0,
-                        len: 100,
-                    });
                 }
                 assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
             }
-            let request = request(OpClass::Put, 4096);
+            let op = op(OpClass::Put, 4096);
+            let request = request(&op);
             let mut probe = probe();
             let future = session.execute(&request, &mut probe);
             let size = size_of_val(&future);
@@ -362,7 +362,8 @@ fn every_payload_mode_allocates_nothing() {
                 config.payload = *mode;
                 config.checksum = Some(*algorithm);
                 let mut session = open(config).await;
-                let mut put = request(OpClass::Put, 200_000);
+                let put_op = op(OpClass::Put, 200_000);
+                let mut put = request(&put_op);
                 put.content = Some(arena.content(0, 1, 0, 200_000));
                 assert_eq!(
                     allocations(&mut session, &put).await,
@@ -382,7 +383,8 @@ fn a_small_request_costs_one_send_and_one_receive() {
     run(async {
         let mut session = open(config(addr)).await;
         for class in [OpClass::Get, OpClass::Put, OpClass::Head, OpClass::Delete] {
-            let mut request = request(class, 4096);
+            let op = op(class, 4096);
+            let mut request = request(&op);
             request.content = Some(arena.content(0, 1, 0, 4096));
             let before = session.calls().unwrap();
             for _ in 0..REQUESTS {
@@ -403,7 +405,8 @@ fn an_idle_session_is_small() {
     assert!(size_of::<S3Session>() <= 512, "{}", size_of::<S3Session>());
     run(async {
         let mut session = open(config(serve(answer))).await;
-        let request = request(OpClass::Get, Op::UNKNOWN_SIZE);
+        let op = op(OpClass::Get, Op::UNKNOWN_SIZE);
+        let request = request(&op);
         let mut probe = probe();
         let future = session.execute(&request, &mut probe);
         let size = size_of_val(&future);
@@ -451,12 +454,14 @@ fn operations_on_files_allocate_nothing() {
             run(async {
                 let mut session = driver.open(worker, &mut probe()).await.unwrap();
                 session.ensure_bucket("bucket").await.unwrap();
-                let mut put = request(OpClass::Put, 200_000);
+                let put_op = op(OpClass::Put, 200_000);
+                let mut put = request(&put_op);
                 put.key = "some/key/0";
                 put.content = Some(arena.content(0, 1, 0, 200_000));
                 session.execute(&put, &mut probe()).await.unwrap();
                 // Afterwards, a read that has to wait for the disk costs no more than one that does not.
-                let mut get = request(OpClass::Get, 200_000);
+                let get_op = op(OpClass::Get, 200_000);
+                let mut get = request(&get_op);
                 get.key = put.key;
                 assert_eq!(allocations(&mut session, &get).await, 0, "read {io}");
                 evict(dir.path());
@@ -464,9 +469,18 @@ fn operations_on_files_allocate_nothing() {
                 session.execute(&get, &mut probe()).await.unwrap();
                 assert_eq!(COUNT.get() - before, 0, "awaited read {io} {layout}");
                 for class in driver.capabilities().classes {
-                    let mut op = put;
-                    op.op.class = class;
-                    op.op.count = 3;
+                    let mut its_op = Op {
+                        class,
+                        count: 3,
+                        ..put_op
+                    };
+                    if matches!(class, OpClass::RangeGet | OpClass::RangePut) {
+                        its_op.range = Some(ByteRange {
+                            offset: 10,
+                            len: 100_000,
+                        });
+                    }
+                    let mut op = Request { op: &its_op, ..put };
                     op.source = "some/key/0";
                     op.keys = Some(&Numbered);
                     let what = format!("{class} {io} {layout} {write}");
@@ -475,12 +489,6 @@ fn operations_on_files_allocate_nothing() {
                     match class {
                         OpClass::MakeBucket | OpClass::DeleteBucket => continue,
                         OpClass::Copy => op.key = "some/copy",
-                        OpClass::RangeGet | OpClass::RangePut => {
-                            op.op.range = Some(ByteRange {
-                                offset: 10,
-                                len: 100_000,
-                            });
-                        }
                         // It closes a file, which is opened and remembered again.
                         OpClass::Sync => continue,
                         OpClass::List | OpClass::ListV1 => op.key = "some/",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bucketload_core::driver::{Admin, Session};
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::OpClass;
+use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{CheckResult, Differential, Expect, Quirks, Suite, Verdict};
 use bucketload_drivers::s3::{
@@ -17,7 +17,7 @@ use bucketload_drivers::s3::{
 use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 use bucketload_wire::tls::{Identity, Pem, ServerOptions};
-use support::{open, probe, request, run};
+use support::{op, open, probe, request, run};
 
 const DOMAIN: &str = "s3.test";
 
@@ -124,12 +124,16 @@ fn every_checksum_in_every_mode_is_accepted_and_right() {
                     (OpClass::MultipartPut, (5 << 20) + 7, 5 << 20),
                 ] {
                     let content = arena.content(0, size, 0, size);
-                    let mut put = request(class, size);
+                    let put_op = Op {
+                        count: part,
+                        ..op(class, size)
+                    };
+                    let mut put = request(&put_op);
                     put.content = Some(content);
-                    put.op.count = part;
                     let done = session.execute(&put, &mut probe()).await;
                     assert!(done.is_ok(), "{mode} {algorithm} {class} {size}: {done:?}");
-                    let mut get = request(OpClass::Get, size);
+                    let get_op = op(OpClass::Get, size);
+                    let mut get = request(&get_op);
                     get.content = Some(content);
                     get.verify = true;
                     session.execute(&get, &mut probe()).await.unwrap();
@@ -286,10 +290,12 @@ fn verification_finds_every_injected_corruption() {
         let mut session = open(config(&server)).await;
         session.ensure_bucket("bucket").await.unwrap();
         let content = arena.content(0, 1, 0, 4096);
-        let mut put = request(OpClass::Put, 4096);
+        let put_op = op(OpClass::Put, 4096);
+        let mut put = request(&put_op);
         put.content = Some(content);
         session.execute(&put, &mut probe()).await.unwrap();
-        let mut get = request(OpClass::Get, 4096);
+        let get_op = op(OpClass::Get, 4096);
+        let mut get = request(&get_op);
         get.content = Some(content);
         get.verify = true;
         let mut found = 0;

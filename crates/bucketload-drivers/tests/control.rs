@@ -5,9 +5,9 @@ mod support;
 
 use bucketload_core::driver::{Admin, Session};
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::{KeySource, Op, OpClass};
+use bucketload_core::op::{KeySource, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
-use support::{Answer, Received, Responder, open, probe, request, run};
+use support::{Answer, Received, Responder, op, open, probe, request, run};
 
 fn document(text: &str) -> Answer {
     Answer::ok(format!("<?xml version=\"1.0\"?>\n{text}"))
@@ -37,16 +37,24 @@ fn listings_follow_tokens_and_markers() {
         })
         .await;
         let mut session = server.session().await;
-        let mut list = request(OpClass::List, 0);
+        let second = Op {
+            count: 2,
+            ..op(OpClass::List, 0)
+        };
+        let mut list = request(&second);
         list.key = "p q/";
         list.delimiter = "/";
-        list.op.count = 2;
         let done = session.execute(&list, &mut probe()).await.unwrap();
         assert_eq!(done.items, 3);
-        list.op.class = OpClass::ListV1;
+        let first = Op {
+            class: OpClass::ListV1,
+            ..second
+        };
+        list.op = &first;
         let done = session.execute(&list, &mut probe()).await.unwrap();
         assert_eq!(done.items, 3);
-        list.op.pages = 1;
+        let a_page = Op { pages: 1, ..first };
+        list.op = &a_page;
         list.delimiter = "";
         let done = session.execute(&list, &mut probe()).await.unwrap();
         assert_eq!(done.items, 2);
@@ -82,7 +90,8 @@ fn listings_that_lead_nowhere_end() {
             ("none", OpClass::List, 1),
             ("none", OpClass::ListUploads, 1),
         ] {
-            let mut list = request(class, 0);
+            let list_op = op(class, 0);
+            let mut list = request(&list_op);
             list.key = key;
             let mut probe = probe();
             let error = session.execute(&list, &mut probe).await.unwrap_err();
@@ -106,7 +115,7 @@ fn documents_that_cannot_be_read_are_protocol_errors() {
             OpClass::ListBuckets,
             OpClass::MultipartAbort,
         ] {
-            let result = session.execute(&request(class, 0), &mut probe()).await;
+            let result = session.execute(&request(&op(class, 0)), &mut probe()).await;
             assert_eq!(result.unwrap_err().kind, ErrorKind::Protocol, "{class}");
         }
         assert_eq!(
@@ -139,9 +148,13 @@ fn deletions_name_the_first_failure() {
         })
         .await;
         let mut session = server.session().await;
-        let mut many = request(OpClass::DeleteMany, 0);
+        let of = |count| Op {
+            count,
+            ..op(OpClass::DeleteMany, 0)
+        };
+        let two = of(2);
+        let mut many = request(&two);
         many.keys = Some(&Two);
-        many.op.count = 2;
         let error = session.execute(&many, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Auth);
         assert_eq!(&*error.detail, "2 keys were not deleted; AccessDenied: no");
@@ -153,8 +166,9 @@ fn deletions_name_the_first_failure() {
         let body = String::from_utf8(got.body).unwrap();
         assert!(body.contains("<Key>a&lt;b</Key>") && body.contains("<Key>c&amp;d</Key>"));
         for count in [0, 1001] {
-            many.op.count = count;
-            let error = session.execute(&many, &mut probe()).await.unwrap_err();
+            let op = of(count);
+            let none = Request { op: &op, ..many };
+            let error = session.execute(&none, &mut probe()).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Rejected);
         }
         assert_eq!(server.lines().len(), 1, "what cannot work is not sent");
@@ -175,7 +189,8 @@ fn failures_after_status_200_are_failures() {
         let mut session = server.session().await;
         let arena = Arena::new(PayloadKind::Random, 1);
         for class in [OpClass::Copy, OpClass::MultipartPut, OpClass::MultipartCopy] {
-            let mut request = request(class, 100);
+            let op = op(class, 100);
+            let mut request = request(&op);
             request.source = "source";
             request.content = Some(arena.content(0, 0, 0, 100));
             let error = session.execute(&request, &mut probe()).await.unwrap_err();
@@ -201,6 +216,14 @@ fn uploads(r: &Received) -> Answer {
     }
 }
 
+/// An operation on `size` bytes in parts of `part` bytes.
+fn in_parts(class: OpClass, size: u64, part: u64) -> Op {
+    Op {
+        count: part,
+        ..op(class, size)
+    }
+}
+
 #[test]
 fn multipart_uploads_send_their_parts_in_order() {
     run(async {
@@ -208,9 +231,9 @@ fn multipart_uploads_send_their_parts_in_order() {
         let mut session = server.session().await;
         let arena = Arena::new(PayloadKind::Random, 1);
         let content = arena.content(0, 0, 0, 250_000);
-        let mut put = request(OpClass::MultipartPut, 250_000);
+        let put_op = in_parts(OpClass::MultipartPut, 250_000, 100_000);
+        let mut put = request(&put_op);
         put.content = Some(content);
-        put.op.count = 100_000;
         let mut first = probe();
         let done = session.execute(&put, &mut first).await.unwrap();
         assert_eq!((done.bytes, done.items, first.requests()), (250_000, 3, 5));
@@ -243,9 +266,9 @@ fn copied_parts_name_their_ranges() {
     run(async {
         let server = Responder::start(uploads).await;
         let mut session = server.session().await;
-        let mut copy = request(OpClass::MultipartCopy, 25);
+        let known = in_parts(OpClass::MultipartCopy, 25, 10);
+        let mut copy = request(&known);
         copy.source = "so urce";
-        copy.op.count = 10;
         let done = session.execute(&copy, &mut probe()).await.unwrap();
         assert_eq!(done.items, 3);
         let ranges: Vec<_> = server.received.borrow()[1..4]
@@ -257,7 +280,11 @@ fn copied_parts_name_their_ranges() {
             .header("x-amz-copy-source")
             .map(str::to_owned);
         assert_eq!(source.as_deref(), Some("/bucket/so%20urce"));
-        copy.op.size = Op::UNKNOWN_SIZE;
+        let unknown = Op {
+            size: Op::UNKNOWN_SIZE,
+            ..known
+        };
+        copy.op = &unknown;
         let done = session.execute(&copy, &mut probe()).await.unwrap();
         assert_eq!(done.items, 1);
         let received = server.received.borrow();
@@ -271,9 +298,9 @@ fn too_many_parts_are_refused_before_the_first_request() {
         let server = Responder::start(uploads).await;
         let mut session = server.session().await;
         let arena = Arena::new(PayloadKind::Zeros, 1);
-        let mut put = request(OpClass::MultipartPut, 10_001);
+        let put_op = in_parts(OpClass::MultipartPut, 10_001, 1);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 0, 0, 10_001));
-        put.op.count = 1;
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected);
         assert!(error.detail.contains("raise the part size"), "{error}");
@@ -415,8 +442,11 @@ fn a_restore_asks_for_days_and_tells_what_is_not_archived() {
         })
         .await;
         let mut session = server.session().await;
-        let mut request = request(OpClass::Restore, 0);
-        request.op.count = 14;
+        let op = Op {
+            count: 14,
+            ..op(OpClass::Restore, 0)
+        };
+        let mut request = request(&op);
         request.key = "archived";
         session.execute(&request, &mut probe()).await.unwrap();
         let asked = server.last();

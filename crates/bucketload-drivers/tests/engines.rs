@@ -15,7 +15,7 @@ use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, TlsConfi
 use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 use bucketload_wire::tls::{Identity, Pem, ServerOptions};
-use support::{probe, request, run};
+use support::{op, probe, request, run};
 
 const WORKER: WorkerId = WorkerId {
     thread: 0,
@@ -72,10 +72,12 @@ fn retries_show<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
             let mut session = driver.open(WORKER, &mut probe()).await.unwrap();
             session.ensure_bucket("bucket").await.unwrap();
             let content = content_of.content(0, 1, 0, 4096);
-            let mut put = request(OpClass::Put, 4096);
+            let put_op = op(OpClass::Put, 4096);
+            let mut put = request(&put_op);
             put.content = Some(content);
             session.execute(&put, &mut probe()).await.unwrap();
-            let mut get = request(OpClass::Get, 4096);
+            let get_op = op(OpClass::Get, 4096);
+            let mut get = request(&get_op);
             get.content = Some(content);
             get.verify = true;
             let (mut failed, mut requests) = (0, 0);
@@ -108,16 +110,19 @@ fn failures_are_named<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
         let mut good = session(config(&server)).await;
         good.ensure_bucket("bucket").await.unwrap();
         for size in [4096, 3_000_000] {
-            let mut put = request(OpClass::Put, size);
+            let put_op = op(OpClass::Put, size);
+            let mut put = request(&put_op);
             put.content = Some(arena.content(0, size, 0, size));
             good.execute(&put, &mut probe()).await.unwrap();
-            let mut get = request(OpClass::Get, size);
+            let get_op = op(OpClass::Get, size);
+            let mut get = request(&get_op);
             get.content = put.content;
             get.verify = true;
             let error = good.execute(&get, &mut probe()).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
         }
-        let head = request(OpClass::Get, 1);
+        let head_op = op(OpClass::Get, 1);
+        let head = request(&head_op);
         let mut wrong = config(&server);
         wrong.credentials = Some(Credentials::new("AKID", "oTher/key"));
         let error = session(wrong).await.execute(&head, &mut probe()).await;
@@ -162,7 +167,8 @@ fn tls_is_checked<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
         });
     });
     run(async {
-        let head = request(OpClass::Get, 1);
+        let head_op = op(OpClass::Get, 1);
+        let head = request(&head_op);
         for (bundle, kind) in [
             (Some(path("ca.pem")), ErrorKind::NotFound),
             (None, ErrorKind::Tls),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::OpClass;
+use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::gcs::{
@@ -21,7 +21,7 @@ use bucketload_drivers::gcs::{
 use bucketload_drivers::http::{Endpoint, Secret};
 use fake::Gcs;
 use http::{Said, decode, serve};
-use support::{probe, request, run};
+use support::{op, probe, request, run};
 
 fn config(gcs: &Gcs) -> GcsConfig {
     let endpoint = Endpoint::parse(&format!("http://{}", gcs.addr), "test").unwrap();
@@ -60,6 +60,14 @@ fn passes(config: GcsConfig) {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
+/// A write of `size` bytes in parts of `part` bytes.
+fn in_parts(size: u64, part: u64) -> Op {
+    Op {
+        count: part,
+        ..op(OpClass::MultipartPut, size)
+    }
+}
+
 #[test]
 fn the_suite_passes_with_resumable_uploads() {
     passes(config(&Gcs::start(str::is_empty)));
@@ -76,20 +84,21 @@ fn composed_objects_leave_no_parts() {
         session.ensure_bucket("bucket").await.unwrap();
         // One part, one level, two levels.
         for (size, parts) in [(0, 1), (5000, 5), (70_500, 71)] {
-            let mut put = request(OpClass::MultipartPut, size);
+            let put_op = in_parts(size, 1000);
+            let mut put = request(&put_op);
             put.content = Some(arena.content(0, 1, 0, size));
-            put.op.count = 1000;
             let done = session.execute(&put, &mut probe()).await.unwrap();
             assert_eq!((done.bytes, done.items), (size, parts));
-            let mut get = request(OpClass::Get, size);
+            let get_op = op(OpClass::Get, size);
+            let mut get = request(&get_op);
             get.content = put.content;
             get.verify = true;
             session.execute(&get, &mut probe()).await.unwrap();
             assert_eq!(gcs.names("bucket"), ["key"]);
         }
-        let mut put = request(OpClass::MultipartPut, 2000);
+        let put_op = in_parts(2000, 1);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 2000));
-        put.op.count = 1;
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected);
         assert!(error.detail.contains("at most 1024 parts"), "{error}");
@@ -103,12 +112,12 @@ fn chunks_are_checked() {
     run(async {
         let mut session = try_open(config(&gcs)).await.unwrap();
         session.ensure_bucket("bucket").await.unwrap();
-        let mut put = request(OpClass::MultipartPut, 600_000);
+        let (odd, whole) = (in_parts(600_000, 100_000), in_parts(600_000, 256 * 1024));
+        let mut put = request(&odd);
         put.content = Some(arena.content(0, 1, 0, 600_000));
-        put.op.count = 100_000;
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert!(error.detail.contains("multiples of 256 KiB"), "{error}");
-        put.op.count = 256 * 1024;
+        put.op = &whole;
         put.key = "forgetful";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Server);
@@ -127,7 +136,8 @@ fn an_object_that_became_shorter_is_found() {
     run(async {
         let mut session = try_open(config(&gcs)).await.unwrap();
         session.ensure_bucket("bucket").await.unwrap();
-        let mut put = request(OpClass::Put, 100);
+        let put_op = op(OpClass::Put, 100);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 100));
         put.key = "short";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
@@ -146,7 +156,7 @@ fn classes_that_do_not_exist_are_refused_with_a_reason() {
             OpClass::ListUploads,
             OpClass::MultipartCopy,
         ] {
-            let result = session.execute(&request(class, 0), &mut probe()).await;
+            let result = session.execute(&request(&op(class, 0)), &mut probe()).await;
             let error = result.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Unsupported);
             assert!(error.detail.contains("Cloud Storage"), "{error}");

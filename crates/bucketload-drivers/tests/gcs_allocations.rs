@@ -9,12 +9,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bucketload_core::driver::{Driver, Session, WorkerId};
-use bucketload_core::op::{ByteRange, KeySource, OpClass};
+use bucketload_core::op::{ByteRange, KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::gcs::{Account, GcsConfig, GcsDriver, GcsSession};
 use bucketload_drivers::http::{Endpoint, Secret};
 use http::{Heard, Said, serve};
-use support::{probe, request, run};
+use support::{op, probe, request, run};
 
 struct Counting;
 
@@ -113,17 +113,18 @@ fn steady_state_operations_allocate_nothing() {
             OpClass::GetTagging,
             OpClass::DeleteTagging,
         ] {
-            let mut request = request(class, 4096);
+            let op = Op {
+                count: 50,
+                range: (class == OpClass::RangeGet).then_some(ByteRange {
+                    offset: 0,
+                    len: 100,
+                }),
+                ..op(class, 4096)
+            };
+            let mut request = request(&op);
             request.content = Some(arena.content(0, 1, 0, 4096));
             request.keys = Some(&Numbered);
             request.source = "source";
-            request.op.count = 50;
-            if class == OpClass::RangeGet {
-                request.op.range = Some(ByteRange {
-                    offset: 0,
-                    len: 100,
-                });
-            }
             let mut before = 0;
             for round in 0..12 {
                 if round == 2 {
@@ -144,7 +145,8 @@ fn a_small_request_costs_one_send_and_one_receive() {
     run(async {
         let mut session = session().await;
         for class in [OpClass::Get, OpClass::Put, OpClass::Head, OpClass::Delete] {
-            let mut request = request(class, 4096);
+            let op = op(class, 4096);
+            let mut request = request(&op);
             request.content = Some(arena.content(0, 1, 0, 4096));
             let before = session.calls().unwrap();
             for _ in 0..REQUESTS {
@@ -168,7 +170,8 @@ fn an_idle_session_is_small() {
     );
     run(async {
         let mut session = session().await;
-        let request = request(OpClass::Get, 4096);
+        let op = op(OpClass::Get, 4096);
+        let request = request(&op);
         let mut probe = probe();
         let future = session.execute(&request, &mut probe);
         let size = size_of_val(&future);

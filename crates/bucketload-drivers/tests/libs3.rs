@@ -73,31 +73,8 @@ fn what_is_no_library_of_version_4_is_refused_with_a_reason() {
     assert!(refused(config).contains("http://HOST:PORT"));
 }
 
-fn request<'a>(class: OpClass, key: &'a str) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: Op::UNKNOWN_SIZE,
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket: "bucket",
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content: None,
-        verify: false,
-        watch: None,
-    }
+const fn request<'a>(class: OpClass, key: &'a str) -> Request<'a> {
+    Request::plain(class, "bucket", key)
 }
 
 #[test]
@@ -115,9 +92,12 @@ fn a_library_that_forgets_to_tell_the_end_or_cuts_objects_is_found_out() {
         let mut session = greedy.open(WORKER, &mut probe).await.unwrap();
         session.ensure_bucket("bucket").await.unwrap();
         let arena = Arena::new(PayloadKind::Random, 1);
-        let mut put = request(OpClass::Put, "k");
+        let op = Op {
+            size: 5000,
+            ..Op::new(OpClass::Put)
+        };
+        let mut put = Request::new(&op, "bucket", "k");
         put.content = Some(arena.content(0, 0, 0, 5000));
-        put.op.size = 5000;
         let error = session.execute(&put, &mut probe).await.unwrap_err();
         assert!(error.detail.contains("1000 of 5000"), "{error}");
     });
@@ -172,15 +152,21 @@ fn listings_tell_the_sizes_that_are_asked_for() {
         session.ensure_bucket("bucket").await.unwrap();
         let arena = Arena::new(PayloadKind::Random, 1);
         for (key, size) in [("sizes/a", 3901), ("sizes/b", 7)] {
-            let mut put = request(OpClass::Put, key);
+            let op = Op {
+                size,
+                ..Op::new(OpClass::Put)
+            };
+            let mut put = Request::new(&op, "bucket", key);
             put.content = Some(arena.content(0, 0, 0, size));
-            put.op.size = size;
             session.execute(&put, &mut probe).await.unwrap();
         }
         let seen = Seen::default();
-        let mut list = request(OpClass::List, "sizes/");
-        list.op.count = 10;
-        list.op.pages = 1;
+        let op = Op {
+            count: 10,
+            pages: 1,
+            ..Op::new(OpClass::List)
+        };
+        let mut list = Request::new(&op, "bucket", "sizes/");
         list.watch = Some(&seen);
         session.execute(&list, &mut probe).await.unwrap();
         let wanted = [("sizes/a".to_owned(), 3901), ("sizes/b".to_owned(), 7)];

@@ -8,10 +8,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
-use bucketload_core::op::{ByteRange, OpClass};
+use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
-use support::{libs3_library, probe, request, run};
+use support::{libs3_library, op, probe, request, run};
 
 struct Counting;
 
@@ -74,26 +74,30 @@ fn operations_allocate_nothing() {
         // What the first round allocates stays with the session.
         for round in 0..2 {
             for class in classes {
-                let mut op = request(class, 70_000);
-                op.content = Some(arena.content(0, 0, 0, 70_000));
-                op.verify = class.reads_body();
-                op.op.range = (class == OpClass::RangeGet).then_some(ByteRange {
-                    offset: 9,
-                    len: 500,
-                });
-                op.source = "key";
-                if class == OpClass::Copy {
-                    op.key = "copy";
-                }
-                if class == OpClass::List {
-                    (op.key, op.op.count) = ("list/", 25);
-                }
-                if class == OpClass::MultipartPut {
-                    op.op.count = 100_000;
+                let op = Op {
+                    range: (class == OpClass::RangeGet).then_some(ByteRange {
+                        offset: 9,
+                        len: 500,
+                    }),
+                    count: match class {
+                        OpClass::List => 25,
+                        OpClass::MultipartPut => 100_000,
+                        _ => 0,
+                    },
+                    ..op(class, 70_000)
+                };
+                let mut request = request(&op);
+                request.content = Some(arena.content(0, 0, 0, 70_000));
+                request.verify = class.reads_body();
+                request.source = "key";
+                match class {
+                    OpClass::Copy => request.key = "copy",
+                    OpClass::List => request.key = "list/",
+                    _ => {}
                 }
                 probe.reset();
                 let before = COUNT.get();
-                let done = session.execute(&op, &mut probe).await;
+                let done = session.execute(&request, &mut probe).await;
                 let allocated = COUNT.get() - before;
                 done.unwrap();
                 assert!(

@@ -13,7 +13,7 @@ use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_drivers::s3::{Credentials, PayloadMode, S3Session};
 use proptest::prelude::*;
-use support::{Answer, Responder, open, probe, request, run};
+use support::{Answer, Responder, op, open, probe, request, run};
 
 const LARGE: u64 = 3_000_000;
 
@@ -38,7 +38,7 @@ fn a_small_get_is_read_in_one_piece() {
         let mut session = server.session().await;
         let mut probe = probe();
         let done = session
-            .execute(&request(OpClass::Get, 100), &mut probe)
+            .execute(&request(&op(OpClass::Get, 100)), &mut probe)
             .await;
         assert_eq!(done.unwrap().bytes, 100);
         assert!(probe.started_ns() < probe.first_byte_ns());
@@ -68,7 +68,8 @@ fn a_large_get_is_counted_or_verified() {
         let server = Responder::start(move |_| Answer::ok(&body)).await;
         let mut session = server.session().await;
         for verify in [false, true] {
-            let mut request = request(OpClass::Get, LARGE);
+            let op = op(OpClass::Get, LARGE);
+            let mut request = request(&op);
             request.verify = verify;
             request.content = Some(arena.content(0, 1, 0, LARGE));
             let mut probe = probe();
@@ -91,7 +92,8 @@ fn wrong_bytes_are_found_and_the_connection_lives_on() {
             let server = Responder::start(move |_| Answer::ok(&body)).await;
             let mut session = server.session().await;
             for _ in 0..2 {
-                let mut request = request(OpClass::Get, size);
+                let op = op(OpClass::Get, size);
+                let mut request = request(&op);
                 request.content = Some(arena.content(0, 1, 0, size));
                 request.verify = true;
                 let error = fails(&mut session, &request).await;
@@ -115,7 +117,7 @@ fn a_wrong_length_is_corruption_even_unverified() {
             (Op::UNKNOWN_SIZE, true),
         ] {
             let done = session
-                .execute(&request(OpClass::Get, size), &mut probe())
+                .execute(&request(&op(OpClass::Get, size)), &mut probe())
                 .await;
             match done {
                 Ok(done) => assert!(ok && done.bytes == 100),
@@ -123,7 +125,8 @@ fn a_wrong_length_is_corruption_even_unverified() {
             }
         }
         let arena = arena();
-        let mut longer = request(OpClass::Get, Op::UNKNOWN_SIZE);
+        let longer_op = op(OpClass::Get, Op::UNKNOWN_SIZE);
+        let mut longer = request(&longer_op);
         longer.content = Some(arena.content(0, 0, 0, 200));
         longer.verify = true;
         assert_eq!(fails(&mut session, &longer).await.kind, ErrorKind::Corrupt);
@@ -140,7 +143,7 @@ fn a_truncated_answer_is_a_reset() {
             let server = Responder::start(move |_| Answer::raw(answer.clone()).closing()).await;
             let mut session = server.session().await;
             for connection in 1..=2 {
-                let error = fails(&mut session, &request(OpClass::Get, LARGE)).await;
+                let error = fails(&mut session, &request(&op(OpClass::Get, LARGE))).await;
                 assert_eq!(error.kind, ErrorKind::Reset, "{error}");
                 assert_eq!(server.connections.get(), connection);
             }
@@ -168,11 +171,14 @@ fn ranges_are_asked_for_and_checked() {
         })
         .await;
         let mut session = server.session().await;
-        let mut ranged = request(OpClass::RangeGet, 5000);
-        ranged.op.range = Some(ByteRange {
-            offset: 100,
-            len: 200,
-        });
+        let ranged_op = Op {
+            range: Some(ByteRange {
+                offset: 100,
+                len: 200,
+            }),
+            ..op(OpClass::RangeGet, 5000)
+        };
+        let mut ranged = request(&ranged_op);
         ranged.content = Some(content);
         ranged.verify = true;
         let done = session.execute(&ranged, &mut probe()).await.unwrap();
@@ -190,7 +196,11 @@ fn ranges_are_asked_for_and_checked() {
         assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
         // The tail of an object is shorter than the range.
         mode.set(3);
-        ranged.op.size = 250;
+        let shorter = Op {
+            size: 250,
+            ..ranged_op
+        };
+        ranged.op = &shorter;
         ranged.content = Some(arena.content(0, 1, 0, 250));
         let done = session.execute(&ranged, &mut probe()).await.unwrap();
         assert_eq!(done.bytes, 150);
@@ -224,7 +234,8 @@ fn other_body_framings_are_understood() {
             ("until-close", 1),
             ("chunked", 2),
         ] {
-            let mut request = request(OpClass::Get, 100_000);
+            let op = op(OpClass::Get, 100_000);
+            let mut request = request(&op);
             request.key = key;
             request.content = Some(arena.content(0, 1, 0, 100_000));
             request.verify = true;
@@ -248,7 +259,7 @@ fn interim_answers_are_skipped() {
         .await;
         let mut session = server.session().await;
         let done = session
-            .execute(&request(OpClass::Get, 3), &mut probe())
+            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
             .await;
         assert_eq!(done.unwrap().bytes, 3);
     });
@@ -269,7 +280,8 @@ fn puts_send_exactly_the_content() {
             let mut config = server.config();
             config.payload = mode;
             let mut session = open(config).await;
-            let mut put = request(OpClass::Put, size);
+            let put_op = op(OpClass::Put, size);
+            let mut put = request(&put_op);
             put.content = Some(content);
             let done = session.execute(&put, &mut probe()).await.unwrap();
             assert_eq!(done.bytes, size);
@@ -289,7 +301,8 @@ fn a_put_refused_before_its_end_is_explained() {
         let mut session = server.session().await;
         let arena = arena();
         for connection in 1..=2 {
-            let mut put = request(OpClass::Put, 64 << 20);
+            let put_op = op(OpClass::Put, 64 << 20);
+            let mut put = request(&put_op);
             put.content = Some(arena.content(0, 1, 0, 64 << 20));
             let error = fails(&mut session, &put).await;
             assert_eq!(
@@ -311,13 +324,14 @@ fn head_tells_the_size_and_delete_succeeds() {
         })
         .await;
         let mut session = server.session().await;
-        let mut head = request(OpClass::Head, Op::UNKNOWN_SIZE);
+        let head_op = op(OpClass::Head, Op::UNKNOWN_SIZE);
+        let mut head = request(&head_op);
         head.key = "a b/\u{e4}+%";
         let done = session.execute(&head, &mut probe()).await.unwrap();
         assert_eq!((done.object_size, done.bytes), (12_345, 0));
         assert_eq!(server.last().line(), "HEAD /bucket/a%20b/%C3%A4%2B%25");
         session
-            .execute(&request(OpClass::Delete, 0), &mut probe())
+            .execute(&request(&op(OpClass::Delete, 0)), &mut probe())
             .await
             .unwrap();
         assert_eq!(server.last().line(), "DELETE /bucket/key");
@@ -334,7 +348,7 @@ fn a_connection_closed_while_idle_is_replaced_before_the_start() {
         for n in 1..=3 {
             let mut probe = probe();
             session
-                .execute(&request(OpClass::Get, 3), &mut probe)
+                .execute(&request(&op(OpClass::Get, 3)), &mut probe)
                 .await
                 .unwrap();
             assert_eq!(server.connections.get(), n);
@@ -365,17 +379,18 @@ fn a_request_that_meets_a_close_is_not_repeated() {
         .await;
         let mut session = server.session().await;
         session
-            .execute(&request(OpClass::Get, 3), &mut probe())
+            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
             .await
             .unwrap();
-        let mut gone = request(OpClass::Get, 3);
+        let gone_op = op(OpClass::Get, 3);
+        let mut gone = request(&gone_op);
         gone.key = "gone";
         let error = fails(&mut session, &gone).await;
         assert_eq!(error.kind, ErrorKind::Reset);
         assert!(error.detail.contains("kept-alive"), "{error}");
         assert_eq!(server.lines(), ["GET /bucket/key", "GET /bucket/gone"]);
         session
-            .execute(&request(OpClass::Get, 3), &mut probe())
+            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
             .await
             .unwrap();
         assert_eq!(server.connections.get(), 2);
@@ -392,7 +407,7 @@ fn connection_close_is_obeyed() {
         let mut session = server.session().await;
         for n in 1..=3 {
             session
-                .execute(&request(OpClass::Get, 3), &mut probe())
+                .execute(&request(&op(OpClass::Get, 3)), &mut probe())
                 .await
                 .unwrap();
             assert_eq!(server.connections.get(), n);
@@ -410,7 +425,8 @@ fn an_abandoned_operation_leaves_the_session_usable() {
         })
         .await;
         let mut session = server.session().await;
-        let mut silent = request(OpClass::Get, 3);
+        let silent_op = op(OpClass::Get, 3);
+        let mut silent = request(&silent_op);
         silent.key = "silent";
         let mut first = probe();
         {
@@ -425,7 +441,7 @@ fn an_abandoned_operation_leaves_the_session_usable() {
         assert!(first.started_ns() > 0 && first.done_ns() == 0);
         let mut second = probe();
         session
-            .execute(&request(OpClass::Get, 3), &mut second)
+            .execute(&request(&op(OpClass::Get, 3)), &mut second)
             .await
             .unwrap();
         assert_eq!(second.connects().0, 1);
@@ -454,7 +470,8 @@ fn refusals_keep_the_connection_and_say_why() {
             ("denied", ErrorKind::Auth, "SignatureDoesNotMatch"),
             ("moved", ErrorKind::Rejected, "expects region `eu-west-1`"),
         ] {
-            let mut get = request(OpClass::Get, 3);
+            let get_op = op(OpClass::Get, 3);
+            let mut get = request(&get_op);
             get.key = key;
             let mut probe = probe();
             let error = session.execute(&get, &mut probe).await.unwrap_err();
@@ -463,11 +480,12 @@ fn refusals_keep_the_connection_and_say_why() {
             assert!(probe.done_ns() > 0);
         }
         assert_eq!(server.connections.get(), 1);
-        let mut huge = request(OpClass::Get, 3);
+        let huge_op = op(OpClass::Get, 3);
+        let mut huge = request(&huge_op);
         huge.key = "huge";
         assert_eq!(fails(&mut session, &huge).await.kind, ErrorKind::Server);
         session
-            .execute(&request(OpClass::Get, 3), &mut probe())
+            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
             .await
             .unwrap();
         assert_eq!(
@@ -483,7 +501,7 @@ fn what_is_no_http_is_a_protocol_error() {
     run(async {
         let server = Responder::start(|_| Answer::raw("SSH-2.0-OpenSSH\r\n\r\n").closing()).await;
         let mut session = server.session().await;
-        let error = fails(&mut session, &request(OpClass::Get, 3)).await;
+        let error = fails(&mut session, &request(&op(OpClass::Get, 3))).await;
         assert_eq!(error.kind, ErrorKind::Protocol, "{error}");
     });
 }
@@ -520,7 +538,7 @@ fn anonymous_requests_carry_no_signature() {
         config.credentials = None;
         let mut session = open(config).await;
         session
-            .execute(&request(OpClass::Get, 3), &mut probe())
+            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
             .await
             .unwrap();
         let got = server.last();
@@ -549,7 +567,7 @@ fn workers_take_turns_over_endpoints_and_source_addresses() {
             let mut session = opened.unwrap();
             assert_eq!(session.endpoint_index(), worker as usize % 2);
             session
-                .execute(&request(OpClass::Get, 3), &mut probe())
+                .execute(&request(&op(OpClass::Get, 3)), &mut probe())
                 .await
                 .unwrap();
         }
@@ -588,7 +606,8 @@ proptest! {
             let endpoint = bucketload_drivers::s3::Endpoint::parse(&format!("http://{addr}"), "t").unwrap();
             let config = bucketload_drivers::s3::S3Config::new(vec![endpoint], "us-east-1", None);
             let mut session = open(config).await;
-            let mut get = request(OpClass::Get, size as u64);
+            let get_op = op(OpClass::Get, size as u64);
+            let mut get = request(&get_op);
             get.content = Some(content);
             get.verify = true;
             let mut probe = probe();

@@ -9,7 +9,7 @@ use std::path::Path;
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
-use bucketload_core::payload::{Arena, PayloadKind};
+use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::posix::{
@@ -50,30 +50,22 @@ const WORKER: WorkerId = WorkerId {
     worker: 0,
 };
 
-fn request(class: OpClass, key: &str, size: u64) -> Request<'_> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size,
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket: "bucket",
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content: None,
-        verify: false,
-        watch: None,
+const fn op(class: OpClass, size: u64) -> Op {
+    let mut op = Op::new(class);
+    op.size = size;
+    op
+}
+
+const fn request<'a>(op: &'a Op, key: &'a str) -> Request<'a> {
+    Request::new(op, "bucket", key)
+}
+
+/// A read of a part of the object that `op` is about.
+const fn part_of(op: Op, offset: u64, len: u64) -> Op {
+    Op {
+        class: OpClass::RangeGet,
+        range: Some(ByteRange { offset, len }),
+        ..op
     }
 }
 
@@ -126,37 +118,44 @@ fn ranges_make_a_file_and_sync_closes_it() {
             session.ensure_bucket("bucket").await.unwrap();
             let arena = Arena::new(PayloadKind::Random, 3);
             let content = arena.content(0, 5, 0, SIZE);
-            let with = |class, offset| {
-                let mut request = request(class, "a/file", SIZE);
-                request.op.key = 5;
-                request.op.count = 1;
-                request.op.range = Some(ByteRange {
-                    offset,
+            let part = |class, place: u64| Op {
+                key: 5,
+                count: 1,
+                range: Some(ByteRange {
+                    offset: place * 47_008,
                     len: 47_008,
-                });
-                request.content = Some(content);
-                request.verify = class == OpClass::RangeGet;
-                request
+                }),
+                ..op(class, SIZE)
             };
+            fn with<'a>(op: &'a Op, content: Content<'a>) -> Request<'a> {
+                let mut request = request(op, "a/file");
+                request.content = Some(content);
+                request.verify = op.class == OpClass::RangeGet;
+                request
+            }
             for place in [2, 0, 1] {
-                let put = with(OpClass::RangePut, place * 47_008);
+                let op = part(OpClass::RangePut, place);
+                let put = with(&op, content);
                 let done = session.execute(&put, &mut probe()).await.unwrap();
                 assert_eq!(done.bytes, 47_008, "{io}");
             }
-            let sync = request(OpClass::Sync, "a/file", 0);
+            let sync_op = op(OpClass::Sync, 0);
+            let sync = request(&sync_op, "a/file");
             session.execute(&sync, &mut probe()).await.unwrap();
             let path = dir.path().join("bucket/a/file");
             let mut wanted = vec![0; SIZE as usize];
             content.fill(0, &mut wanted);
             assert!(std::fs::read(&path).unwrap() == wanted, "{io}");
             for place in [1, 2] {
-                let get = with(OpClass::RangeGet, place * 47_008);
+                let op = part(OpClass::RangeGet, place);
+                let get = with(&op, content);
                 let done = session.execute(&get, &mut probe()).await.unwrap();
                 assert_eq!(done.bytes, 47_008, "{io}");
             }
             wanted[50_000] ^= 1;
             std::fs::write(&path, &wanted).unwrap();
-            let get = with(OpClass::RangeGet, 47_008);
+            let op = part(OpClass::RangeGet, 1);
+            let get = with(&op, content);
             let wrong = session.execute(&get, &mut probe()).await.unwrap_err();
             assert_eq!(wrong.kind, ErrorKind::Corrupt, "{io}");
             assert!(wrong.detail.contains("50000"), "{}", wrong.detail);
@@ -219,21 +218,23 @@ fn every_refused_key_leaves_nothing_behind() {
         session.ensure_bucket("bucket").await.unwrap();
         for key in ["", "/a", "a/", "a//b", "../a", "a/../../b", "./a", "a\0b"] {
             for class in [OpClass::Put, OpClass::Get, OpClass::Delete, OpClass::Touch] {
-                let mut op = request(class, key, 3);
-                op.content = Some(arena.content(0, 0, 0, 3));
-                let error = session.execute(&op, &mut probe()).await.unwrap_err();
+                let op = op(class, 3);
+                let mut request = request(&op, key);
+                request.content = Some(arena.content(0, 0, 0, 3));
+                let error = session.execute(&request, &mut probe()).await.unwrap_err();
                 assert_eq!(error.kind, ErrorKind::Rejected, "{class} {key:?}: {error}");
             }
         }
-        let mut op = request(OpClass::Put, "k", 3);
-        op.content = Some(arena.content(0, 0, 0, 3));
-        op.bucket = "../bucket";
-        let error = session.execute(&op, &mut probe()).await.unwrap_err();
+        let op = op(OpClass::Put, 3);
+        let mut put = request(&op, "k");
+        put.content = Some(arena.content(0, 0, 0, 3));
+        put.bucket = "../bucket";
+        let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected);
         // A bucket is not made by a put.
-        op.bucket = "other";
-        op.key = "a/b/c";
-        let error = session.execute(&op, &mut probe()).await.unwrap_err();
+        put.bucket = "other";
+        put.key = "a/b/c";
+        let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::NotFound, "{error}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(
@@ -292,12 +293,14 @@ fn symbolic_links_are_not_followed_out_of_the_root() {
     run(async {
         let driver = driver(dir.path(), Io::Sync, |_| {});
         let mut session = open(&driver).await;
-        let mut put = request(OpClass::Put, "full", 5000);
+        let put_op = op(OpClass::Put, 5000);
+        let mut put = request(&put_op, "full");
         put.content = Some(arena.content(0, 0, 0, 5000));
         // Symbolic links are never followed to somewhere else.
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
-        let get = request(OpClass::Get, "full", 5000);
+        let get_op = op(OpClass::Get, 5000);
+        let get = request(&get_op, "full");
         let error = session.execute(&get, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::NotFound, "{error}");
     });
@@ -312,7 +315,8 @@ fn a_failed_write_takes_its_own_file_away_again() {
         for io in engines() {
             let driver = driver(dir.path(), io, |c| c.write = Write::Rename);
             let mut session = open(&driver).await;
-            let mut put = request(OpClass::Put, "taken", 3_000_000);
+            let put_op = op(OpClass::Put, 3_000_000);
+            let mut put = request(&put_op, "taken");
             put.content = Some(arena.content(0, 0, 0, 3_000_000));
             let error = session.execute(&put, &mut probe()).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Conflict, "{io}: {error}");
@@ -383,7 +387,8 @@ fn lengths_that_are_not_those_written_are_found() {
                         (size.saturating_sub(1), size == 0),
                     ] {
                         std::fs::write(&path, vec![1; there as usize]).unwrap();
-                        let get = request(OpClass::Get, "k", size);
+                        let get_op = op(OpClass::Get, size);
+                        let get = request(&get_op, "k");
                         let got = session.execute(&get, &mut probe()).await;
                         let what = format!("{io} direct {direct}: {there} for {size}: {got:?}");
                         match got {
@@ -426,10 +431,12 @@ fn sessions_share_an_engine() {
                         let key = format!("{}/k{i}", i % 5);
                         for round in 0..4 {
                             let content = arena.content(0, i as u64, round, size);
-                            let mut put = request(OpClass::Put, &key, size);
+                            let put_op = op(OpClass::Put, size);
+                            let mut put = request(&put_op, &key);
                             put.content = Some(content);
                             session.execute(&put, &mut probe()).await.unwrap();
-                            let mut get = request(OpClass::Get, &key, size);
+                            let get_op = op(OpClass::Get, size);
+                            let mut get = request(&get_op, &key);
                             get.content = Some(content);
                             get.verify = true;
                             if i % 3 == 0 {
@@ -443,11 +450,8 @@ fn sessions_share_an_engine() {
                             }
                             let done = session.execute(&get, &mut probe()).await.unwrap();
                             assert_eq!(done.bytes, size);
-                            get.op.class = OpClass::RangeGet;
-                            get.op.range = Some(ByteRange {
-                                offset: 70_001,
-                                len: 130_001,
-                            });
+                            let part = part_of(get_op, 70_001, 130_001);
+                            get.op = &part;
                             let done = session.execute(&get, &mut probe()).await.unwrap();
                             assert_eq!(done.bytes, 130_001);
                         }
@@ -494,46 +498,41 @@ fn objects_lie_in_one_file() {
                 let mut session = open(&driver).await;
                 session.ensure_bucket("bucket").await.unwrap();
                 let (a, b) = (arena.content(0, 1, 0, size), arena.content(0, 2, 0, size));
+                let numbered = |class, key| Op {
+                    key,
+                    ..op(class, size)
+                };
                 for (index, content) in [(1, a), (2, b)] {
                     let name = format!("run/data/{index:06}");
-                    let mut put = request(OpClass::Put, &name, size);
-                    put.op.key = index;
+                    let put_op = numbered(OpClass::Put, index);
+                    let mut put = request(&put_op, &name);
                     put.content = Some(content);
                     session.execute(&put, &mut probe()).await.unwrap();
-                    let mut get = request(OpClass::Get, &name, size);
-                    get.op.key = index;
+                    let get_op = numbered(OpClass::Get, index);
+                    let mut get = request(&get_op, &name);
                     get.content = Some(content);
                     get.verify = true;
                     session.execute(&get, &mut probe()).await.unwrap();
-                    get.op.class = OpClass::RangeGet;
-                    get.op.range = Some(ByteRange {
-                        offset: 5000,
-                        len: 4096,
-                    });
+                    let part = part_of(get_op, 5000, 4096);
+                    get.op = &part;
                     session.execute(&get, &mut probe()).await.unwrap();
                 }
-                let mut wrong = request(OpClass::Get, "run/data/000001", size);
-                wrong.op.key = 1;
+                let wrong_op = numbered(OpClass::Get, 1);
+                let mut wrong = request(&wrong_op, "run/data/000001");
                 wrong.content = Some(b);
                 wrong.verify = true;
                 let error = session.execute(&wrong, &mut probe()).await.unwrap_err();
                 assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
-                for (op, kind) in [
-                    (
-                        request(OpClass::Get, "run/data/1", Op::UNKNOWN_SIZE),
-                        ErrorKind::Rejected,
-                    ),
-                    (
-                        request(OpClass::Get, "run/data/1", 16_385),
-                        ErrorKind::Rejected,
-                    ),
-                    (request(OpClass::Get, "elsewhere/1", 5), ErrorKind::NotFound),
-                    (
-                        request(OpClass::Head, "run/data/1", 5),
-                        ErrorKind::Unsupported,
-                    ),
+                use ErrorKind::{NotFound, Rejected, Unsupported};
+                for (class, key, size, kind) in [
+                    (OpClass::Get, "run/data/1", Op::UNKNOWN_SIZE, Rejected),
+                    (OpClass::Get, "run/data/1", 16_385, Rejected),
+                    (OpClass::Get, "elsewhere/1", 5, NotFound),
+                    (OpClass::Head, "run/data/1", 5, Unsupported),
                 ] {
-                    let error = session.execute(&op, &mut probe()).await.unwrap_err();
+                    let op = op(class, size);
+                    let refused = session.execute(&request(&op, key), &mut probe()).await;
+                    let error = refused.unwrap_err();
                     assert_eq!(error.kind, kind, "{error}");
                 }
                 let files = std::fs::read_dir(dir.path().join("bucket/run/data")).unwrap();
@@ -564,16 +563,14 @@ fn probes_tell_times_of_the_calls() {
             let driver = driver(dir.path(), io, |_| {});
             let mut session = open(&driver).await;
             session.ensure_bucket("bucket").await.unwrap();
-            let mut put = request(OpClass::Put, "k", 3_000_000);
+            let put_op = op(OpClass::Put, 3_000_000);
+            let mut put = request(&put_op, "k");
             put.content = Some(arena.content(0, 0, 0, 3_000_000));
-            for op in [
-                put,
-                request(OpClass::Get, "k", 3_000_000),
-                request(OpClass::Head, "k", 0),
-            ] {
+            let (get, head) = (op(OpClass::Get, 3_000_000), op(OpClass::Head, 0));
+            for request in [put, request(&get, "k"), request(&head, "k")] {
                 let mut probe = probe();
                 let before = probe.now();
-                session.execute(&op, &mut probe).await.unwrap();
+                session.execute(&request, &mut probe).await.unwrap();
                 let marks = [
                     before,
                     probe.started_ns(),
@@ -581,12 +578,18 @@ fn probes_tell_times_of_the_calls() {
                     probe.done_ns(),
                     probe.now(),
                 ];
-                assert!(marks.is_sorted(), "{io} {}: {marks:?}", op.op.class);
+                assert!(marks.is_sorted(), "{io} {}: {marks:?}", request.op.class);
                 assert_eq!(probe.requests(), 1);
             }
-            let mut parts = put;
-            parts.op.class = OpClass::MultipartPut;
-            parts.op.count = 1_000_000;
+            let in_parts = Op {
+                class: OpClass::MultipartPut,
+                count: 1_000_000,
+                ..put_op
+            };
+            let parts = Request {
+                op: &in_parts,
+                ..put
+            };
             let mut probe = probe();
             let done = session.execute(&parts, &mut probe).await.unwrap();
             assert_eq!((done.items, probe.requests()), (3, 5));

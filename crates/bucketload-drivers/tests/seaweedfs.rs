@@ -9,14 +9,14 @@ mod support;
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{ByteRange, OpClass};
+use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::seaweedfs::{
     Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides, SeaweedSession,
 };
 use fake::Seaweed;
-use support::{probe, request, run};
+use support::{op, probe, request, run};
 
 fn driver(fake: &Seaweed, mode: Mode, objects: Option<u64>) -> SeaweedDriver {
     let addr = match mode {
@@ -122,7 +122,8 @@ fn a_runs_folders_go_with_its_objects_and_no_others() {
             .delete_keys("bucket", &["foreign/x".to_owned()])
             .await
             .unwrap();
-        let mut list = request(OpClass::List, 0);
+        let list_op = op(OpClass::List, 0);
+        let mut list = request(&list_op);
         list.delimiter = "/";
         // What is below: nothing of the run, the folder of the foreign object, another run's.
         for (prefix, folders) in [("bench/", 1), ("", 2), ("foreign/", 0)] {
@@ -143,7 +144,8 @@ fn a_file_that_became_shorter_is_found() {
         let driver = driver(&Seaweed::start(), Mode::Filer, None);
         let mut session = open(&driver).await;
         session.ensure_bucket("bucket").await.unwrap();
-        let mut put = request(OpClass::Put, 100);
+        let put_op = op(OpClass::Put, 100);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 100));
         put.key = "short";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
@@ -161,7 +163,8 @@ fn file_ids_are_assigned_once_and_kept() {
         let mut session = open(&driver).await;
         assert!(session.ensure_bucket("bucket").await.unwrap());
         assert!(!session.ensure_bucket("bucket").await.unwrap());
-        let mut put = request(OpClass::Put, 70_000);
+        let put_op = op(OpClass::Put, 70_000);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 70_000));
         let mut seen = probe();
         session.execute(&put, &mut seen).await.unwrap();
@@ -174,21 +177,26 @@ fn file_ids_are_assigned_once_and_kept() {
         // Another session knows the object, and learns where its volume is without asking.
         let mut other = open(&driver).await;
         let asked = fake.heard().len();
-        let mut get = request(OpClass::Get, 70_000);
+        let get_op = op(OpClass::Get, 70_000);
+        let mut get = request(&get_op);
         get.content = put.content;
         get.verify = true;
         assert_eq!(
             other.execute(&get, &mut probe()).await.unwrap().bytes,
             70_000
         );
-        get.op.class = OpClass::RangeGet;
-        get.op.range = Some(ByteRange {
-            offset: 5,
-            len: 100,
-        });
+        let part = Op {
+            class: OpClass::RangeGet,
+            range: Some(ByteRange {
+                offset: 5,
+                len: 100,
+            }),
+            ..get_op
+        };
+        get.op = &part;
         assert_eq!(other.execute(&get, &mut probe()).await.unwrap().bytes, 100);
         let head = other
-            .execute(&request(OpClass::Head, 0), &mut probe())
+            .execute(&request(&op(OpClass::Head, 0)), &mut probe())
             .await;
         assert_eq!(head.unwrap().object_size, 70_000);
         assert!(
@@ -198,13 +206,13 @@ fn file_ids_are_assigned_once_and_kept() {
         );
 
         other
-            .execute(&request(OpClass::Delete, 0), &mut probe())
+            .execute(&request(&op(OpClass::Delete, 0)), &mut probe())
             .await
             .unwrap();
         assert_eq!(fake.files(), 0);
         for class in [OpClass::Get, OpClass::Head, OpClass::Delete] {
             let error = session
-                .execute(&request(class, 0), &mut probe())
+                .execute(&request(&op(class, 0)), &mut probe())
                 .await
                 .unwrap_err();
             assert_eq!(error.kind, ErrorKind::NotFound, "{class}");
@@ -263,7 +271,8 @@ fn the_table_is_bounded_and_says_so() {
     run(async {
         let driver = driver(&fake, Mode::Master, Some(2));
         let mut session = open(&driver).await;
-        let mut put = request(OpClass::Put, 10);
+        let put_op = op(OpClass::Put, 10);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 10));
         let mut results = Vec::<Result<_, OpError>>::new();
         for key in ["1", "2", "1", "3"] {
@@ -288,7 +297,8 @@ fn steady_state_requests_are_the_fewest() {
             let mut session = open(&driver).await;
             session.ensure_bucket("bucket").await.unwrap();
             for class in [OpClass::Put, OpClass::Get, OpClass::Head, OpClass::Put] {
-                let mut request = request(class, 4096);
+                let op = op(class, 4096);
+                let mut request = request(&op);
                 request.content = Some(arena.content(0, 1, 0, 4096));
                 session.execute(&request, &mut probe()).await.unwrap();
                 let mut seen = probe();

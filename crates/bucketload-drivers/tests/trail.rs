@@ -6,7 +6,7 @@ mod support;
 use bucketload_core::driver::Session;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Arena, PayloadKind};
-use support::{Answer, Responder, probe, request, run};
+use support::{Answer, Responder, op, probe, request, run};
 
 const IDS: &str = "X-Amz-Request-Id: 17A9\r\nx-amz-id-2: host/1=\r\n";
 
@@ -16,7 +16,8 @@ fn only_a_request_of_several_system_calls_has_a_sent_instant() {
     run(async {
         let server = Responder::start(|_| Answer::ok("")).await;
         let mut session = server.session().await;
-        let mut put = request(OpClass::Put, 4096);
+        let put_op = op(OpClass::Put, 4096);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 4096));
         let mut small = probe();
         session.execute(&put, &mut small).await.unwrap();
@@ -36,7 +37,8 @@ fn identifiers_are_kept_when_they_are_wanted() {
     run(async {
         let server = Responder::start(|_| Answer::with_fields(200, IDS, [1; 10])).await;
         let mut session = server.session().await;
-        let get = request(OpClass::Get, 10);
+        let get_op = op(OpClass::Get, 10);
+        let get = request(&get_op);
         let mut probe = probe();
         session.execute(&get, &mut probe).await.unwrap();
         assert_eq!(probe.ids(), None, "nobody wants them");
@@ -67,7 +69,8 @@ fn the_place_changes_with_the_connection() {
     run(async {
         let server = Responder::start(|_| Answer::ok([1; 10]).closing()).await;
         let mut session = server.session().await;
-        let get = request(OpClass::Get, 10);
+        let get_op = op(OpClass::Get, 10);
+        let get = request(&get_op);
         let mut places = Vec::new();
         for _ in 0..3 {
             session.execute(&get, &mut probe()).await.unwrap();

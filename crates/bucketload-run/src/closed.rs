@@ -205,7 +205,7 @@ pub(crate) fn labour<D: Driver>(
                 break;
             }
             // A block, so that the future holds the operation once.
-            let taken = {
+            let mut taken = {
                 let op = match turns.next(&shard, place, turn, now) {
                     Turn::Number(seq) => source.op(seq),
                     Turn::Op(op) => op,
@@ -237,7 +237,7 @@ pub(crate) fn labour<D: Driver>(
             {
                 streams.begun(now);
             }
-            let end = perform(&shard, &mut worker, &taken, || ()).await;
+            let end = perform(&shard, &mut worker, &mut taken, || ()).await;
             turns.ended(&taken.op, taken.due_ns, &end);
             // What the loop does between two operations belongs to the next one's build time.
             (ready_ns, now) = (end.now_ns, end.now_ns);

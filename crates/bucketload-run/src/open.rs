@@ -77,7 +77,7 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session
             break;
         };
         // A block, so that the future holds the operation once.
-        let (taken, token) = {
+        let (mut taken, token) = {
             let Some(take) = baton.take(now, shard, &mut worker.names) else {
                 continue;
             };
@@ -95,7 +95,7 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session
             };
             (taken, take.drawn.token)
         };
-        let end = perform(shard, &mut worker, &taken, || {
+        let end = perform(shard, &mut worker, &mut taken, || {
             if baton.leads(slot) {
                 baton.pass(&shard.slots);
             }

@@ -83,34 +83,30 @@ pub(crate) struct Performed {
     pub(crate) bytes: u64,
 }
 
-/// How one attempt ended.
-pub(crate) enum Attempt {
-    Ended(Result<Completion, OpError>),
-    Cut(Cut),
-}
-
-/// Carries out `execute` until it ends or slot `slot` is cut; `on_wait` is called each time it has to
-/// wait. Takes the future by reference: by value it would be copied per operation, and be in the
-/// worker's state twice.
+/// Carries out `execute` until it ends or slot `slot` is cut, which [`Slots::cut`](crate::slots::Slots::cut)
+/// then explains; `on_wait` is called each time it has to wait. Takes the future by reference: by value it would
+/// be copied per operation, and be in the worker's state twice. That the cut is not part of the output keeps the
+/// output as it came: the processor waits for bytes that are moved to another place just after they were written.
 pub(crate) fn until_cut(
     shard: &Shard,
     slot: usize,
     mut execute: Pin<&mut impl Future<Output = Result<Completion, OpError>>>,
-    on_wait: impl Fn(),
-) -> impl Future<Output = Attempt> {
+    on_wait: &impl Fn(),
+) -> impl Future<Output = Option<Result<Completion, OpError>>> {
     poll_fn(move |cx| {
         if let Poll::Ready(result) = execute.as_mut().poll(cx) {
-            return Poll::Ready(Attempt::Ended(result));
+            return Poll::Ready(Some(result));
         }
         on_wait();
         match shard.slots.cut(slot) {
-            Some(cut) => Poll::Ready(Attempt::Cut(cut)),
+            Some(_) => Poll::Ready(None),
             None => Poll::Pending,
         }
     })
 }
 
-/// Performs `taken` with all attempts that the plan's retry policy allows and records it.
+/// Performs `taken` with all attempts that the plan's retry policy allows and records it. What the oracle
+/// says about the operation's content replaces what the plan knew, in `taken`.
 /// `on_pending` is called each time the session has to wait: then other tasks of the thread run.
 #[expect(
     clippy::manual_async_fn,
@@ -119,7 +115,7 @@ pub(crate) fn until_cut(
 pub(crate) fn perform<'p, S: Session>(
     shard: &'p Shard,
     worker: &'p mut Worker<S>,
-    taken: &'p Taken,
+    taken: &'p mut Taken,
     on_pending: impl Fn() + 'p,
 ) -> impl Future<Output = Performed> + 'p {
     async move {
@@ -128,16 +124,18 @@ pub(crate) fn perform<'p, S: Session>(
         let source = &shared.sources[usize::from(taken.work)];
         let own_names = source.named();
         let named = own_names.is_some();
-        let (ticket, batch);
+        let ticket = shared.oracle.as_ref().and_then(|oracle| {
+            let place = (shared.phase as u16, taken.work);
+            let delimiter = source.delimiter(&taken.op);
+            oracle.begin(&mut taken.op, place, delimiter, taken.taken_ns)
+        });
+        let taken = &*taken;
+        let op = &taken.op;
+        let batch;
         // A block, so that the future has no room for what only the request is made of.
         let (own, judging, request) = {
-            let mut op = taken.op;
-            ticket = shared.oracle.as_ref().and_then(|oracle| {
-                let place = (shared.phase as u16, taken.work);
-                oracle.begin(&mut op, place, source.delimiter(&taken.op), taken.taken_ns)
-            });
-            source.render(&op, &mut worker.names);
-            let own = shared.own.as_ref().and_then(|own| own.find(&op));
+            source.render(op, &mut worker.names);
+            let own = shared.own.as_ref().and_then(|own| own.find(op));
             if let Some((set, number)) = own {
                 let (key, more) = worker.names.parts_mut();
                 set.render(number, &mut more.bucket);
@@ -148,10 +146,10 @@ pub(crate) fn perform<'p, S: Session>(
                 }
             }
 
-            batch = source.batch(&op);
+            batch = source.batch(op);
             let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
             let wanted = plan.verify || trails || op.class.writes_body();
-            let mut known = wanted.then(|| content(&shared.arena, &op)).flatten();
+            let mut known = wanted.then(|| content(&shared.arena, op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
                 trailing.prepare(content);
             }
@@ -174,10 +172,10 @@ pub(crate) fn perform<'p, S: Session>(
                 },
                 key: &worker.names.key,
                 source: worker.names.source(),
-                delimiter: source.delimiter(&op),
+                delimiter: source.delimiter(op),
                 keys: match &batch {
                     Some(batch) => Some(batch as &dyn KeySource),
-                    None => source.listed(&op, &worker.names),
+                    None => source.listed(op, &worker.names),
                 },
                 content: known.filter(|_| verify || op.class.writes_body()),
                 verify,
@@ -185,7 +183,6 @@ pub(crate) fn perform<'p, S: Session>(
             };
             (own, judging, request)
         };
-        let op = &request.op;
         let slot = worker.slot;
         let waited = Cell::new(false);
         let on_wait = || {
@@ -210,10 +207,10 @@ pub(crate) fn perform<'p, S: Session>(
                 .slots
                 .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
             let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
-                Attempt::Ended(Err(not_made(request.bucket)))
+                Some(Err(not_made(request.bucket)))
             } else {
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
-                until_cut(shard, slot, execute, on_wait).await
+                until_cut(shard, slot, execute, &on_wait).await
             };
             let probe = &worker.probe;
             let (connects, times) = probe.connects();
@@ -223,7 +220,7 @@ pub(crate) fn perform<'p, S: Session>(
                 tally.connects += u64::from(connects - 1);
             }
             let error = match attempt {
-                Attempt::Ended(Ok(completion)) => {
+                Some(Ok(completion)) => {
                     // A driver that forgets the last mark still gets an end that is not too early.
                     let done = match probe.done_ns() {
                         0 => now_ns(),
@@ -244,7 +241,7 @@ pub(crate) fn perform<'p, S: Session>(
                     }
                     if shared.check_writes && readback::applies(&request, &completion) {
                         let session = &mut worker.session;
-                        let checked = readback::compare(shard, slot, session, &request, on_wait);
+                        let checked = readback::compare(shard, slot, session, &request, &on_wait);
                         // Boxed: workers that check nothing have no room for it.
                         let outcome = Box::pin(checked).await;
                         let bytes = match outcome {
@@ -255,19 +252,19 @@ pub(crate) fn perform<'p, S: Session>(
                     }
                     break (Outcome::Ok, done, done, completion.bytes, times);
                 }
-                Attempt::Ended(Err(error)) => error,
-                Attempt::Cut(Cut::Timeout) => OpError::new(
+                Some(Err(error)) => error,
+                None if shard.slots.cut(slot) == Some(Cut::Cancel) => {
+                    let now = now_ns();
+                    let cancelled = Outcome::Failed(ErrorKind::Cancelled);
+                    break (cancelled, now, now, 0, times);
+                }
+                None => OpError::new(
                     ErrorKind::Timeout,
                     format!(
                         "no complete answer within {} ms",
                         plan.timeout_ns / 1_000_000
                     ),
                 ),
-                Attempt::Cut(Cut::Cancel) => {
-                    let now = now_ns();
-                    let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                    break (cancelled, now, now, 0, times);
-                }
             };
             // An operation that has succeeded ends in this turn of the thread, with its deadline.
             shard.slots.disarm(slot);
@@ -290,7 +287,7 @@ pub(crate) fn perform<'p, S: Session>(
             }
             if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
                 let backoff = backoff_ns(plan.retry, attempts);
-                if pause(shard, slot, backoff, on_wait).await {
+                if pause(shard, slot, backoff, &on_wait).await {
                     let now = now_ns();
                     let cancelled = Outcome::Failed(ErrorKind::Cancelled);
                     break (cancelled, now, now, 0, times);
@@ -380,7 +377,7 @@ fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
 }
 
 /// Waits `ns`; returns `true` when the operation was cancelled meanwhile.
-async fn pause(shard: &Shard, slot: usize, ns: u64, on_wait: impl Fn()) -> bool {
+async fn pause(shard: &Shard, slot: usize, ns: u64, on_wait: &impl Fn()) -> bool {
     let mut sleep = pin!(tokio::time::sleep(std::time::Duration::from_nanos(ns)));
     poll_fn(|cx| {
         if shard.slots.cut(slot) == Some(Cut::Cancel) {

@@ -16,7 +16,7 @@ use bucketload_core::record::{Outcome, Probe};
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::perform::{Attempt, until_cut};
+use crate::perform::until_cut;
 use crate::shard::Shard;
 use crate::slots::Cut;
 
@@ -57,14 +57,15 @@ pub(crate) async fn compare<S: Session>(
     slot: usize,
     session: &mut S,
     write: &Request<'_>,
-    on_wait: impl Fn(),
+    on_wait: &impl Fn(),
 ) -> Outcome {
+    let op = Op {
+        class: OpClass::Get,
+        range: None,
+        ..*write.op
+    };
     let read = Request {
-        op: Op {
-            class: OpClass::Get,
-            range: None,
-            ..write.op
-        },
+        op: &op,
         source: "",
         delimiter: "",
         keys: None,
@@ -77,23 +78,24 @@ pub(crate) async fn compare<S: Session>(
     shard.slots.arm(slot, now_ns().saturating_add(timeout_ns));
     let execute = pin!(session.execute(&read, &mut probe));
     let attempt = until_cut(shard, slot, execute, on_wait).await;
+    let cut = shard.slots.cut(slot);
     shard.slots.disarm(slot);
     let (kind, what) = match attempt {
-        Attempt::Ended(Ok(_)) => return Outcome::Ok,
-        Attempt::Cut(Cut::Cancel) => return Outcome::Failed(ErrorKind::Cancelled),
-        Attempt::Cut(Cut::Timeout) => (
+        Some(Ok(_)) => return Outcome::Ok,
+        None if cut == Some(Cut::Cancel) => return Outcome::Failed(ErrorKind::Cancelled),
+        None => (
             ErrorKind::Timeout,
             format!("no complete answer within {} ms", timeout_ns / 1_000_000),
         ),
         // That an acknowledged object is not there is as wrong as other bytes.
-        Attempt::Ended(Err(error)) if error.kind == ErrorKind::NotFound => {
+        Some(Err(error)) if error.kind == ErrorKind::NotFound => {
             (ErrorKind::Corrupt, error.to_string())
         }
-        Attempt::Ended(Err(error)) => (error.kind, error.to_string()),
+        Some(Err(error)) => (error.kind, error.to_string()),
     };
     let detail = format!("the write was acknowledged, but reading it back: {what}");
     let error = OpError::new(kind, detail);
-    shard.report_failure(Some(&write.op), write.key, &error, now_ns());
+    shard.report_failure(Some(write.op), write.key, &error, now_ns());
     Outcome::Failed(kind)
 }
 

@@ -219,7 +219,7 @@ impl Recorder {
         if response_ns < self.kept_from_ns() {
             return;
         }
-        let trail = Trail::new(record, &request.op, place, probe);
+        let trail = Trail::new(record, request.op, place, probe);
         if let Some(log) = &self.op_log {
             log.borrow_mut().push(trail, request.key, request.source);
         }

@@ -304,7 +304,7 @@ impl<S: Session> Hand<'_, S> {
         rounds.seq.set(seq + 1);
         shard.tick(now);
         let source = &shard.shared.sources[usize::from(rounds.work)];
-        let taken = Taken {
+        let mut taken = Taken {
             work: rounds.work,
             op: source.op_on(entry, seq, key),
             due_ns: now,
@@ -315,7 +315,7 @@ impl<S: Session> Hand<'_, S> {
         };
         shard.offered(now, &taken.op);
         shard.recorder.tally().issued += 1;
-        let end = perform(shard, self.worker, &taken, || ()).await;
+        let end = perform(shard, self.worker, &mut taken, || ()).await;
         Some((end.outcome, end.now_ns))
     }
 }

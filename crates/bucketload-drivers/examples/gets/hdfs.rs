@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bucketload_core::driver::{Admin as _, Driver, Session as _, WorkerId};
-use bucketload_core::op::OpClass;
+use bucketload_core::op::{OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::hadoop::HadoopOverrides;
@@ -13,7 +13,7 @@ use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 
-use crate::load::{Load, gets, request, set_key};
+use crate::load::{BUCKET, Load, gets, op, set_key};
 use crate::{Failure, SIZE, clock};
 
 /// What is measured of Hadoop, which answers some thousand requests a second.
@@ -120,13 +120,15 @@ async fn fill<D: Driver>(driver: &D) -> Result<(), Failure> {
         worker: 0,
     };
     let mut session = driver.open(id, &mut Probe::new(clock)).await?;
-    session.ensure_bucket("bench").await?;
+    session.ensure_bucket(BUCKET).await?;
     let arena = Arena::new(PayloadKind::Random, 1);
     let mut key = String::new();
+    let op = op(OpClass::Put);
     for number in 0..LOAD.objects {
         set_key(&mut key, number);
         let content = arena.content(0, number.into(), 0, SIZE as u64);
-        let put = request(OpClass::Put, &key, Some(content));
+        let mut put = Request::new(&op, BUCKET, &key);
+        put.content = Some(content);
         session.execute(&put, &mut Probe::new(clock)).await?;
     }
     Ok(())

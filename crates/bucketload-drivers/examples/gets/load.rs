@@ -3,10 +3,12 @@
 use bucketload_core::driver::{Driver, Session, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{Op, OpClass, Request};
-use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
 use crate::{Failure, SIZE, clock, cpu};
+
+/// Where the objects are.
+pub(crate) const BUCKET: &str = "bench";
 
 /// Who reads how much.
 #[derive(Clone, Copy)]
@@ -54,10 +56,11 @@ pub(crate) async fn gets<D: Driver>(load: Load, driver: &D) -> Result<f64, Failu
 async fn work<S: Session>(load: Load, mut session: S) -> Result<(), OpError> {
     let mut probe = Probe::new(clock);
     let mut key = String::new();
+    let op = op(OpClass::Get);
     for seq in 0..load.requests {
         set_key(&mut key, seq % load.objects);
         probe.reset();
-        let request = request(OpClass::Get, &key, None);
+        let request = Request::new(&op, BUCKET, &key);
         session.execute(&request, &mut probe).await?;
     }
     Ok(())
@@ -70,34 +73,10 @@ pub(crate) fn set_key(key: &mut String, number: u32) {
     let _ = write!(key, "bucketload-bench/data/{number:013}");
 }
 
-/// An operation on one object.
-pub(crate) fn request<'a>(
-    class: OpClass,
-    key: &'a str,
-    content: Option<Content<'a>>,
-) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: SIZE as u64,
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket: "bench",
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content,
-        verify: false,
-        watch: None,
+/// A read or a write of a whole object of [`SIZE`] bytes.
+pub(crate) const fn op(class: OpClass) -> Op {
+    Op {
+        size: SIZE as u64,
+        ..Op::new(class)
     }
 }

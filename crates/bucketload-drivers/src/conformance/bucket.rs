@@ -2,9 +2,9 @@
 
 use bucketload_core::driver::Session;
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::OpClass;
+use bucketload_core::op::{OpClass, Request};
 
-use super::{Context, Outcome, failed, request, same, worked};
+use super::{Context, Outcome, failed, same, worked};
 
 pub(super) async fn buckets_come_and_go<S: Session>(c: &mut Context<S>) -> Outcome {
     let classes = [
@@ -20,26 +20,33 @@ pub(super) async fn buckets_come_and_go<S: Session>(c: &mut Context<S>) -> Outco
     let before = worked("list-buckets", c.simple(OpClass::ListBuckets, "").await)?.items;
     worked(
         "make-bucket",
-        c.execute(&request(OpClass::MakeBucket, &name, "")).await,
+        c.execute(&Request::plain(OpClass::MakeBucket, &name, ""))
+            .await,
     )?;
     worked(
         "head-bucket",
-        c.execute(&request(OpClass::HeadBucket, &name, "")).await,
+        c.execute(&Request::plain(OpClass::HeadBucket, &name, ""))
+            .await,
     )?;
     let with = worked("list-buckets", c.simple(OpClass::ListBuckets, "").await)?.items;
     same("buckets", with, before + 1)?;
     worked(
         "delete-bucket",
-        c.execute(&request(OpClass::DeleteBucket, &name, "")).await,
+        c.execute(&Request::plain(OpClass::DeleteBucket, &name, ""))
+            .await,
     )?;
-    let gone = c.execute(&request(OpClass::HeadBucket, &name, "")).await;
+    let gone = c
+        .execute(&Request::plain(OpClass::HeadBucket, &name, ""))
+        .await;
     failed("head-bucket", gone, &[ErrorKind::NotFound])
 }
 
 pub(super) async fn existing_buckets<S: Session>(c: &mut Context<S>) -> Outcome {
     let bucket = c.bucket.clone();
     if c.offers(OpClass::MakeBucket).await? {
-        let made = c.execute(&request(OpClass::MakeBucket, &bucket, "")).await;
+        let made = c
+            .execute(&Request::plain(OpClass::MakeBucket, &bucket, ""))
+            .await;
         c.quirks.make_existing.check("make-bucket", made)?;
     }
     let ensured = worked("ensure_bucket", c.session.ensure_bucket(&bucket).await)?;
@@ -76,10 +83,10 @@ pub(super) async fn absent_buckets_are_not_found<S: Session>(c: &mut Context<S>)
         OpClass::ListV1,
     ];
     for class in c.offered(&classes).await? {
-        let result = c.execute(&request(class, &name, "")).await;
+        let result = c.execute(&Request::plain(class, &name, "")).await;
         failed(class.name(), result, &[ErrorKind::NotFound])?;
     }
-    let result = c.execute(&request(OpClass::Get, &name, "key")).await;
+    let result = c.execute(&Request::plain(OpClass::Get, &name, "key")).await;
     failed("get", result, &[ErrorKind::NotFound])?;
     failed(
         "head_bucket",

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{ByteRange, KeySource, OpClass, Request, Watch};
+use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request, Watch};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 
-use super::{Quirks, request};
+use super::Quirks;
 
 /// Keys of the test: in directories and beside them, none below another.
 const KEYS: [&str; 10] = [
@@ -251,10 +251,16 @@ impl Differential {
             content.fill(0, &mut bytes);
             let seen = Seen::default();
             let many = From(step.key);
-            let mut asked = request(step.class, &self.bucket, step.key());
+            let op = self.op(&step, number);
+            let mut asked = Request::new(&op, &self.bucket, step.key());
             asked.content = step.class.writes_body().then_some(content);
             asked.watch = Some(&seen);
-            self.complete(&mut asked, &step, number, &many);
+            match step.class {
+                OpClass::Copy | OpClass::Rename => asked.source = step.source(),
+                OpClass::DeleteMany => asked.keys = Some(&many),
+                OpClass::List => (asked.key, asked.delimiter) = (step.prefix, step.delimiter),
+                _ => {}
+            }
             probe.reset();
             let answer = session.execute(&asked, &mut probe).await;
             let judged = if classes.contains(&step.class) {
@@ -278,29 +284,25 @@ impl Differential {
         Ok(verdict)
     }
 
-    /// Fills in what the class of `step` needs.
-    fn complete<'a>(&self, asked: &mut Request<'a>, step: &Step, number: u32, many: &'a From) {
-        asked.op.version = number;
+    /// The operation of `step`, whose number is the version of what it writes.
+    fn op(&self, step: &Step, number: u32) -> Op {
+        let mut op = Op {
+            version: number,
+            ..Op::new(step.class)
+        };
         match step.class {
-            OpClass::RangeGet => asked.op.range = Some(step.range),
-            OpClass::Copy | OpClass::Rename => asked.source = step.source(),
-            OpClass::DeleteMany => {
-                asked.keys = Some(many);
-                asked.op.count = MANY as u64;
-            }
-            OpClass::List => {
-                asked.key = step.prefix;
-                asked.delimiter = step.delimiter;
-            }
+            OpClass::RangeGet => op.range = Some(step.range),
+            OpClass::DeleteMany => op.count = MANY as u64,
             class if class.writes_body() => {
-                asked.op.size = step.size;
+                op.size = step.size;
                 if class == OpClass::MultipartPut {
                     // Several parts where small ones are allowed.
-                    asked.op.count = (step.size / 3).max(1000).max(self.quirks.min_part);
+                    op.count = (step.size / 3).max(1000).max(self.quirks.min_part);
                 }
             }
             _ => {}
         }
+        op
     }
 
     /// Compares an answer with the model, and brings the model up to date.

@@ -1,9 +1,9 @@
 //! Checks of listings and of deletions of many objects.
 
 use bucketload_core::driver::Session;
-use bucketload_core::op::{KeySource, OpClass};
+use bucketload_core::op::{KeySource, Op, OpClass, Request};
 
-use super::{Context, Outcome, request, same, worked};
+use super::{Context, Outcome, same, worked};
 
 /// Number of objects under `pages/`.
 const COUNT: u64 = 23;
@@ -49,10 +49,13 @@ impl<S: Session> Context<S> {
         pages: u32,
     ) -> Result<(u64, u32), bucketload_core::error::OpError> {
         let bucket = self.bucket.clone();
-        let mut request = request(class, &bucket, prefix);
+        let op = Op {
+            count: per_page,
+            pages,
+            ..Op::new(class)
+        };
+        let mut request = Request::new(&op, &bucket, prefix);
         request.delimiter = delimiter;
-        request.op.count = per_page;
-        request.op.pages = pages;
         let done = self.execute(&request).await?;
         Ok((done.items, self.probe.requests()))
     }
@@ -139,15 +142,19 @@ pub(super) async fn deletes_of_many<S: Session>(c: &mut Context<S>) -> Outcome {
     c.fill("many/<&>", 30).await?;
     c.fill("many/keep", 1).await?;
     let bucket = c.bucket.clone();
-    let mut request = request(OpClass::DeleteMany, &bucket, "");
+    let of = |count| Op {
+        count,
+        ..Op::new(OpClass::DeleteMany)
+    };
+    let (some, all) = (of(20), of(30));
+    let mut request = Request::new(&some, &bucket, "");
     request.keys = Some(&Numbered("many/<&>"));
-    request.op.count = 20;
     let done = worked("delete-many", c.execute(&request).await)?;
     same("keys deleted", done.items, 20)?;
     let left = worked("list", c.keys(&bucket, "many/").await)?;
     same("keys left", left.len(), 11)?;
     // Deleting what is gone is no error.
-    request.op.count = 30;
+    request.op = &all;
     worked("delete-many again", c.execute(&request).await)?;
     let left = worked("list", c.keys(&bucket, "many/").await)?;
     same("keys left", left, vec!["many/keep0000".to_owned()])

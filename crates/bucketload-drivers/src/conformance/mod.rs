@@ -182,34 +182,6 @@ struct Context<S> {
     worked: BTreeSet<OpClass>,
 }
 
-/// A request of class `class`, to be completed by the caller.
-fn request<'a>(class: OpClass, bucket: &'a str, key: &'a str) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: Op::UNKNOWN_SIZE,
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket,
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content: None,
-        verify: false,
-        watch: None,
-    }
-}
-
 impl<S: Session> Context<S> {
     /// The content of version `version` of `key`.
     fn content<'a>(arena: &'a Arena, key: &str, version: u32, size: u64) -> Content<'a> {
@@ -252,7 +224,7 @@ impl<S: Session> Context<S> {
     /// An operation on `key` of the suite's bucket without further parameters.
     async fn simple(&mut self, class: OpClass, key: &str) -> Result<Completion, OpError> {
         self.probe.reset();
-        let request = request(class, &self.bucket, key);
+        let request = Request::plain(class, &self.bucket, key);
         let done = self.session.execute(&request, &mut self.probe).await;
         if done.is_ok() {
             self.worked.insert(class);
@@ -273,11 +245,14 @@ impl<S: Session> Context<S> {
             0 => OpClass::Put,
             _ => OpClass::MultipartPut,
         };
-        let mut request = request(class, &self.bucket, key);
+        let op = Op {
+            size,
+            version,
+            count: part,
+            ..Op::new(class)
+        };
+        let mut request = Request::new(&op, &self.bucket, key);
         request.content = Some(Self::content(&self.arena, key, version, size));
-        request.op.size = size;
-        request.op.version = version;
-        request.op.count = part;
         let done = self.session.execute(&request, &mut self.probe).await;
         if done.is_ok() {
             self.worked.insert(class);
@@ -299,11 +274,14 @@ impl<S: Session> Context<S> {
             None => OpClass::Get,
             Some(_) => OpClass::RangeGet,
         };
-        let mut request = request(class, &self.bucket, key);
+        let op = Op {
+            size,
+            range,
+            ..Op::new(class)
+        };
+        let mut request = Request::new(&op, &self.bucket, key);
         request.content = Some(Self::content(&self.arena, written_as, version, size));
         request.verify = true;
-        request.op.size = size;
-        request.op.range = range;
         let done = self.session.execute(&request, &mut self.probe).await;
         if done.is_ok() {
             self.worked.insert(class);

@@ -2,9 +2,9 @@
 
 use bucketload_core::driver::Session;
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::OpClass;
+use bucketload_core::op::{Op, OpClass, Request};
 
-use super::{Context, Expect, Outcome, failed, request, same, worked};
+use super::{Context, Expect, Outcome, failed, same, worked};
 
 pub(super) async fn parts_make_an_object<S: Session>(c: &mut Context<S>) -> Outcome {
     if !c.offers(OpClass::MultipartPut).await? {
@@ -46,7 +46,7 @@ pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
     }
     let bucket = c.bucket.clone();
     let listed = c
-        .execute(&request(OpClass::ListUploads, &bucket, key))
+        .execute(&Request::plain(OpClass::ListUploads, &bucket, key))
         .await;
     let Some(listed) = c.quirks.list_uploads.check("list-uploads", listed)? else {
         return Ok(());
@@ -57,7 +57,7 @@ pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
     let aborted = c.session.abort_uploads(&bucket, "multipart/").await;
     same("uploads aborted", worked("abort", aborted)?, 1)?;
     let listed = c
-        .execute(&request(OpClass::ListUploads, &bucket, key))
+        .execute(&Request::plain(OpClass::ListUploads, &bucket, key))
         .await;
     same("uploads left", worked("list-uploads", listed)?.items, 0)
 }
@@ -73,7 +73,7 @@ pub(super) async fn aborted_uploads_are_gone<S: Session>(c: &mut Context<S>) -> 
     )?;
     let bucket = c.bucket.clone();
     let listed = c
-        .execute(&request(OpClass::ListUploads, &bucket, "multipart/"))
+        .execute(&Request::plain(OpClass::ListUploads, &bucket, "multipart/"))
         .await;
     if let Some(listed) = c.quirks.list_uploads.check("list-uploads", listed)? {
         same("uploads left", listed.items, 0)?;
@@ -94,10 +94,13 @@ pub(super) async fn parts_are_copied<S: Session>(c: &mut Context<S>) -> Outcome 
     let source = "multipart/source +";
     worked("put", c.put(source, 0, size, 0).await)?;
     let bucket = c.bucket.clone();
-    let mut request = request(OpClass::MultipartCopy, &bucket, "multipart/copied");
+    let op = Op {
+        size,
+        count: part,
+        ..Op::new(OpClass::MultipartCopy)
+    };
+    let mut request = Request::new(&op, &bucket, "multipart/copied");
     request.source = source;
-    request.op.size = size;
-    request.op.count = part;
     let copied = c.execute(&request).await;
     if let Some(done) = c.quirks.part_copy.check("multipart-copy", copied)? {
         same("parts", done.items, 2)?;

@@ -2,9 +2,9 @@
 
 use bucketload_core::driver::Session;
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::{ByteRange, Op, OpClass};
+use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 
-use super::{Context, Expect, Outcome, failed, request, same, worked};
+use super::{Context, Expect, Outcome, failed, same, worked};
 
 /// Sizes around the borders of buffers and stamps.
 const SIZES: [u64; 9] = [0, 1, 31, 33, 4096, 65_537, 262_144, 300_000, 5_242_883];
@@ -75,13 +75,16 @@ pub(super) async fn ranges_are_exact<S: Session>(c: &mut Context<S>) -> Outcome 
 
 pub(super) async fn ranges_past_the_end_are_refused<S: Session>(c: &mut Context<S>) -> Outcome {
     worked("put", c.put("range/short", 0, 10, 0).await)?;
-    let mut request = request(OpClass::RangeGet, "", "range/short");
-    let bucket = c.bucket.clone();
-    request.bucket = &bucket;
-    request.op.range = Some(ByteRange {
+    let range = ByteRange {
         offset: 1000,
         len: 10,
-    });
+    };
+    let op = Op {
+        range: Some(range),
+        ..Op::new(OpClass::RangeGet)
+    };
+    let bucket = c.bucket.clone();
+    let request = Request::new(&op, &bucket, "range/short");
     let got = c.execute(&request).await;
     failed("range past the end", got, &[ErrorKind::Rejected])
 }
@@ -104,14 +107,16 @@ pub(super) async fn wrong_lengths_are_found<S: Session>(c: &mut Context<S>) -> O
     worked("put", c.put("length/key", 0, 1000, 0).await)?;
     let bucket = c.bucket.clone();
     for size in [999, 1001] {
-        let mut request = request(OpClass::Get, &bucket, "length/key");
-        request.op.size = size;
+        let op = Op {
+            size,
+            ..Op::new(OpClass::Get)
+        };
+        let request = Request::new(&op, &bucket, "length/key");
         let got = c.execute(&request).await;
         failed("get of another length", got, &[ErrorKind::Corrupt])?;
     }
-    let got = c
-        .execute(&request(OpClass::Get, &bucket, "length/key"))
-        .await;
+    let whole = Request::plain(OpClass::Get, &bucket, "length/key");
+    let got = c.execute(&whole).await;
     same("bytes", worked("get", got)?.bytes, 1000)
 }
 
@@ -257,13 +262,13 @@ pub(super) async fn copies_are_equal<S: Session>(c: &mut Context<S>) -> Outcome 
         ("copy/a b+%", "copy/\u{e4} &"),
     ] {
         worked("put", c.put(source, 0, 300_000, 0).await)?;
-        let mut request = request(OpClass::Copy, &bucket, target);
+        let mut request = Request::plain(OpClass::Copy, &bucket, target);
         request.source = source;
         worked("copy", c.execute(&request).await)?;
         worked("get", c.get(target, source, 0, 300_000, None).await)?;
         worked("get", c.get(source, source, 0, 300_000, None).await)?;
     }
-    let mut absent = request(OpClass::Copy, &bucket, "copy/other");
+    let mut absent = Request::plain(OpClass::Copy, &bucket, "copy/other");
     absent.source = "copy/absent";
     failed(
         "copy of nothing",
@@ -280,9 +285,12 @@ pub(super) async fn writes_if_absent_happen_once<S: Session>(c: &mut Context<S>)
     let second = u64::from(!c.quirks.if_absent);
     for (version, written) in [(0, 1), (1, second)] {
         c.probe.reset();
-        let mut request = request(OpClass::PutIfAbsent, &bucket, key);
+        let op = Op {
+            size: 5000,
+            ..Op::new(OpClass::PutIfAbsent)
+        };
+        let mut request = Request::new(&op, &bucket, key);
         request.content = Some(Context::<S>::content(&c.arena, key, version, 5000));
-        request.op.size = 5000;
         let done = c.session.execute(&request, &mut c.probe).await;
         let done = worked("put-if-absent", done)?;
         c.worked.insert(OpClass::PutIfAbsent);
@@ -301,11 +309,14 @@ pub(super) async fn appends_add_to_the_end<S: Session>(c: &mut Context<S>) -> Ou
     let mut whole = Vec::new();
     for (version, size) in [(0, 3000), (1, 1), (2, 70_000)] {
         c.probe.reset();
-        let mut request = request(OpClass::Append, &bucket, key);
+        let op = Op {
+            size,
+            version,
+            ..Op::new(OpClass::Append)
+        };
+        let mut request = Request::new(&op, &bucket, key);
         let content = Context::<S>::content(&c.arena, key, version, size);
         request.content = Some(content);
-        request.op.size = size;
-        request.op.version = version;
         let done = c.session.execute(&request, &mut c.probe).await;
         same("bytes", worked("append", done)?.bytes, size)?;
         c.worked.insert(OpClass::Append);
@@ -330,14 +341,14 @@ pub(super) async fn renames_move<S: Session>(c: &mut Context<S>) -> Outcome {
         ("rename/a", "rename/b"),
     ] {
         worked("put", c.put(source, 0, 300_000, 0).await)?;
-        let mut request = request(OpClass::Rename, &bucket, target);
+        let mut request = Request::plain(OpClass::Rename, &bucket, target);
         request.source = source;
         worked("rename", c.execute(&request).await)?;
         worked("get", c.get(target, source, 0, 300_000, None).await)?;
         let gone = c.simple(OpClass::Head, source).await;
         failed("head of the old key", gone, &[ErrorKind::NotFound])?;
     }
-    let mut absent = request(OpClass::Rename, &bucket, "rename/other");
+    let mut absent = Request::plain(OpClass::Rename, &bucket, "rename/other");
     absent.source = "rename/absent";
     let result = c.execute(&absent).await;
     failed("rename of nothing", result, &[ErrorKind::NotFound])
@@ -422,8 +433,7 @@ pub(super) async fn probes_are_marked<S: Session>(c: &mut Context<S>) -> Outcome
         }
     }
     let bucket = c.bucket.clone();
-    let mut all = request(OpClass::List, &bucket, "probe/");
-    all.op.size = Op::UNKNOWN_SIZE;
+    let all = Request::plain(OpClass::List, &bucket, "probe/");
     worked("list", c.execute(&all).await)?;
     marks(c, "list", 1)
 }

@@ -162,7 +162,7 @@ impl PosixSession {
     ) -> Result<Box<Work>, OpError> {
         let at = shared::place(request, self.config().slot, size)?;
         let write = request.op.class.writes_body();
-        let numbers = shared::numbers(&request.op);
+        let numbers = shared::numbers(request.op);
         let names = (request.bucket, request.key);
         let mut work = self.begin(probe);
         if !self

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
+use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
@@ -65,9 +65,15 @@ impl S3Session {
         let Some(local) = &mut self.local else {
             return Err(absent(request.op.class));
         };
-        let mut request = *request;
-        request.op.class = OpClass::Put;
-        local.execute(&request, probe).await
+        let op = Op {
+            class: OpClass::Put,
+            ..*request.op
+        };
+        let put = Request {
+            op: &op,
+            ..*request
+        };
+        local.execute(&put, probe).await
     }
 
     /// Makes sure that there is a connection that the server has not closed.

@@ -8,13 +8,13 @@ mod fake;
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::OpClass;
+use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, AzureSession, ContentChecksum};
 use bucketload_drivers::conformance::{Differential, Expect, Quirks, Suite};
 use bucketload_drivers::http::Endpoint;
 use fake::{ACCOUNT, Fake, KEY, SAS};
-use support::{Responder, probe, request, run};
+use support::{Responder, op, probe, request, run};
 
 fn clock() -> u64 {
     use std::cell::Cell;
@@ -67,6 +67,14 @@ fn passes(auth: &Auth, checksum: Option<ContentChecksum>) {
             .collect();
         assert!(failed.is_empty(), "{auth:?} {checksum:?}: {failed:#?}");
     });
+}
+
+/// A write of `size` bytes in parts of `part` bytes.
+fn in_parts(size: u64, part: u64) -> Op {
+    Op {
+        count: part,
+        ..op(OpClass::MultipartPut, size)
+    }
 }
 
 #[test]
@@ -134,10 +142,10 @@ fn clean_up_ends_blocks_that_no_list_names() {
         // Two uploads that are never committed: beside a blob, and over one.
         for key in ["run/lost", "run/kept"] {
             fake.refuse_lists.set(1);
-            let mut put = request(OpClass::MultipartPut, 1000);
+            let put_op = in_parts(1000, 400);
+            let mut put = request(&put_op);
             put.key = key;
             put.content = Some(arena.content(0, 1, 0, 1000));
-            put.op.count = 400;
             let error = session.execute(&put, &mut probe()).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Throttled, "{error}");
         }
@@ -172,9 +180,9 @@ fn uploads_to_one_blob_do_not_share_blocks() {
     run(async {
         let server = start(&Fake::default()).await;
         let arena = Arena::new(PayloadKind::Random, 1);
-        let mut put = request(OpClass::MultipartPut, 1000);
+        let put_op = in_parts(1000, 600);
+        let mut put = request(&put_op);
         put.content = Some(arena.content(0, 1, 0, 1000));
-        put.op.count = 600;
         let mut sessions = [
             open(config(&server, key())).await,
             open(config(&server, key())).await,
@@ -208,7 +216,8 @@ fn only_appended_blobs_grow() {
             .await
             .unwrap();
         let arena = Arena::new(PayloadKind::Random, 1);
-        let mut append = request(OpClass::Append, 10);
+        let append_op = op(OpClass::Append, 10);
+        let mut append = request(&append_op);
         append.content = Some(arena.content(0, 1, 0, 10));
         let error = session.execute(&append, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
@@ -229,19 +238,23 @@ fn batches_have_their_limit_and_requests_their_ids() {
         let server = start(&Fake::default()).await;
         let mut session = open(config(&server, key())).await;
         session.ensure_bucket("bucket").await.unwrap();
-        let mut many = request(OpClass::DeleteMany, 0);
-        many.op.count = 257;
+        let many_op = Op {
+            count: 257,
+            ..op(OpClass::DeleteMany, 0)
+        };
+        let many = request(&many_op);
         let error = session.execute(&many, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected);
         assert!(error.detail.contains("256"), "{error}");
         let mut probe = probe();
         probe.want_ids_from(0);
-        let get = request(OpClass::Get, 10);
+        let get_op = op(OpClass::Get, 10);
+        let get = request(&get_op);
         session.execute(&get, &mut probe).await.unwrap_err();
         assert_eq!(probe.ids().unwrap().request_id.as_str(), "id-1");
         for class in [OpClass::ListV1, OpClass::MultipartAbort, OpClass::Rename] {
             let error = session
-                .execute(&request(class, 0), &mut probe)
+                .execute(&request(&op(class, 0)), &mut probe)
                 .await
                 .unwrap_err();
             assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");

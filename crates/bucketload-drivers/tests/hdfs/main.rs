@@ -81,39 +81,25 @@ async fn open(driver: &HdfsDriver) -> Result<HdfsSession, OpError> {
     driver.open(worker, &mut Probe::new(clock)).await
 }
 
-fn request<'a>(key: &'a str, content: Content<'a>, range: Option<ByteRange>) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class: match range {
-                None => OpClass::Get,
-                Some(_) => OpClass::RangeGet,
-            },
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: content.size(),
-            range,
-            count: 0,
-            pages: 0,
-        },
-        bucket: "b",
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content: Some(content),
-        verify: true,
-        watch: None,
+fn op(class: OpClass, content: &Content<'_>) -> Op {
+    Op {
+        size: content.size(),
+        ..Op::new(class)
     }
 }
 
-fn of_class<'a>(class: OpClass, key: &'a str, content: Content<'a>) -> Request<'a> {
-    let mut request = request(key, content, None);
-    request.op.class = class;
+/// A read of a part of `content`.
+fn op_of(content: &Content<'_>, offset: u64, len: u64) -> Op {
+    Op {
+        range: Some(ByteRange { offset, len }),
+        ..op(OpClass::RangeGet, content)
+    }
+}
+
+fn request<'a>(op: &'a Op, key: &'a str, content: Content<'a>) -> Request<'a> {
+    let mut request = Request::new(op, "b", key);
+    request.content = Some(content);
+    request.verify = true;
     request
 }
 
@@ -144,9 +130,9 @@ async fn get(
     content: Content<'_>,
 ) -> (Result<Completion, OpError>, Probe) {
     let mut probe = Probe::new(clock);
-    let result = session
-        .execute(&request(key, content, None), &mut probe)
-        .await;
+    let op = op(OpClass::Get, &content);
+    let request = request(&op, key, content);
+    let result = session.execute(&request, &mut probe).await;
     (result, probe)
 }
 
@@ -170,7 +156,8 @@ fn files_and_ranges_are_read_and_verified() {
             );
             assert!(probe.started_ns() < probe.first_byte_ns());
             assert!(probe.first_byte_ns() <= probe.done_ns());
-            let head = of_class(OpClass::Head, key, *content);
+            let op = op(OpClass::Head, content);
+            let head = request(&op, key, *content);
             let mut probe = Probe::new(clock);
             let head = session.execute(&head, &mut probe).await.unwrap();
             assert_eq!((head.object_size, probe.requests()), (content.size(), 1));
@@ -183,18 +170,13 @@ fn files_and_ranges_are_read_and_verified() {
             (1, 749_999),
             (749_999, 50),
         ] {
-            let request = request(key, *content, Some(ByteRange { offset, len }));
+            let op = op_of(content, offset, len);
+            let request = request(&op, key, *content);
             let done = session.execute(&request, &mut Probe::new(clock)).await;
             assert_eq!(done.unwrap().bytes, len.min(750_000 - offset));
         }
-        let past = request(
-            key,
-            *content,
-            Some(ByteRange {
-                offset: 750_000,
-                len: 1,
-            }),
-        );
+        let op = op_of(content, 750_000, 1);
+        let past = request(&op, key, *content);
         let error = session
             .execute(&past, &mut Probe::new(clock))
             .await
@@ -224,7 +206,8 @@ fn what_is_not_what_it_should_be_is_told() {
         let kind = |result: Result<Completion, OpError>| result.unwrap_err().kind;
         let (absent, _) = get(&mut session, "none", *content).await;
         assert_eq!(kind(absent), ErrorKind::NotFound);
-        let head = of_class(OpClass::Head, "none", *content);
+        let op = op(OpClass::Head, content);
+        let head = request(&op, "none", *content);
         let absent = session.execute(&head, &mut Probe::new(clock)).await;
         assert_eq!(kind(absent), ErrorKind::NotFound);
         let (refused, _) = get(&mut session, "a//b", *content).await;
@@ -316,7 +299,8 @@ fn an_abandoned_read_harms_no_later_one() {
         let mut session = open(&driver(&fake)).await.unwrap();
         for polls in 0..12 {
             let (key, content) = &files[0];
-            let (request, mut probe) = (request(key, *content, None), Probe::new(clock));
+            let op = op(OpClass::Get, content);
+            let (request, mut probe) = (request(&op, key, *content), Probe::new(clock));
             {
                 let mut read = std::pin::pin!(session.execute(&request, &mut probe));
                 for _ in 0..polls {
@@ -405,7 +389,8 @@ fn a_steady_state_allocates_nothing() {
             }
             for (key, content) in &files {
                 for class in [OpClass::Get, OpClass::Head] {
-                    let request = of_class(class, key, *content);
+                    let op = op(class, content);
+                    let request = request(&op, key, *content);
                     probe.reset();
                     session.execute(&request, &mut probe).await.unwrap();
                 }

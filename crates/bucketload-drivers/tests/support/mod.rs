@@ -258,33 +258,13 @@ pub(crate) fn probe() -> Probe {
 
 pub(crate) fn op(class: OpClass, size: u64) -> Op {
     Op {
-        seq: 0,
-        class,
-        entry: 0,
-        keyset: 0,
-        key: 0,
-        source_key: 0,
-        source_keyset: 0,
-        version: 0,
         size,
-        range: None,
-        count: 0,
-        pages: 0,
+        ..Op::new(class)
     }
 }
 
-pub(crate) fn request(class: OpClass, size: u64) -> Request<'static> {
-    Request {
-        op: op(class, size),
-        bucket: "bucket",
-        key: "key",
-        source: "",
-        delimiter: "",
-        keys: None,
-        content: None,
-        verify: false,
-        watch: None,
-    }
+pub(crate) fn request(op: &Op) -> Request<'_> {
+    Request::new(op, "bucket", "key")
 }
 
 /// The libs3 library of the tests, compiled by rustc with a cfg or without one. It takes the place of an older one

@@ -71,31 +71,18 @@ async fn session(driver: &SwiftDriver) -> <SwiftDriver as Driver>::Session {
     driver.open(worker, &mut Probe::new(clock)).await.unwrap()
 }
 
-fn request<'a>(class: OpClass, key: &'a str, content: Option<Content<'a>>) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: content.map_or(Op::UNKNOWN_SIZE, |content| content.size()),
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket: "c",
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content,
-        verify: content.is_some(),
-        watch: None,
+fn op(class: OpClass, content: Option<Content<'_>>) -> Op {
+    Op {
+        size: content.map_or(Op::UNKNOWN_SIZE, |content| content.size()),
+        ..Op::new(class)
     }
+}
+
+fn request<'a>(op: &'a Op, key: &'a str, content: Option<Content<'a>>) -> Request<'a> {
+    let mut request = Request::new(op, "c", key);
+    request.content = content;
+    request.verify = content.is_some();
+    request
 }
 
 #[test]
@@ -140,7 +127,8 @@ fn a_refused_token_fails_the_operation_and_is_renewed_behind_it() {
         session.ensure_bucket("c").await.unwrap();
         server.revoke();
         let probe = &mut Probe::new(clock);
-        let head = request(OpClass::Head, "absent", None);
+        let head_op = op(OpClass::Head, None);
+        let head = request(&head_op, "absent", None);
         let error = session.execute(&head, probe).await.unwrap_err();
         assert_eq!((error.kind, error.status), (ErrorKind::Auth, 401));
         assert_eq!(probe.requests(), 1, "nothing is repeated behind one's back");
@@ -197,11 +185,15 @@ fn segments_go_with_their_objects_and_only_with_them() {
             let probe = &mut Probe::new(clock);
             for (key, version) in [("a", 0), ("a", 1), ("b", 0), ("x/c", 0)] {
                 let content = arena.content(0, 1, version, 25_000);
-                let mut put = request(OpClass::MultipartPut, key, Some(content));
-                put.op.count = 10_000;
+                let put_op = Op {
+                    count: 10_000,
+                    ..op(OpClass::MultipartPut, Some(content))
+                };
+                let put = request(&put_op, key, Some(content));
                 let done = session.execute(&put, probe).await.unwrap();
                 assert_eq!((done.bytes, done.items), (25_000, 3));
-                let get = request(OpClass::Get, key, Some(content));
+                let get_op = op(OpClass::Get, Some(content));
+                let get = request(&get_op, key, Some(content));
                 session.execute(&get, probe).await.unwrap();
             }
             let segments = || server.names("c_segments").unwrap();
@@ -215,10 +207,12 @@ fn segments_go_with_their_objects_and_only_with_them() {
             // The overwritten upload goes, living ones stay.
             assert_eq!(session.abort_uploads("c", "a").await.unwrap(), 1);
             assert_eq!(segments().len(), 10);
-            let get = request(OpClass::Get, "a", Some(arena.content(0, 1, 1, 25_000)));
+            let get_op = op(OpClass::Get, Some(arena.content(0, 1, 1, 25_000)));
+            let get = request(&get_op, "a", Some(arena.content(0, 1, 1, 25_000)));
             session.execute(&get, probe).await.unwrap();
             // A deleted manifest leaves segments to the clean-up, which takes the prefix only.
-            let delete = request(OpClass::Delete, "x/c", None);
+            let delete_op = op(OpClass::Delete, None);
+            let delete = request(&delete_op, "x/c", None);
             session.execute(&delete, probe).await.unwrap();
             assert_eq!(session.abort_uploads("c", "b").await.unwrap(), 0);
             assert_eq!(session.abort_uploads("c", "x/").await.unwrap(), 1);
@@ -253,7 +247,8 @@ fn a_segments_container_of_others_stays() {
         session.ensure_bucket("c").await.unwrap();
         session.ensure_bucket("c_segments").await.unwrap();
         let content = arena.content(0, 1, 0, 5000);
-        let put = request(OpClass::MultipartPut, "a", Some(content));
+        let put_op = op(OpClass::MultipartPut, Some(content));
+        let put = request(&put_op, "a", Some(content));
         session.execute(&put, &mut Probe::new(clock)).await.unwrap();
         session.delete_keys("c", &["a".into()]).await.unwrap();
         session.abort_uploads("c", "").await.unwrap();

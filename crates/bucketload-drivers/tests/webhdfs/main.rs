@@ -45,31 +45,18 @@ async fn open(driver: &WebHdfsDriver) -> Result<WebHdfsSession, OpError> {
     driver.open(worker, &mut probe()).await
 }
 
-fn request<'a>(class: OpClass, key: &'a str, content: Option<Content<'a>>) -> Request<'a> {
-    Request {
-        op: Op {
-            seq: 0,
-            class,
-            entry: 0,
-            keyset: 0,
-            key: 0,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: content.map_or(Op::UNKNOWN_SIZE, |c| c.size()),
-            range: None,
-            count: 0,
-            pages: 0,
-        },
-        bucket: "b",
-        key,
-        source: "",
-        delimiter: "",
-        keys: None,
-        content,
-        verify: content.is_some(),
-        watch: None,
+fn op(class: OpClass, content: Option<Content<'_>>) -> Op {
+    Op {
+        size: content.map_or(Op::UNKNOWN_SIZE, |content| content.size()),
+        ..Op::new(class)
     }
+}
+
+fn request<'a>(op: &'a Op, key: &'a str, content: Option<Content<'a>>) -> Request<'a> {
+    let mut request = Request::new(op, "b", key);
+    request.content = content;
+    request.verify = content.is_some();
+    request
 }
 
 fn suite(manners: Manners) {
@@ -113,7 +100,10 @@ fn an_operation_of_two_steps_is_timed_as_one() {
             for class in [OpClass::Put, OpClass::Get] {
                 let mut probe = probe();
                 let done = session
-                    .execute(&request(class, "d/k", Some(content)), &mut probe)
+                    .execute(
+                        &request(&op(class, Some(content)), "d/k", Some(content)),
+                        &mut probe,
+                    )
                     .await
                     .unwrap();
                 assert_eq!(done.bytes, size);
@@ -142,9 +132,11 @@ fn a_file_that_is_served_empty_is_named() {
     run(async {
         let mut session = open(&driver(&fake.url)).await.unwrap();
         let content = arena.content(0, 1, 0, 5000);
-        let put = request(OpClass::Put, "k", Some(content));
+        let put_op = op(OpClass::Put, Some(content));
+        let put = request(&put_op, "k", Some(content));
         session.execute(&put, &mut probe()).await.unwrap();
-        let get = request(OpClass::Get, "k", Some(content));
+        let get_op = op(OpClass::Get, Some(content));
+        let get = request(&get_op, "k", Some(content));
         let error = session.execute(&get, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt);
         assert!(error.detail.contains("just closed"), "{error}");
@@ -160,12 +152,14 @@ fn refusals_have_meanings() {
         let mut session = open(&driver(&fake.url)).await.unwrap();
         session.ensure_bucket("b").await.unwrap();
         fake.state.manners.lock().unwrap().safe_mode = true;
-        let put = request(OpClass::Put, "k", Some(content));
+        let put_op = op(OpClass::Put, Some(content));
+        let put = request(&put_op, "k", Some(content));
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Server);
         assert!(error.detail.contains("safe mode"), "{error}");
         fake.state.manners.lock().unwrap().safe_mode = false;
-        let copy = request(OpClass::Copy, "k", None);
+        let copy_op = op(OpClass::Copy, None);
+        let copy = request(&copy_op, "k", None);
         let error = session.execute(&copy, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Unsupported);
         assert!(error.detail.contains("HDFS cannot copy"), "{error}");
@@ -208,7 +202,8 @@ fn of_several_name_nodes_the_active_one_is_used() {
     };
     let (first, second) = (Fake::start(manners(true)), Fake::start(manners(false)));
     let arena = Arena::new(PayloadKind::Random, 1);
-    let put = request(OpClass::Put, "k", Some(arena.content(0, 1, 0, 10)));
+    let put_op = op(OpClass::Put, Some(arena.content(0, 1, 0, 10)));
+    let put = request(&put_op, "k", Some(arena.content(0, 1, 0, 10)));
     run(async {
         let driver = driver(&format!("{},{}", first.url, second.url));
         let mut session = open(&driver).await.unwrap();

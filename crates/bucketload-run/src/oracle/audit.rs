@@ -206,17 +206,8 @@ impl Round {
             let Some(ticket) = self.oracle.begin_audit(&op, start_ns) else {
                 return Audited::Unclear;
             };
-            let request = Request {
-                op,
-                bucket: &self.bucket,
-                key: &key,
-                source: "",
-                delimiter: "",
-                keys: None,
-                content: None,
-                verify: false,
-                watch: Some(&*ticket as &dyn Watch),
-            };
+            let mut request = Request::new(&op, &self.bucket, &key);
+            request.watch = Some(&*ticket as &dyn Watch);
             probe.reset();
             probe.want_ids_from(0);
             let read = timed(self.plan.timeout_ns, session.execute(&request, &mut probe)).await;
