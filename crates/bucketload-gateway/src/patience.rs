@@ -26,7 +26,7 @@ const MOST_BLIND: u32 = 256;
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
 
 /// How many may: half of the cores.
-fn most_looking() -> usize {
+pub(crate) fn most_looking() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
     *MOST.get_or_init(|| std::thread::available_parallelism().map_or(0, |cores| cores.get() / 2))
 }

@@ -47,7 +47,7 @@ fn dial(address: &Address) -> TcpStream {
     stream
 }
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x03\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x04\0\0\0\0\0\0\0";
 
 /// A connection after its handshake.
 fn greeted(address: &Address) -> TcpStream {
@@ -92,7 +92,7 @@ fn what_is_no_greeting_is_not_answered() {
     let mut stream = dial(gateway.server.address());
     stream.write_all(&other_version).unwrap();
     // Its own version, and that it will not do.
-    assert_eq!(rest(&stream), b"BKTLGWAY\x03\0\x02\0\0\0\0\0");
+    assert_eq!(rest(&stream), b"BKTLGWAY\x04\0\x02\0\0\0\0\0");
     assert!(gateway.client.list_buckets().is_ok());
 }
 
@@ -100,7 +100,7 @@ fn what_is_no_greeting_is_not_answered() {
 fn malformed_requests_are_refused_with_a_reason() {
     let gateway = over_memory();
     let mut reserved = frame(1, &[], 0);
-    reserved[6] = 1;
+    reserved[7] = 1;
     let mut too_long = frame(1, &[], 0);
     too_long[..4].copy_from_slice(&(MAX_REQUEST_HEAD_BYTES + 1).to_le_bytes());
     for (wrong, reason) in [
@@ -122,6 +122,23 @@ fn malformed_requests_are_refused_with_a_reason() {
         assert!(said.contains(reason), "{said} instead of {reason}");
     }
     assert!(gateway.client.list_buckets().is_ok());
+}
+
+#[test]
+fn cores_that_do_not_exist_are_followed_nowhere() {
+    let gateway = over_memory();
+    let more: Vec<_> = (0..300)
+        .map(|_| greeted(gateway.server.address()))
+        .collect();
+    for core in [1023_u16, 1024, 1025, u16::MAX] {
+        let mut asked = frame(1, &[], 0);
+        asked[5..7].copy_from_slice(&core.to_le_bytes());
+        let mut stream = greeted(gateway.server.address());
+        stream.write_all(&asked).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(rest(&stream)[4], 0, "core {core}");
+    }
+    drop(more);
 }
 
 proptest! {

@@ -273,7 +273,7 @@ pub(super) fn main(args: &[String]) -> Result {
             "--processes",
             clients,
             "--objects",
-            "5000",
+            "20000",
             "--max-bytes",
             "1GiB",
             "--repetitions",

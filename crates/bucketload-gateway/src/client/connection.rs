@@ -70,6 +70,8 @@ pub(super) struct Connection {
     patience: Patience,
     /// It is a Unix socket, over which files can come.
     unix: bool,
+    /// The server is on this host, and may follow this thread to its core.
+    local: bool,
     /// Waits are for this many bytes at least, not for each packet.
     low_water: bool,
 }
@@ -97,6 +99,7 @@ impl Connection {
             deadline: None,
             patience: Patience::new(options.patience),
             unix: matches!(options.address, Address::Unix(_)),
+            local: options.address.is_local(),
             low_water: false,
         })
     }
@@ -163,9 +166,14 @@ impl Connection {
     /// Puts a request without its body into the buffer.
     pub(super) fn push(&mut self, request: &Request<'_>, body: u64) -> Result<()> {
         let before = self.outgoing.len();
-        push_frame(&mut self.outgoing, request.kind(), self.sent, body, |out| {
-            request.encode(out)
-        });
+        let header = Header {
+            head: 0,
+            kind: request.kind(),
+            core: if self.local { core_here() } else { 0 },
+            sequence: self.sent,
+            body,
+        };
+        push_frame(&mut self.outgoing, header, |out| request.encode(out));
         if self.outgoing.len() - before - HEADER_BYTES > MAX_REQUEST_HEAD_BYTES as usize {
             self.outgoing.truncate(before);
             return Err(Error::Protocol(
@@ -346,6 +354,13 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+/// The core that runs this, plus one; 0 if the system does not tell.
+fn core_here() -> u16 {
+    // SAFETY: it takes no arguments.
+    let core = unsafe { libc::sched_getcpu() };
+    u16::try_from(core + 1).unwrap_or(0)
 }
 
 /// The handshake (see `protocol`).

@@ -4,12 +4,13 @@
 //! client: magic 8 | version u16 | 6 zero bytes             server: magic 8 | version u16 | verdict u8 | 5 zero bytes
 //!                                                                  | challenge 32
 //! client, if the verdict demands it: proof 32              server: verdict u8
-//! then frames:   head length u32 | kind u8 | 3 zero bytes | sequence u32 | body length u64 | head | body
+//! then frames:   head length u32 | kind u8 | core u16 | zero u8 | sequence u32 | body length u64 | head | body
 //! ```
 //!
 //! All numbers are little-endian. A request's kind says what is asked for, an answer's kind how it ended; the answer
 //! has the sequence number of its request, and answers come in the order of requests. The head holds the
-//! arguments (`request`) or results (`reply`, `error`), the body the bytes of an object.
+//! arguments (`request`) or results (`reply`, `error`), the body the bytes of an object. A client on the server's host
+//! says with its requests which core it runs on, plus one; otherwise, and in answers, that is 0.
 //!
 //! `GetSmall` is `Get` whose answer has no body if that would be longer than 64 KiB, but says how long it would be: so
 //! a client that sends several requests before it reads knows how much may come.
@@ -34,7 +35,7 @@ pub(crate) mod values;
 use codec::Malformed;
 
 /// Version of the protocol; both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 3;
+pub const PROTOCOL_VERSION: u16 = 4;
 
 /// Longest head of a request in bytes: a completion that names 10,000 parts with a checksum each.
 pub const MAX_REQUEST_HEAD_BYTES: u32 = 1 << 20;
@@ -129,6 +130,8 @@ pub(crate) struct Header {
     /// Length of the head in bytes.
     pub(crate) head: u32,
     pub(crate) kind: u8,
+    /// The core that the sender runs on, plus one; 0 if that is unknown or of another host.
+    pub(crate) core: u16,
     pub(crate) sequence: u32,
     /// Length of the body in bytes.
     pub(crate) body: u64,
@@ -139,6 +142,7 @@ impl Header {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&self.head.to_le_bytes());
         bytes[4] = self.kind;
+        bytes[5..7].copy_from_slice(&self.core.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.sequence.to_le_bytes());
         bytes[12..].copy_from_slice(&self.body.to_le_bytes());
         bytes
@@ -149,8 +153,8 @@ impl Header {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        if bytes[5..8] != [0; 3] {
-            return Err(Malformed("reserved bytes of a frame are not zero"));
+        if bytes[7] != 0 {
+            return Err(Malformed("the reserved byte of a frame is not zero"));
         }
         if word(0) > limit {
             return Err(Malformed("the head of a frame is longer than allowed"));
@@ -158,28 +162,21 @@ impl Header {
         Ok(Self {
             head: word(0),
             kind: bytes[4],
+            core: u16::from_le_bytes([bytes[5], bytes[6]]),
             sequence: word(8),
             body: u64::from(word(12)) | u64::from(word(16)) << 32,
         })
     }
 }
 
-/// Appends a frame's header and head to `out`; `head` writes the latter.
-pub(crate) fn push_frame(
-    out: &mut Vec<u8>,
-    kind: u8,
-    sequence: u32,
-    body: u64,
-    head: impl FnOnce(&mut Vec<u8>),
-) {
+/// Appends a frame's header and head to `out`; `head` writes the latter, whose length need not be in the header.
+pub(crate) fn push_frame(out: &mut Vec<u8>, header: Header, head: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     head(out);
     let header = Header {
         head: u32::try_from(out.len() - at - HEADER_BYTES).expect("heads are far below 4 GiB"),
-        kind,
-        sequence,
-        body,
+        ..header
     };
     out[at..at + HEADER_BYTES].copy_from_slice(&header.encode());
 }
@@ -199,16 +196,17 @@ mod tests {
         let header = Header {
             head: 7,
             kind: 5,
+            core: 0x0506,
             sequence: 0x0102_0304,
             body: 1 << 40 | 9,
         };
         assert_eq!(Header::decode(&header.encode(), 7), Ok(header));
         assert!(Header::decode(&header.encode(), 6).is_err());
         let mut wrong = header.encode();
-        wrong[6] = 1;
+        wrong[7] = 1;
         assert!(Header::decode(&wrong, 7).is_err());
         let mut out = vec![9];
-        push_frame(&mut out, 5, 0x0102_0304, 1 << 40 | 9, |out| {
+        push_frame(&mut out, Header { head: 0, ..header }, |out| {
             out.extend([1; 7])
         });
         assert_eq!(out[1..21], header.encode());

@@ -1,7 +1,7 @@
 //! The thread that accepts connections, and the list of those that are open.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,9 @@ use bucketload_store::Store;
 use super::ServerOptions;
 use super::connection::Connection;
 use super::listen::Listener;
+use super::seat::Cores;
 use crate::address::Address;
+use crate::patience::most_looking;
 use crate::protocol::{PROTOCOL_VERSION, Verdict, hello};
 use crate::socket::Socket;
 
@@ -31,6 +33,9 @@ pub(super) struct Shared {
     stopping: AtomicBool,
     next: AtomicU64,
     open: Mutex<HashMap<u64, Arc<Guest>>>,
+    /// How many are open, for those who must not wait to know.
+    count: AtomicUsize,
+    pub(super) cores: Cores,
     closed: Condvar,
 }
 
@@ -50,6 +55,8 @@ impl Shared {
             stopping: AtomicBool::new(false),
             next: AtomicU64::new(0),
             open: Mutex::default(),
+            count: AtomicUsize::new(0),
+            cores: Cores::of_this_thread(),
             closed: Condvar::new(),
         }
     }
@@ -60,6 +67,11 @@ impl Shared {
 
     pub(super) fn connections(&self) -> usize {
         self.open().len()
+    }
+
+    /// Whether there are more connections than may look for their clients.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > most_looking()
     }
 
     /// Whether connections are TCP.
@@ -130,6 +142,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket) {
             return;
         }
         open.insert(id, Arc::clone(&guest));
+        shared.count.store(open.len(), Ordering::Relaxed);
     }
     let entry = Entry {
         shared: Arc::clone(shared),
@@ -155,7 +168,11 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.shared.open().remove(&self.id);
+        {
+            let mut open = self.shared.open();
+            open.remove(&self.id);
+            self.shared.count.store(open.len(), Ordering::Relaxed);
+        }
         self.shared.closed.notify_all();
     }
 }

@@ -8,6 +8,7 @@ use super::accept::{Guest, Shared};
 use super::body::{Upload, answer_write};
 use super::files::FileUpload;
 use super::output::Output;
+use super::seat::Seat;
 use super::splice::Splice;
 use crate::frames::Incoming;
 use crate::patience::Patience;
@@ -57,6 +58,7 @@ pub(super) struct Connection<'s> {
     /// The last request has written an object or a part.
     pub(super) has_written: bool,
     patience: Patience,
+    seat: Seat,
 }
 
 impl<'s> Connection<'s> {
@@ -72,6 +74,7 @@ impl<'s> Connection<'s> {
             file: None,
             has_written: false,
             patience: Patience::new(shared.options.patience),
+            seat: Seat::default(),
         }
     }
 
@@ -181,6 +184,9 @@ impl<'s> Connection<'s> {
             bytes.copy_from_slice(&self.incoming.bytes()[..HEADER_BYTES]);
             let header =
                 Header::decode(&bytes, MAX_REQUEST_HEAD_BYTES).map_err(|m| End::Malformed(0, m))?;
+            let shared = self.shared;
+            let core = header.core.checked_sub(1).map(usize::from);
+            self.seat.follow(core, shared.is_crowded(), &shared.cores);
             let whole = HEADER_BYTES + header.head as usize;
             if self.incoming.bytes().len() < whole {
                 self.output.flush(self.socket, false)?;

@@ -5,6 +5,7 @@
 //!                                                              perform: requests on the store
 //!                                                              body: bytes between socket and store
 //!                                                              files: files instead of bytes, on Unix sockets
+//!                                                              seat: the core that its thread runs on
 //! ```
 //!
 //! A client that is slow, dead or malicious costs its own thread and 8 MiB at most (0.5 MiB but for the
@@ -18,6 +19,7 @@ mod files;
 mod listen;
 mod output;
 mod perform;
+mod seat;
 mod splice;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use bucketload_store::StoreError;
 
-use crate::protocol::{HEADER_BYTES, MAX_REPLY_HEAD_BYTES, Outcome, error, push_frame};
+use crate::protocol::{HEADER_BYTES, Header, MAX_REPLY_HEAD_BYTES, Outcome, error, push_frame};
 use crate::socket::Socket;
 
 /// Gathered bytes from which on they are sent.
@@ -27,13 +27,24 @@ impl Output {
         head: impl FnOnce(&mut Vec<u8>),
     ) {
         let before = self.buffer.len();
-        push_frame(&mut self.buffer, outcome as u8, sequence, body, head);
+        let header = Header {
+            head: 0,
+            kind: outcome as u8,
+            core: 0,
+            sequence,
+            body,
+        };
+        push_frame(&mut self.buffer, header, head);
         if self.buffer.len() - before > HEADER_BYTES + MAX_REPLY_HEAD_BYTES as usize {
             // Some 50,000 buckets: the client would refuse to read it.
             self.buffer.truncate(before);
             let problem = StoreError::NotImplemented("answers longer than 4 MiB");
-            let failed = Outcome::Failed as u8;
-            push_frame(&mut self.buffer, failed, sequence, 0, |out| {
+            let failed = Header {
+                kind: Outcome::Failed as u8,
+                body: 0,
+                ..header
+            };
+            push_frame(&mut self.buffer, failed, |out| {
                 error::put_error(out, &problem)
             });
         }
