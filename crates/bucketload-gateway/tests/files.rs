@@ -57,15 +57,16 @@ fn small(size: u8) -> Vec<u8> {
 
 /// Unfinished files below the root.
 fn unfinished(root: &Path) -> usize {
-    let sessions = std::fs::read_dir(root.join(".bucketload/tmp")).unwrap();
-    sessions
-        .map(|session| {
-            let files = std::fs::read_dir(session.unwrap().path()).unwrap();
-            files
-                .filter(|file| file.as_ref().unwrap().file_name() != "lock")
-                .count()
-        })
-        .sum()
+    fn below(directory: &Path) -> usize {
+        let entries = std::fs::read_dir(directory).unwrap();
+        entries
+            .map(|entry| match entry.unwrap().path() {
+                path if path.is_dir() => below(&path),
+                path => usize::from(!path.ends_with("lock")),
+            })
+            .sum()
+    }
+    below(&root.join(".bucketload/tmp"))
 }
 
 fn all(client: &Client, key: &str, range: Option<ByteRange>) -> Vec<u8> {

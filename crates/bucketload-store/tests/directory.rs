@@ -258,14 +258,16 @@ fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
 fn what_is_prepared_serves_the_next_writes_and_goes_with_the_store() {
     let directory = common::directory();
     let store = store(&directory);
-    let unfinished = || {
-        let sessions = std::fs::read_dir(directory.path().join(".bucketload/tmp")).unwrap();
-        let files =
-            sessions.flat_map(|session| std::fs::read_dir(session.unwrap().path()).unwrap());
-        files
-            .filter(|file| file.as_ref().unwrap().file_name() != "lock")
-            .count()
-    };
+    fn files(directory: &std::path::Path) -> usize {
+        let entries = std::fs::read_dir(directory).unwrap();
+        entries
+            .map(|entry| match entry.unwrap().path() {
+                path if path.is_dir() => files(&path),
+                path => usize::from(!path.ends_with("lock")),
+            })
+            .sum()
+    }
+    let unfinished = || files(&directory.path().join(".bucketload/tmp"));
     // Where making a file takes long, most opportunities are let pass.
     let prepared = (0..10_000).any(|_| {
         store.prepare();

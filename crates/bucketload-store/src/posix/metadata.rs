@@ -156,7 +156,7 @@ impl Metadata {
         loop {
             let result =
                 beneath::anchor_entry(&self.session.meta, directory.as_bytes()).and_then(|at| {
-                    fs::renameat(self.session.scratch(), temporary.name(), at, name.as_str())
+                    fs::renameat(temporary.directory(), temporary.name(), at, name.as_str())
                 });
             match result {
                 Ok(()) => break,

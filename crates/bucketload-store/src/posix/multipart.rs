@@ -97,7 +97,7 @@ pub(super) fn create(
         beneath::create_directory(session.scratch(), scratch.as_bytes())?;
         let directory = beneath::anchor_entry(session.scratch(), scratch.as_bytes())?;
         fs::renameat(
-            session.scratch(),
+            description.directory(),
             description.name(),
             &directory,
             DESCRIPTION,
@@ -230,15 +230,21 @@ impl Upload {
             checksums,
         };
         let mut description = write_json(&self.inner, &part)?;
-        let scratch = self.inner.tree.session.scratch();
         let _guard = self.lock();
         let replaced = self.read_part(number)?;
         let failed = failed("writing a part");
         let mut file = finished.temporary.close()?;
-        fs::renameat(scratch, file.name(), &self.directory, &content[..]).map_err(&failed)?;
+        fs::renameat(file.directory(), file.name(), &self.directory, &content[..])
+            .map_err(&failed)?;
         file.published();
         let name = Self::part_name(number);
-        fs::renameat(scratch, description.name(), &self.directory, &name[..]).map_err(&failed)?;
+        fs::renameat(
+            description.directory(),
+            description.name(),
+            &self.directory,
+            &name[..],
+        )
+        .map_err(&failed)?;
         description.published();
         self.inner.tree.sync_if_wanted(&self.directory)?;
         if let Some(replaced) = replaced {

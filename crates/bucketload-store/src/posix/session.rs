@@ -3,7 +3,8 @@
 //! ```text
 //! .bucketload/format            layout version and place of the metadata, fixed at creation
 //! .bucketload/lock              serialises opening
-//! .bucketload/tmp/SESSION/      temporary files of one process; `lock` is locked while it lives
+//! .bucketload/tmp/SESSION/      temporary files of one process, those of further threads in directories of their own;
+//!                               `lock` is locked while it lives
 //! .bucketload/uploads/BUCKET/   multipart uploads
 //! .bucketload/meta/             metadata records that do not fit into extended attributes
 //! ```
@@ -118,7 +119,7 @@ impl Session {
             tmp,
             name,
             next: AtomicU64::new(0),
-            stock: Stock::default(),
+            stock: Stock::new(),
             global: Mutex::new(opening),
             _lock: lock,
         };

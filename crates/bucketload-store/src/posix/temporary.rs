@@ -2,11 +2,13 @@
 //!
 //! Names are used again: the kernel finds its way to a name that it knows a good deal faster than to a new one. Files
 //! can be made before they are needed ([`Temporary::prepare`]), by whoever has nothing else to do: to make one takes a
-//! fifth of the write of a small object.
+//! fifth of the write of a small object. Threads that write at the same time do so in different directories ([`Lane`]):
+//! whoever makes, renames or removes a file in one keeps others from doing so.
 
 use std::fs::File;
-use std::os::fd::{IntoRawFd as _, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
@@ -29,9 +31,20 @@ const SLOW: Duration = Duration::from_micros(20);
 /// How many opportunities are let pass after a file that took so long.
 const REST: u32 = 256;
 
+/// Most directories of a session: more than that many threads hardly get in each other's way.
+const LANES: usize = 16;
+
 /// What temporary files can be made of.
+#[derive(Debug)]
+pub(super) struct Stock(Box<[Lane]>);
+
+/// A directory for temporary files, and what is kept of them.
 #[derive(Debug, Default)]
-pub(super) struct Stock(Mutex<Kept>);
+struct Lane {
+    /// Made for the first file; the first lane's is the session's own, as is that of one that cannot be made.
+    directory: OnceLock<Option<OwnedFd>>,
+    kept: Mutex<Kept>,
+}
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -68,9 +81,38 @@ struct Spare {
 }
 
 impl Stock {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lanes for as many threads as can write at a time.
+    pub(super) fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self((0..cores.min(LANES)).map(|_| Lane::default()).collect())
     }
+
+    /// The lane of this thread. Threads take them in turn.
+    fn lane(&self) -> usize {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static MINE: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+        }
+        MINE.with(|mine| mine % self.0.len())
+    }
+
+    fn kept(&self, lane: usize) -> MutexGuard<'_, Kept> {
+        let kept = self.0[lane].kept.lock();
+        kept.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The directory of lane `lane`.
+fn directory(session: &Session, lane: usize) -> BorrowedFd<'_> {
+    let own = session.stock.0[lane].directory.get_or_init(|| {
+        if lane == 0 {
+            return None;
+        }
+        let name = format!("lane{lane}");
+        beneath::create_directory(session.scratch(), name.as_bytes()).ok()?;
+        beneath::anchor_entry(session.scratch(), name.as_bytes()).ok()
+    });
+    own.as_ref().map_or(session.scratch(), |own| own.as_fd())
 }
 
 fn failed(context: &'static str) -> impl FnOnce(Errno) -> StoreError {
@@ -81,25 +123,34 @@ fn failed(context: &'static str) -> impl FnOnce(Errno) -> StoreError {
 #[derive(Debug)]
 pub(super) struct Scratch {
     session: Arc<Session>,
+    lane: usize,
     name: String,
     published: bool,
 }
 
 impl Scratch {
     fn new(session: &Arc<Session>) -> Self {
-        let free = session.stock.kept().names.pop();
-        Self::named(session, free.unwrap_or_else(|| session.scratch_name()))
+        let lane = session.stock.lane();
+        let free = session.stock.kept(lane).names.pop();
+        let name = free.unwrap_or_else(|| session.scratch_name());
+        Self::named(session, lane, name)
     }
 
-    fn named(session: &Arc<Session>, name: String) -> Self {
+    fn named(session: &Arc<Session>, lane: usize, name: String) -> Self {
         Self {
-            name,
             session: Arc::clone(session),
+            lane,
+            name,
             published: false,
         }
     }
 
-    /// It, in the scratch directory.
+    /// The directory that it is in.
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        directory(&self.session, self.lane)
+    }
+
+    /// The name itself.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -116,14 +167,13 @@ impl Drop for Scratch {
             return;
         }
         if !self.published {
-            let scratch = self.session.scratch();
-            match fs::unlinkat(scratch, self.name.as_str(), AtFlags::empty()) {
+            match fs::unlinkat(self.directory(), self.name.as_str(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 // What remains is removed with the session; its name is not free.
                 Err(_) => return,
             }
         }
-        let mut kept = self.session.stock.kept();
+        let mut kept = self.session.stock.kept(self.lane);
         if kept.names.len() < KEPT {
             kept.names.push(std::mem::take(&mut self.name));
         }
@@ -140,9 +190,10 @@ pub(super) struct Temporary {
 impl Temporary {
     /// An empty file.
     pub(super) fn create(session: &Arc<Session>) -> Result<Self> {
-        let spare = session.stock.kept().files.pop();
+        let lane = session.stock.lane();
+        let spare = session.stock.kept(lane).files.pop();
         if let Some(Spare { name, file, made }) = spare {
-            let scratch = Scratch::named(session, name);
+            let scratch = Scratch::named(session, lane, name);
             if made.elapsed() < TRUST {
                 return Ok(Self { scratch, file });
             }
@@ -152,7 +203,8 @@ impl Temporary {
 
     /// Makes a file for a later [`create`](Self::create), unless there are many or the last took long.
     pub(super) fn prepare(session: &Arc<Session>) {
-        if !session.stock.kept().wants() {
+        let lane = session.stock.lane();
+        if !session.stock.kept(lane).wants() {
             return;
         }
         let begun = Instant::now();
@@ -166,14 +218,14 @@ impl Temporary {
             file,
             made,
         };
-        let mut kept = session.stock.kept();
+        let mut kept = session.stock.kept(lane);
         kept.took(made - begun);
         kept.files.push(spare);
     }
 
     fn make(session: &Arc<Session>) -> Result<Self> {
         let mut scratch = Scratch::new(session);
-        match beneath::create_file(session.scratch(), scratch.name().as_bytes()) {
+        match beneath::create_file(scratch.directory(), scratch.name().as_bytes()) {
             Ok(fd) => Ok(Self {
                 scratch,
                 file: fd.into(),
@@ -204,7 +256,7 @@ impl Temporary {
         match fs::linkat(
             directory,
             name,
-            session.scratch(),
+            scratch.directory(),
             scratch.name(),
             AtFlags::empty(),
         ) {
@@ -241,9 +293,15 @@ impl Temporary {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::{Arc, Barrier};
     use std::time::Duration;
 
-    use super::{Kept, REST, SLOW};
+    use rustix::fs::{AtFlags, fstat, statat};
+
+    use super::{Kept, REST, SLOW, Temporary};
+    use crate::posix::metadata::MetadataPlace;
+    use crate::posix::session::Session;
 
     #[test]
     fn a_slow_file_system_is_asked_seldom() {
@@ -254,5 +312,34 @@ mod tests {
         let passed = std::iter::from_fn(|| (!kept.wants()).then_some(()));
         assert_eq!(passed.take(REST as usize * 2).count(), REST as usize);
         assert!(kept.wants());
+    }
+
+    #[test]
+    fn threads_at_the_same_time_use_directories_of_their_own() {
+        let root = tempfile::tempdir().unwrap();
+        let opened = Session::open(root.path(), MetadataPlace::Auto).unwrap();
+        let session = Arc::new(opened.session);
+        // Threads of other tests take lanes, too: so many are that these cannot all get the same.
+        let threads = 32;
+        let together = Barrier::new(threads);
+        let write = || {
+            together.wait();
+            let temporary = Temporary::create(&session).unwrap();
+            let scratch = &temporary.scratch;
+            let there = statat(scratch.directory(), scratch.name(), AtFlags::empty()).unwrap();
+            assert_eq!(there.st_ino, fstat(&temporary.file).unwrap().st_ino);
+            let directory = fstat(scratch.directory()).unwrap().st_ino;
+            drop(temporary);
+            directory
+        };
+        let directories: BTreeSet<u64> = std::thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|_| scope.spawn(write)).collect();
+            running.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        let cores = std::thread::available_parallelism().unwrap().get();
+        assert!(cores == 1 || directories.len() > 1, "{directories:?}");
+        drop(session);
+        let tmp = root.path().join(".bucketload/tmp");
+        assert_eq!(std::fs::read_dir(tmp).unwrap().count(), 0);
     }
 }

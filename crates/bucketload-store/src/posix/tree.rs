@@ -202,7 +202,7 @@ impl Tree {
         name: &[u8],
         exclusive: bool,
     ) -> rustix::io::Result<()> {
-        let scratch = self.session.scratch();
+        let scratch = file.directory();
         let rename = |to: BorrowedFd<'_>, name: &[u8]| {
             if exclusive {
                 match fs::renameat_with(scratch, file.name(), to, name, RenameFlags::NOREPLACE) {
