@@ -1,7 +1,7 @@
 //! The thread that accepts connections, and the list of those that are open.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,16 @@ use crate::socket::Socket;
 /// Stack of a connection's thread, bytes. Buffers live on the heap.
 const STACK: usize = 512 << 10;
 
+/// How long a connection that was in use still is, milliseconds.
+const IN_USE_MS: u64 = 1000;
+
 /// A connection as other threads see it.
 pub(super) struct Guest {
     pub(super) socket: Socket,
     /// Whether a request is under way.
     pub(super) busy: AtomicBool,
+    /// When it was last seen in use, milliseconds since the server began; 0 for never.
+    seen_ms: AtomicU64,
 }
 
 /// What all threads of a server share.
@@ -33,8 +38,7 @@ pub(super) struct Shared {
     stopping: AtomicBool,
     next: AtomicU64,
     open: Mutex<HashMap<u64, Arc<Guest>>>,
-    /// How many are open, for those who must not wait to know.
-    count: AtomicUsize,
+    began: Instant,
     pub(super) cores: Cores,
     closed: Condvar,
 }
@@ -55,7 +59,7 @@ impl Shared {
             stopping: AtomicBool::new(false),
             next: AtomicU64::new(0),
             open: Mutex::default(),
-            count: AtomicUsize::new(0),
+            began: Instant::now(),
             cores: Cores::of_this_thread(),
             closed: Condvar::new(),
         }
@@ -69,9 +73,15 @@ impl Shared {
         self.open().len()
     }
 
-    /// Whether there are more connections than may look for their clients.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > most_looking()
+    /// Notes that `guest` is in use, and returns whether more connections are than may look for their clients.
+    pub(super) fn is_crowded_by(&self, guest: &Guest) -> bool {
+        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        guest.seen_ms.store(now_ms.max(1), Ordering::Relaxed);
+        let in_use = |guest: &&Arc<Guest>| {
+            let seen_ms = guest.seen_ms.load(Ordering::Relaxed);
+            seen_ms > 0 && now_ms.saturating_sub(seen_ms) <= IN_USE_MS
+        };
+        self.open().values().filter(in_use).count() > most_looking()
     }
 
     /// Whether connections are TCP.
@@ -129,6 +139,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket) {
     let guest = Arc::new(Guest {
         socket,
         busy: AtomicBool::new(false),
+        seen_ms: AtomicU64::new(0),
     });
     let id = shared.next.fetch_add(1, Ordering::Relaxed);
     {
@@ -142,7 +153,6 @@ fn admit(shared: &Arc<Shared>, socket: Socket) {
             return;
         }
         open.insert(id, Arc::clone(&guest));
-        shared.count.store(open.len(), Ordering::Relaxed);
     }
     let entry = Entry {
         shared: Arc::clone(shared),
@@ -168,11 +178,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        {
-            let mut open = self.shared.open();
-            open.remove(&self.id);
-            self.shared.count.store(open.len(), Ordering::Relaxed);
-        }
+        self.shared.open().remove(&self.id);
         self.shared.closed.notify_all();
     }
 }

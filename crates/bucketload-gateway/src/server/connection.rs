@@ -1,7 +1,7 @@
 //! One connection: handshake, then requests until the client leaves or sends what is none.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::accept::{Guest, Shared};
@@ -45,8 +45,8 @@ impl From<io::Error> for End {
 /// A connection and its buffers.
 pub(super) struct Connection<'s> {
     pub(super) shared: &'s Shared,
+    guest: &'s Guest,
     pub(super) socket: &'s Socket,
-    busy: &'s AtomicBool,
     pub(super) incoming: Incoming,
     pub(super) output: Output,
     /// For the bytes of large objects; empty until there is one.
@@ -66,7 +66,7 @@ impl<'s> Connection<'s> {
         Self {
             shared,
             socket: &guest.socket,
-            busy: &guest.busy,
+            guest,
             incoming: Incoming::default(),
             output: Output::default(),
             piece: Vec::new(),
@@ -174,19 +174,21 @@ impl<'s> Connection<'s> {
         loop {
             // In this order: who stops the server sets the one before it looks at the other.
             let writing = self.file.is_some();
-            self.busy.store(writing, Ordering::SeqCst);
+            self.guest.busy.store(writing, Ordering::SeqCst);
             if (self.shared.is_stopping() && !writing) || !self.next_request()? {
                 self.output.flush(self.socket, false)?;
                 return Ok(());
             }
-            self.busy.store(true, Ordering::SeqCst);
+            self.guest.busy.store(true, Ordering::SeqCst);
             let mut bytes = [0; HEADER_BYTES];
             bytes.copy_from_slice(&self.incoming.bytes()[..HEADER_BYTES]);
             let header =
                 Header::decode(&bytes, MAX_REQUEST_HEAD_BYTES).map_err(|m| End::Malformed(0, m))?;
             let shared = self.shared;
             let core = header.core.checked_sub(1).map(usize::from);
-            self.seat.follow(core, shared.is_crowded(), &shared.cores);
+            let guest = self.guest;
+            self.seat
+                .follow(core, &shared.cores, || shared.is_crowded_by(guest));
             let whole = HEADER_BYTES + header.head as usize;
             if self.incoming.bytes().len() < whole {
                 self.output.flush(self.socket, false)?;

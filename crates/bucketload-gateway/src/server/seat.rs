@@ -2,12 +2,12 @@
 //!
 //! A client that waits for its answer leaves its core free. A thread that answers on that very core is woken without
 //! an interrupt and finds the request in the core's cache; between two cores each wake-up costs more than a small
-//! request. So where there are more clients than may look for each other from two cores ([`crate::patience`]),
+//! request. So where more clients are at work than may look for each other from two cores ([`crate::patience`]),
 //! threads follow their clients, which say with each request where they run.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Requests between two moves: a move costs as much as several small requests.
+/// Requests between two looks at where the client is: a move costs as much as several small requests.
 const REQUESTS_APART: u32 = 16;
 
 /// The cores that a server may use: those of the thread that started it.
@@ -31,17 +31,23 @@ pub(super) struct Seat {
 
 impl Seat {
     /// The client has made a request on core `core`, if that is known and of this host. Binds the calling thread to
-    /// it if `crowded` and the server may use it; otherwise to nothing.
-    pub(super) fn follow(&mut self, core: Option<usize>, crowded: bool, cores: &Cores) {
+    /// it if it is `crowded` and the server may use that core; otherwise to nothing.
+    pub(super) fn follow(
+        &mut self,
+        core: Option<usize>,
+        cores: &Cores,
+        crowded: impl FnOnce() -> bool,
+    ) {
         if self.settled > 0 {
             self.settled -= 1;
             return;
         }
+        self.settled = REQUESTS_APART;
         let Some(all) = &cores.0 else {
             return;
         };
         let may = |core: &usize| *core < CpuSet::MAX_CPU && all.is_set(*core);
-        let wanted = core.filter(may).filter(|_| crowded);
+        let wanted = core.filter(may).filter(|_| crowded());
         if wanted == self.core {
             return;
         }
@@ -57,6 +63,5 @@ impl Seat {
         if sched_setaffinity(None, &set).is_ok() {
             self.core = wanted;
         }
-        self.settled = REQUESTS_APART;
     }
 }
