@@ -73,7 +73,7 @@ impl<'a> Turns<'a> {
         let (Some(work), Some(rows)) = (source.named(), &shard.rows) else {
             return Self::Numbered;
         };
-        let (_, more) = worker.names.parts_mut();
+        let more = worker.names.more_mut();
         more.bucket.reserve(source.max_key_len());
         rows.enter(worker.id, place, work.ops.entries());
         if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {

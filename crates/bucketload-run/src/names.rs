@@ -5,7 +5,9 @@ use bucketload_core::op::KeySource;
 /// Key, source and further keys of one operation.
 #[derive(Default)]
 pub(crate) struct Names {
-    pub(crate) key: String,
+    key: String,
+    /// Key set and index of the object whose name the key is, where it is that of one.
+    object: Option<(u16, u64)>,
     more: Option<Box<More>>,
 }
 
@@ -24,13 +26,45 @@ impl Names {
     pub(crate) fn with_capacity(key_len: usize) -> Self {
         Self {
             key: String::with_capacity(key_len),
+            object: None,
             more: None,
         }
     }
 
+    /// The key.
+    #[inline]
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The key, to be written.
+    #[inline]
+    pub(crate) const fn key_mut(&mut self) -> &mut String {
+        self.object = None;
+        &mut self.key
+    }
+
+    /// The key, to be written with the name of object `key` of key set `keyset`; `None` where it is that already, as
+    /// it is while an object is read by ranges.
+    #[inline]
+    pub(crate) fn key_of(&mut self, keyset: u16, key: u64) -> Option<&mut String> {
+        let object = Some((keyset, key));
+        if self.object == object {
+            return None;
+        }
+        self.object = object;
+        Some(&mut self.key)
+    }
+
     /// The key, and the names beside it, to be written.
     pub(crate) fn parts_mut(&mut self) -> (&mut String, &mut More) {
+        self.object = None;
         (&mut self.key, self.more.get_or_insert_default())
+    }
+
+    /// The names beside the key, to be written.
+    pub(crate) fn more_mut(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 
     /// There is no source.
@@ -107,7 +141,7 @@ pub(crate) fn push_key(key: &[u8], out: &mut String) {
 mod tests {
     use bucketload_core::op::KeySource;
 
-    use super::{Listed, push_key};
+    use super::{Listed, Names, push_key};
 
     #[test]
     fn keys_that_are_no_text_stay_distinct() {
@@ -118,6 +152,27 @@ mod tests {
         };
         assert_eq!(text("a/ä".as_bytes()), "p/a/ä");
         assert_eq!(text(b"a\xff\x80b"), "p/a%FF%80b");
+    }
+
+    #[test]
+    fn a_name_is_written_once_and_again_after_another() {
+        let mut names = Names::with_capacity(8);
+        let mut written = 0;
+        let mut write = |names: &mut Names, keyset, key| {
+            if let Some(text) = names.key_of(keyset, key) {
+                *text = format!("{keyset}/{key}");
+                written += 1;
+            }
+            assert_eq!(names.key(), format!("{keyset}/{key}"));
+        };
+        for (keyset, key) in [(0, 7), (0, 7), (1, 7), (1, 7), (1, 8), (0, 7)] {
+            write(&mut names, keyset, key);
+        }
+        names.key_mut().push('x');
+        write(&mut names, 0, 7);
+        names.parts_mut().0.clear();
+        write(&mut names, 0, 7);
+        assert_eq!(written, 6);
     }
 
     #[test]

@@ -170,7 +170,7 @@ pub(crate) fn perform<'p, S: Session>(
                     true => worker.names.bucket(),
                     false => &shared.bucket,
                 },
-                key: &worker.names.key,
+                key: worker.names.key(),
                 source: worker.names.source(),
                 delimiter: source.delimiter(op),
                 keys: match &batch {

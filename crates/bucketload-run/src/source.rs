@@ -306,18 +306,22 @@ impl Source {
             return;
         }
         if let Ops::Ranks(ranks) = &self.ops {
-            ranks.ops.render(op, &mut into.key);
+            ranks.ops.render(op, into.key_mut());
             return;
         }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
             OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
-                names.render_prefix(op.key, &mut into.key);
+                names.render_prefix(op.key, into.key_mut());
             }
-            _ => names.render(op.key, &mut into.key),
+            _ => {
+                if let Some(text) = into.key_of(op.keyset, op.key) {
+                    names.render(op.key, text);
+                }
+            }
         }
         if op.class.has_source() {
-            let (_, more) = into.parts_mut();
+            let more = into.more_mut();
             self.names[usize::from(op.source_keyset)].render(op.source_key, &mut more.source);
         }
     }

@@ -39,7 +39,22 @@ impl Open {
     /// Whether the object `key` of `bucket` lies beside the file.
     fn is_beside(&self, bucket: &str, key: &str) -> bool {
         let name = key.as_bytes().strip_prefix(self.directory.as_slice());
-        name.is_some_and(|name| !name.contains(&b'/')) && self.bucket == bucket
+        name.is_some_and(|name| !has_slash(name)) && self.bucket == bucket
+    }
+}
+
+/// Whether there is a slash in `name`, found in words of eight bytes: a byte of `word` is zero, which one does not
+/// matter, if this difference carries into its highest bit ("Bit Twiddling Hacks", determine if a word has a zero byte).
+#[inline]
+fn has_slash(name: &[u8]) -> bool {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    let among = |bytes: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*bytes) ^ (EACH * b'/' as u64);
+        word.wrapping_sub(EACH) & !word & (EACH << 7) != 0
+    };
+    match name.last_chunk() {
+        Some(last) => name.as_chunks().0.iter().any(among) || among(last),
+        None => name.contains(&b'/'),
     }
 }
 
@@ -125,7 +140,23 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::work::File;
-    use super::SharedFiles;
+    use super::{SharedFiles, has_slash};
+
+    #[test]
+    fn slashes_are_found_wherever_they_are() {
+        for length in 0..40 {
+            // The neighbours of a slash, and bytes that differ from one in the highest bit.
+            for other in [b'.', b'0', b'a', 0, b'/' | 0x80, 0xff] {
+                let mut name = vec![other; length];
+                assert!(!has_slash(&name), "{length} of {other}");
+                for at in 0..length {
+                    name[at] = b'/';
+                    assert!(has_slash(&name), "{at} of {length}");
+                    name[at] = other;
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_file_is_found_for_the_objects_beside_it_alone() {

@@ -282,17 +282,17 @@ const fn token(mutates: bool, absent: bool) -> u32 {
 /// Writes the names of a request below the run's own prefix.
 fn write_names(op: &Op, keys: &Recorded<'_>, source: &Source, names: &mut Names) {
     let bucket = keys.record.bucket;
-    source.recorded_name(bucket, keys.key, &mut names.key);
+    source.recorded_name(bucket, keys.key, names.key_mut());
     names.clear_source();
     match op.class {
         OpClass::Copy => {
             if let Some(other) = keys.more().next() {
-                let (_, more) = names.parts_mut();
+                let more = names.more_mut();
                 source.recorded_name(bucket, other, &mut more.source);
             }
         }
         OpClass::DeleteMany => {
-            let (_, more) = names.parts_mut();
+            let more = names.more_mut();
             more.listed.clear();
             for key in std::iter::once(keys.key).chain(keys.more()) {
                 more.listed
