@@ -31,6 +31,17 @@ async fn fails(session: &mut S3Session, request: &Request<'_>) -> OpError {
     session.execute(request, &mut probe()).await.unwrap_err()
 }
 
+async fn reads(session: &mut S3Session) {
+    let done = session.execute(&request(&THREE), &mut probe()).await;
+    assert_eq!(done.unwrap().bytes, 3);
+}
+
+/// A read of three bytes.
+const THREE: Op = Op {
+    size: 3,
+    ..Op::new(OpClass::Get)
+};
+
 #[test]
 fn a_small_get_is_read_in_one_piece() {
     run(async {
@@ -125,8 +136,7 @@ fn a_wrong_length_is_corruption_even_unverified() {
             }
         }
         let arena = arena();
-        let longer_op = op(OpClass::Get, Op::UNKNOWN_SIZE);
-        let mut longer = request(&longer_op);
+        let mut longer = Request::plain(OpClass::Get, "bucket", "key");
         longer.content = Some(arena.content(0, 0, 0, 200));
         longer.verify = true;
         assert_eq!(fails(&mut session, &longer).await.kind, ErrorKind::Corrupt);
@@ -258,9 +268,7 @@ fn interim_answers_are_skipped() {
         })
         .await;
         let mut session = server.session().await;
-        let done = session
-            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-            .await;
+        let done = session.execute(&request(&THREE), &mut probe()).await;
         assert_eq!(done.unwrap().bytes, 3);
     });
 }
@@ -324,8 +332,7 @@ fn head_tells_the_size_and_delete_succeeds() {
         })
         .await;
         let mut session = server.session().await;
-        let head_op = op(OpClass::Head, Op::UNKNOWN_SIZE);
-        let mut head = request(&head_op);
+        let mut head = Request::plain(OpClass::Head, "bucket", "key");
         head.key = "a b/\u{e4}+%";
         let done = session.execute(&head, &mut probe()).await.unwrap();
         assert_eq!((done.object_size, done.bytes), (12_345, 0));
@@ -347,10 +354,7 @@ fn a_connection_closed_while_idle_is_replaced_before_the_start() {
         let mut session = server.session().await;
         for n in 1..=3 {
             let mut probe = probe();
-            session
-                .execute(&request(&op(OpClass::Get, 3)), &mut probe)
-                .await
-                .unwrap();
+            session.execute(&request(&THREE), &mut probe).await.unwrap();
             assert_eq!(server.connections.get(), n);
             assert_eq!(probe.connects().0, u32::from(n > 1));
             assert_eq!(probe.requests(), 1);
@@ -378,21 +382,13 @@ fn a_request_that_meets_a_close_is_not_repeated() {
         })
         .await;
         let mut session = server.session().await;
-        session
-            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-            .await
-            .unwrap();
-        let gone_op = op(OpClass::Get, 3);
-        let mut gone = request(&gone_op);
-        gone.key = "gone";
+        reads(&mut session).await;
+        let gone = Request::new(&THREE, "bucket", "gone");
         let error = fails(&mut session, &gone).await;
         assert_eq!(error.kind, ErrorKind::Reset);
         assert!(error.detail.contains("kept-alive"), "{error}");
         assert_eq!(server.lines(), ["GET /bucket/key", "GET /bucket/gone"]);
-        session
-            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-            .await
-            .unwrap();
+        reads(&mut session).await;
         assert_eq!(server.connections.get(), 2);
     });
 }
@@ -406,10 +402,7 @@ fn connection_close_is_obeyed() {
         .await;
         let mut session = server.session().await;
         for n in 1..=3 {
-            session
-                .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-                .await
-                .unwrap();
+            reads(&mut session).await;
             assert_eq!(server.connections.get(), n);
         }
     });
@@ -425,9 +418,7 @@ fn an_abandoned_operation_leaves_the_session_usable() {
         })
         .await;
         let mut session = server.session().await;
-        let silent_op = op(OpClass::Get, 3);
-        let mut silent = request(&silent_op);
-        silent.key = "silent";
+        let silent = Request::new(&THREE, "bucket", "silent");
         let mut first = probe();
         {
             let mut waiting = pin!(session.execute(&silent, &mut first));
@@ -441,7 +432,7 @@ fn an_abandoned_operation_leaves_the_session_usable() {
         assert!(first.started_ns() > 0 && first.done_ns() == 0);
         let mut second = probe();
         session
-            .execute(&request(&op(OpClass::Get, 3)), &mut second)
+            .execute(&request(&THREE), &mut second)
             .await
             .unwrap();
         assert_eq!(second.connects().0, 1);
@@ -470,9 +461,7 @@ fn refusals_keep_the_connection_and_say_why() {
             ("denied", ErrorKind::Auth, "SignatureDoesNotMatch"),
             ("moved", ErrorKind::Rejected, "expects region `eu-west-1`"),
         ] {
-            let get_op = op(OpClass::Get, 3);
-            let mut get = request(&get_op);
-            get.key = key;
+            let get = Request::new(&THREE, "bucket", key);
             let mut probe = probe();
             let error = session.execute(&get, &mut probe).await.unwrap_err();
             assert_eq!(error.kind, kind, "{error}");
@@ -480,14 +469,9 @@ fn refusals_keep_the_connection_and_say_why() {
             assert!(probe.done_ns() > 0);
         }
         assert_eq!(server.connections.get(), 1);
-        let huge_op = op(OpClass::Get, 3);
-        let mut huge = request(&huge_op);
-        huge.key = "huge";
+        let huge = Request::new(&THREE, "bucket", "huge");
         assert_eq!(fails(&mut session, &huge).await.kind, ErrorKind::Server);
-        session
-            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-            .await
-            .unwrap();
+        reads(&mut session).await;
         assert_eq!(
             server.connections.get(),
             2,
@@ -501,7 +485,7 @@ fn what_is_no_http_is_a_protocol_error() {
     run(async {
         let server = Responder::start(|_| Answer::raw("SSH-2.0-OpenSSH\r\n\r\n").closing()).await;
         let mut session = server.session().await;
-        let error = fails(&mut session, &request(&op(OpClass::Get, 3))).await;
+        let error = fails(&mut session, &request(&THREE)).await;
         assert_eq!(error.kind, ErrorKind::Protocol, "{error}");
     });
 }
@@ -537,10 +521,7 @@ fn anonymous_requests_carry_no_signature() {
         let mut config = server.config();
         config.credentials = None;
         let mut session = open(config).await;
-        session
-            .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-            .await
-            .unwrap();
+        reads(&mut session).await;
         let got = server.last();
         assert_eq!(got.header("authorization"), None);
         assert!(
@@ -566,10 +547,7 @@ fn workers_take_turns_over_endpoints_and_source_addresses() {
             let opened = bucketload_core::driver::Driver::open(&driver, id, &mut probe()).await;
             let mut session = opened.unwrap();
             assert_eq!(session.endpoint_index(), worker as usize % 2);
-            session
-                .execute(&request(&op(OpClass::Get, 3)), &mut probe())
-                .await
-                .unwrap();
+            reads(&mut session).await;
         }
         assert_eq!((one.lines().len(), two.lines().len()), (3, 2));
     });
