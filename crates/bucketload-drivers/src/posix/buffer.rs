@@ -2,14 +2,15 @@
 //!
 //! A buffer belongs to an operation while it is in flight and to its thread's pool otherwise, so that
 //! a steady state allocates nothing and an idle session owns nothing. Memory is aligned to a page,
-//! which O_DIRECT asks for.
+//! which O_DIRECT asks for; and cut from a [`Region`].
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use super::config::PosixConfig;
+use super::region::Region;
 
 const ALIGNMENT: usize = PosixConfig::ALIGNMENT as usize;
 /// Sizes from here on are multiples of this, smaller ones powers of two.
@@ -22,6 +23,8 @@ const KEPT_BYTES: usize = 64 << 20;
 pub(super) struct Buffer {
     at: NonNull<u8>,
     len: usize,
+    /// What it is a piece of; `None` for no memory.
+    region: Option<Arc<Region>>,
 }
 
 // SAFETY: the memory belongs to the buffer alone.
@@ -32,19 +35,12 @@ thread_local! {
     static FREE: RefCell<(Vec<Buffer>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
-fn layout(len: usize) -> Layout {
-    match Layout::from_size_align(len, ALIGNMENT) {
-        Ok(layout) => layout,
-        // Lengths come from checked options, far below isize::MAX.
-        Err(_) => unreachable!("a buffer of {len} bytes"),
-    }
-}
-
 impl Buffer {
     /// A buffer without memory.
     pub(super) const NONE: Self = Self {
         at: NonNull::dangling(),
         len: 0,
+        region: None,
     };
 
     /// A buffer of the thread's pool with at least `len` bytes; a new one where there is none.
@@ -64,12 +60,18 @@ impl Buffer {
             ..LARGE => len.next_power_of_two().max(ALIGNMENT),
             _ => len.next_multiple_of(LARGE),
         };
-        // SAFETY: the layout is not of size 0.
-        let at = unsafe { alloc_zeroed(layout(len)) };
-        match NonNull::new(at) {
-            Some(at) => Self { at, len },
-            None => handle_alloc_error(layout(len)),
+        let (at, region) = Region::cut(len);
+        Self {
+            at,
+            len,
+            region: Some(region),
         }
+    }
+
+    /// The region that it is a piece of.
+    #[cfg(feature = "io-uring")]
+    pub(super) const fn region(&self) -> Option<&Arc<Region>> {
+        self.region.as_ref()
     }
 
     /// Gives the memory back to the thread's pool.
@@ -86,15 +88,6 @@ impl Buffer {
                 free.push(buffer);
             }
         });
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if self.len > 0 {
-            // SAFETY: the memory came from `alloc_zeroed` with this layout and nobody refers to it.
-            unsafe { dealloc(self.at.as_ptr(), layout(self.len)) };
-        }
     }
 }
 
@@ -118,6 +111,25 @@ impl DerefMut for Buffer {
 #[cfg(test)]
 mod tests {
     use super::{ALIGNMENT, Buffer, FREE};
+
+    #[test]
+    fn pieces_of_a_region_are_disjoint_and_outlive_each_other() {
+        let mut buffers: Vec<Buffer> = [70_000, 1 << 20, 1 << 20, 5 << 20, 65_536]
+            .map(Buffer::take)
+            .into();
+        for (n, buffer) in (1u8..).zip(&mut buffers) {
+            assert_eq!(buffer.as_ptr().addr() % ALIGNMENT, 0);
+            assert!(buffer.iter().all(|&b| b == 0));
+            buffer.fill(n);
+        }
+        for n in (1u8..=5).rev() {
+            assert!(buffers.iter().all(|b| b.iter().all(|&x| x == b[0])));
+            assert_eq!(
+                buffers.pop().map(|b| (b[0], b.len() % 65_536)),
+                Some((n, 0))
+            );
+        }
+    }
 
     #[test]
     fn memory_is_aligned_initialised_and_used_again() {

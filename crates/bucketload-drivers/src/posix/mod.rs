@@ -7,13 +7,13 @@
 //!                        │
 //!              engine ───┼── sync    calls made on the load thread
 //!                        ├── pool    a thread that may block, one hand-over per step
-//!                        └── ring    io_uring, for the data of files
+//!                        └── ring    io_uring, for the data of files; fixed: memory it knows
 //!                              └── blocking: the calls themselves, walk: listings
 //! ```
 //!
 //! A step is as much of an operation as can be done without looking at the bytes: for a small
 //! object all of it. Its `work::Work` owns every byte that the kernel or another thread may still
-//! touch when the operation has been abandoned (timeout, end of the run), so that nothing is waited
+//! touch (a `buffer`, cut from a `region` of huge pages) when the operation has been abandoned (timeout, end of the run), so that nothing is waited
 //! for. Only the synchronous engine, which cannot be abandoned, writes straight from the arena.
 
 mod admin;
@@ -25,12 +25,15 @@ mod driver;
 mod engine;
 mod errors;
 mod fill;
+#[cfg(feature = "io-uring")]
+mod fixed;
 mod get;
 mod list;
 mod path;
 mod pool;
 mod put;
 mod range;
+mod region;
 #[cfg(feature = "io-uring")]
 mod ring;
 mod session;

@@ -2,32 +2,40 @@
 //!
 //! ```text
 //!  session ── call ──▶ table of calls ──▶ submission ─▶ kernel ─▶ completion ──▶ reap ──▶ wakers
-//!                                                                     ▲
-//!                       the ring's descriptor is readable ── AsyncFd ─┘ one waiting call, the
-//!                                                                       leader, watches it
+//!                                                         │           ▲
+//!                                                      eventfd ── AsyncFd: one waiting call, the
+//!                                                                 leader, watches it
 //! ```
 //!
 //! A call is submitted at once; where the answer is there at once too (data in the page cache), nobody
-//! waits. Otherwise its session waits, and one of all that wait watches the ring's descriptor on behalf
+//! waits. Otherwise its session waits, and one of all that wait watches the ring's event on behalf
 //! of the others. When it leaves, it names a successor.
+//!
+//! Answers wait inside the kernel until the thread makes a call of its own (`IORING_SETUP_DEFER_TASKRUN`):
+//! those that come together cost it one wake-up, and none interrupts it. The eventfd is what tells of
+//! such answers; the ring's own descriptor only becomes readable once they have been fetched.
 //!
 //! The table owns the work of every call that the kernel has, and with it every byte that the kernel
 //! may touch. A call that nobody waits for any more stays there until its answer comes.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::task::{Context, Poll, Waker};
 
-use io_uring::{IoUring, Probe, opcode, squeue, types};
+use io_uring::{Builder, IoUring, Probe, opcode, squeue, types};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::blocking::close_read;
+use super::buffer::Buffer;
 use super::config::Fsync;
 use super::errors::Failure;
+use super::fixed::Fixed;
 use super::work::{File, Task, Work};
 
 /// Calls that may wait to be submitted.
@@ -55,6 +63,8 @@ pub(super) fn probe() -> Result<(), String> {
         opcode::OpenAt::CODE,
         opcode::Read::CODE,
         opcode::Write::CODE,
+        opcode::ReadFixed::CODE,
+        opcode::WriteFixed::CODE,
         opcode::Fsync::CODE,
     ];
     match needed.iter().all(|code| known.is_supported(*code)) {
@@ -63,21 +73,38 @@ pub(super) fn probe() -> Result<(), String> {
     }
 }
 
+/// How answers reach the thread, the best first. In a virtual machine an interrupt from another core
+/// costs more than a request.
+const DELIVERIES: [fn(&mut Builder) -> &mut Builder; 3] = [
+    // With the calls that fetch them: Linux 6.1.
+    |ring| {
+        ring.setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+    },
+    // With any system call, which ends a sleep with an interruption: Linux 5.19.
+    |ring| ring.setup_coop_taskrun(),
+    // By an interrupt.
+    |ring| ring,
+];
+
 fn build() -> io::Result<IoUring> {
+    let mut refused = io::Error::from(Errno::INVAL);
+    for delivery in DELIVERIES {
+        match build_with(delivery) {
+            // So says a kernel about what it does not know.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => refused = error,
+            built => return built,
+        }
+    }
+    Err(refused)
+}
+
+fn build_with(delivery: impl Fn(&mut Builder) -> &mut Builder) -> io::Result<IoUring> {
     let mut answers = ANSWERS;
-    let mut builder = IoUring::builder();
-    // Answers wait for the thread's next system call instead of interrupting it: it makes one with
-    // every request, and before it sleeps. In a virtual machine an interrupt from another core costs
-    // more than a request.
-    builder.setup_coop_taskrun();
-    let mut plain = false;
     loop {
-        match builder.setup_cqsize(answers).build(ENTRIES) {
-            // Linux before 5.19 does not know the flag.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput && !plain => {
-                builder = IoUring::builder();
-                plain = true;
-            }
+        let mut builder = IoUring::builder();
+        match delivery(builder.setup_cqsize(answers)).build(ENTRIES) {
             // The kernel takes the pages in one go, which a machine that is busy with files may refuse.
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory && answers > LEAST_ANSWERS => {
                 answers /= 2;
@@ -95,6 +122,8 @@ struct Entry {
     answer: Option<i32>,
     /// Nobody waits for it.
     abandoned: bool,
+    /// Its task is to be woken by the answer.
+    waits: bool,
     /// Its answer is a descriptor.
     opens: bool,
     /// In the list of those that wait.
@@ -103,18 +132,20 @@ struct Entry {
 
 struct Inner {
     ring: IoUring,
+    fixed: Fixed,
     entries: Vec<Entry>,
     free: Vec<usize>,
-    /// Calls that may take over the watch, the latest last; some have ended.
-    waiting: Vec<usize>,
+    /// Calls that may take over the watch, the oldest first, whose answer will most likely be the next; some
+    /// have ended.
+    waiting: VecDeque<usize>,
     /// The call that watches the descriptor.
     leader: Option<usize>,
 }
 
 /// The ring of one load thread.
 pub(super) struct Ring {
-    // Before the ring: its descriptor must leave the reactor first.
-    watch: AsyncFd<RawFd>,
+    /// Written by the kernel when there are answers; never read, for each write is an event.
+    watch: AsyncFd<OwnedFd>,
     inner: RefCell<Inner>,
 }
 
@@ -128,14 +159,16 @@ impl Ring {
     /// A ring for the calling thread, whose runtime must have its I/O driver enabled.
     pub(super) fn new() -> io::Result<Self> {
         let ring = build()?;
-        let fd = ring.as_raw_fd();
-        // SAFETY: the descriptor is the ring's, which is dropped after the watch (see `Ring`).
-        let watch = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        ring.submitter().register_eventfd(event.as_raw_fd())?;
+        // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives.
+        let watch = unsafe { AsyncFd::register_with_interest(event, Interest::READABLE) }?;
         let inner = Inner {
+            fixed: Fixed::new(&ring),
             ring,
             entries: Vec::new(),
             free: Vec::new(),
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             leader: None,
         };
         Ok(Self {
@@ -196,11 +229,17 @@ impl Ring {
         };
         while work.moved < work.enough.min(work.len) {
             let (moved, at) = (work.moved, work.offset + work.moved as u64);
-            let room = &mut work.buffer[moved..];
+            let number = self.inner.borrow_mut().number(&work.buffer);
+            let room = work.buffer[moved..].as_mut_ptr();
             let len = u32::try_from(work.len - moved).unwrap_or(u32::MAX);
-            let call = opcode::Read::new(fd, room.as_mut_ptr(), len).offset(at);
+            let call = match number {
+                Some(number) => opcode::ReadFixed::new(fd, room, len, number)
+                    .offset(at)
+                    .build(),
+                None => opcode::Read::new(fd, room, len).offset(at).build(),
+            };
             let answer;
-            (work, answer) = self.call(work, call.build(), false).await;
+            (work, answer) = self.call(work, call, false).await;
             match check("read", answer) {
                 Ok(0) => break,
                 Ok(n) => work.moved += n as usize,
@@ -222,11 +261,17 @@ impl Ring {
         };
         while work.moved < work.len {
             let (moved, at) = (work.moved, work.offset + work.moved as u64);
-            let bytes = &work.buffer[moved..];
+            let number = self.inner.borrow_mut().number(&work.buffer);
+            let bytes = work.buffer[moved..].as_ptr();
             let len = u32::try_from(work.len - moved).unwrap_or(u32::MAX);
-            let call = opcode::Write::new(fd, bytes.as_ptr(), len).offset(at);
+            let call = match number {
+                Some(number) => opcode::WriteFixed::new(fd, bytes, len, number)
+                    .offset(at)
+                    .build(),
+                None => opcode::Write::new(fd, bytes, len).offset(at).build(),
+            };
             let answer;
-            (work, answer) = self.call(work, call.build(), false).await;
+            (work, answer) = self.call(work, call, false).await;
             match check("write", answer) {
                 Ok(0) => return failed(work, Failure::new("write", Errno::IO)),
                 Ok(n) => work.moved += n as usize,
@@ -268,8 +313,8 @@ impl Ring {
 
     fn poll(&self, index: usize, cx: &mut Context<'_>) -> Poll<(Box<Work>, i32)> {
         let mut inner = self.inner.borrow_mut();
-        inner.reap();
         loop {
+            inner.reap_for(index);
             if let Some(landed) = inner.take(index) {
                 return Poll::Ready(landed);
             }
@@ -280,10 +325,9 @@ impl Ring {
             }
             match self.watch.poll_read_ready(cx) {
                 Poll::Ready(Ok(mut guard)) => {
-                    // In this order no answer is missed: one that comes from here on makes the
-                    // descriptor readable again.
+                    // In this order no answer is missed: one that comes from here on is an event
+                    // again.
                     guard.clear_ready();
-                    inner.reap();
                 }
                 Poll::Ready(Err(_)) => {
                     // The runtime is going away, and this task with it.
@@ -316,6 +360,11 @@ fn failed(mut work: Box<Work>, failure: Failure) -> Box<Work> {
 }
 
 impl Inner {
+    /// The number of the region that `buffer` lies in, if the kernel knows it.
+    fn number(&mut self, buffer: &Buffer) -> Option<u16> {
+        self.fixed.number(&self.ring, buffer)
+    }
+
     /// Puts a call into the table and gives it to the kernel; returns its place.
     fn start(&mut self, work: Box<Work>, call: squeue::Entry, opens: bool) -> usize {
         let index = match self.free.pop() {
@@ -325,6 +374,7 @@ impl Inner {
         let entry = &mut self.entries[index];
         entry.work = Some(work);
         entry.opens = opens;
+        entry.waits = false;
         let call = call.user_data(index as u64);
         loop {
             // SAFETY: what the call points to belongs to the work, which stays in the table until
@@ -334,9 +384,10 @@ impl Inner {
                 break;
             }
             self.submit();
-            self.reap();
+            self.reap(None);
         }
         self.submit();
+        self.reap(None);
         index
     }
 
@@ -351,34 +402,52 @@ impl Inner {
         self.entries.len() - 1
     }
 
-    /// Gives the kernel what has not been given yet.
+    /// Gives the kernel what has not been given yet, and has it post the answers that wait inside it.
     fn submit(&mut self) {
-        if self.ring.submission().is_empty() && !self.ring.submission().cq_overflow() {
+        let queue = self.ring.submission();
+        if queue.is_empty() && !queue.cq_overflow() && !queue.taskrun() {
             return;
         }
+        drop(queue);
         // Busy, or interrupted: whoever polls next tries again. Nothing is lost.
         let _ = self.ring.submit();
     }
 
-    /// Takes all answers and wakes who waits for them.
-    fn reap(&mut self) {
+    /// Takes answers and wakes who waits for them until the one to call `index` is there, which comes first:
+    /// a disk that has answered everything has nothing to do before its next request. The others are taken once
+    /// that has left, see [`Inner::start`].
+    fn reap_for(&mut self, index: usize) {
+        if self.entries[index].answer.is_none() {
+            self.reap(Some(index));
+        }
+    }
+
+    /// Takes all answers, or those up to the one to call `own`, and wakes who waits for them.
+    fn reap(&mut self, own: Option<usize>) {
+        if self.ring.submission().taskrun() {
+            self.submit();
+        }
         for answer in self.ring.completion() {
             let index = answer.user_data() as usize;
             let entry = &mut self.entries[index];
-            if !entry.abandoned {
-                entry.answer = Some(answer.result());
-                if let Some(waker) = &entry.waker {
-                    waker.wake_by_ref();
+            if entry.abandoned {
+                if entry.opens && answer.result() >= 0 {
+                    // SAFETY: the kernel has just given us this descriptor, and nobody else wants it.
+                    drop(unsafe { OwnedFd::from_raw_fd(answer.result()) });
                 }
+                entry.work = None;
+                entry.abandoned = false;
+                self.free.push(index);
                 continue;
             }
-            if entry.opens && answer.result() >= 0 {
-                // SAFETY: the kernel has just given us this descriptor, and nobody else wants it.
-                drop(unsafe { OwnedFd::from_raw_fd(answer.result()) });
+            entry.answer = Some(answer.result());
+            let waits = std::mem::take(&mut entry.waits);
+            if own == Some(index) {
+                break;
             }
-            entry.work = None;
-            entry.abandoned = false;
-            self.free.push(index);
+            if let (true, Some(waker)) = (waits, &entry.waker) {
+                waker.wake_by_ref();
+            }
         }
     }
 
@@ -398,18 +467,20 @@ impl Inner {
             Some(known) => known.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
+        entry.waits = true;
         if !std::mem::replace(&mut entry.listed, true) {
-            self.waiting.push(index);
+            self.waiting.push_back(index);
         }
     }
 
-    /// A call waits no longer. If it was the leader, another that waits is woken to become it.
+    /// A call waits no longer. If it was the leader, or there is none (it was woken to become it, and had its
+    /// answer by then), another that waits is woken to become it.
     fn leave(&mut self, index: usize) {
-        if self.leader != Some(index) {
+        if self.leader.is_some_and(|leader| leader != index) {
             return;
         }
         self.leader = None;
-        while let Some(next) = self.waiting.pop() {
+        while let Some(next) = self.waiting.pop_front() {
             let entry = &mut self.entries[next];
             entry.listed = false;
             let waits = entry.work.is_some() && entry.answer.is_none() && !entry.abandoned;
@@ -445,7 +516,7 @@ impl Drop for Flight<'_> {
 impl Drop for Ring {
     fn drop(&mut self) {
         let inner = self.inner.get_mut();
-        inner.reap();
+        inner.reap(None);
         for entry in &mut inner.entries {
             if let Some(work) = entry.work.take() {
                 // The kernel may still write to its memory.
@@ -454,3 +525,7 @@ impl Drop for Ring {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Tests of the ring: who watches it, and what the kernel may touch.
+
+use std::fs::File as StdFile;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::LocalSet;
+
+use super::super::buffer::Buffer;
+use super::super::config::PosixConfig;
+use super::super::work::{File, Task, Work};
+use super::Ring;
+
+const BLOCK: usize = 4096;
+const BLOCKS: usize = 512;
+
+/// A file whose blocks begin with their number, past the page cache where the file system can do that.
+fn numbered(directory: &std::path::Path) -> Arc<std::os::fd::OwnedFd> {
+    let path = directory.join("numbered");
+    let mut bytes = vec![0; BLOCK * BLOCKS];
+    for (number, block) in bytes.chunks_mut(BLOCK).enumerate() {
+        block[..8].copy_from_slice(&(number as u64).to_le_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let mut options = StdFile::options();
+    let past = options.read(true).custom_flags(libc::O_DIRECT).open(&path);
+    let file = past.unwrap_or_else(|_| StdFile::open(&path).unwrap());
+    file.sync_all().unwrap();
+    Arc::new(file.into())
+}
+
+fn work(file: &Arc<std::os::fd::OwnedFd>, block: usize) -> Box<Work> {
+    let config = PosixConfig::new("/");
+    let mut work = Box::new(Work::new(&config));
+    work.file = Some(File::Shared(Arc::clone(file)));
+    work.buffer = Buffer::take(BLOCK);
+    work.offset = (block * BLOCK) as u64;
+    work.len = BLOCK;
+    work.enough = BLOCK;
+    work.task = Task::Read {
+        open: false,
+        close: false,
+    };
+    work
+}
+
+fn number_in(work: &Work) -> usize {
+    assert_eq!((work.result, work.moved), (Ok(()), BLOCK));
+    u64::from_le_bytes(work.buffer[..8].try_into().unwrap()) as usize
+}
+
+/// Runs `body` on a ring in a runtime, and fails if that takes a minute.
+fn on_ring<F: Future<Output = ()>>(body: impl FnOnce(Rc<Ring>) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let all = async {
+        let ring = Rc::new(Ring::new().unwrap());
+        body(ring).await;
+    };
+    let limited = async { tokio::time::timeout(Duration::from_secs(60), all).await };
+    let ended = runtime.block_on(LocalSet::new().run_until(limited));
+    assert!(ended.is_ok(), "a call was never answered");
+}
+
+#[test]
+fn every_call_is_answered_whoever_else_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = numbered(directory.path());
+    on_ring(|ring| async move {
+        let tasks: Vec<_> = (0..48)
+            .map(|task| {
+                let (ring, file) = (Rc::clone(&ring), Arc::clone(&file));
+                // They end one after the other, so that each is the one that watches for the others.
+                tokio::task::spawn_local(async move {
+                    for turn in 0..=task {
+                        let block = (task * 31 + turn * 7) % BLOCKS;
+                        let done = ring.run(work(&file, block), file.as_fd()).await;
+                        assert_eq!(number_in(&done), block);
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn calls_that_are_given_up_leave_the_others_their_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = numbered(directory.path());
+    on_ring(|ring| async move {
+        for round in 0..40 {
+            let tasks: Vec<_> = (0..24)
+                .map(|task| {
+                    let (ring, file) = (Rc::clone(&ring), Arc::clone(&file));
+                    tokio::task::spawn_local(async move {
+                        let block = (round * 24 + task) % BLOCKS;
+                        let done = ring.run(work(&file, block), file.as_fd()).await;
+                        assert_eq!(number_in(&done), block);
+                    })
+                })
+                .collect();
+            // All have left by the next turn; the first of them watches.
+            tokio::task::yield_now().await;
+            for given_up in tasks.iter().step_by(2) {
+                given_up.abort();
+            }
+            for (number, task) in tasks.into_iter().enumerate() {
+                let ended = task.await;
+                assert!(ended.is_ok() || number % 2 == 0, "{ended:?}");
+            }
+        }
+    });
+}
