@@ -35,3 +35,4 @@ pub mod tally;
 pub mod trace;
 pub mod trail;
 pub mod verdict;
+pub mod wakeup;

@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, ReplayTiming};
 use bucketload_core::tally::Tally;
+use bucketload_core::wakeup;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_local;
@@ -56,6 +57,7 @@ pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
     let runtime = settle(setup.core).and_then(|()| {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            .on_thread_unpark(wakeup::woken)
             // Not a `LocalSet`: that is a second scheduler inside the first one, and each wake
             // passes both.
             .build_local(LocalOptions::default())

@@ -149,7 +149,7 @@ impl AzureSession {
         let call = Call::new("HEAD", request.bucket, request.key);
         let mut prepared = self.prepare(&call, NO_BODY);
         let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
-        let Some(size) = reply.content_length else {
+        let Some(size) = reply.content_length() else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,

@@ -17,20 +17,46 @@ use super::sink::{Ignore, Sink};
 /// Bytes of an error document that are read; what is longer costs the connection.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// What an answer said, besides what went to the sink.
-#[derive(Debug, Default)]
+/// What an answer said, besides what went to the sink. Small, since it lives as long as the request.
+#[derive(Debug)]
 pub(crate) struct Reply {
-    pub(crate) status: u16,
-    /// Value of `Content-Length`.
-    pub(crate) content_length: Option<u64>,
+    content_length: u64,
+    range_start: u64,
     /// Body bytes received.
     pub(crate) received: u64,
-    /// First byte of `Content-Range`.
-    pub(crate) range_start: Option<u64>,
-    /// Whether the connection can be used again.
-    pub(crate) reusable: bool,
     /// Filled for refusals only: the body, and the fields that tell where to go instead.
     pub(crate) refusal: Option<Box<Refusal>>,
+    pub(crate) status: u16,
+    /// Whether the connection can be used again.
+    pub(crate) reusable: bool,
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self {
+            content_length: Self::UNTOLD,
+            range_start: Self::UNTOLD,
+            received: 0,
+            refusal: None,
+            status: 0,
+            reusable: false,
+        }
+    }
+}
+
+impl Reply {
+    /// In place of a number that the answer did not tell.
+    const UNTOLD: u64 = u64::MAX;
+
+    /// Value of `Content-Length`.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        Some(self.content_length).filter(|n| *n != Self::UNTOLD)
+    }
+
+    /// First byte of `Content-Range`.
+    pub(crate) fn range_start(&self) -> Option<u64> {
+        Some(self.range_start).filter(|n| *n != Self::UNTOLD)
+    }
 }
 
 /// What came with a refusal.
@@ -67,24 +93,25 @@ pub(crate) struct Answer<'a> {
     pub(crate) ids: &'a IdFields,
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) probe: &'a mut Probe,
-    reply: Reply,
+    pub(crate) reply: &'a mut Reply,
     /// Whether the request was one whose answers have no body.
     to_head: bool,
 }
 
 impl<'a> Answer<'a> {
-    /// The answer to `outgoing`.
+    /// The answer to `outgoing`, which goes to `reply`, as it is by default, and to `sink`.
     pub(crate) fn new(
         outgoing: &impl Outgoing,
         ids: &'a IdFields,
         sink: &'a mut dyn Sink,
         probe: &'a mut Probe,
+        reply: &'a mut Reply,
     ) -> Self {
         Self {
             ids,
             sink,
             probe,
-            reply: Reply::default(),
+            reply,
             to_head: outgoing.to_head(),
         }
     }
@@ -102,7 +129,7 @@ pub(crate) fn exchange<'e, O: Outgoing>(
     outgoing: &'e mut O,
     decoder: &'e mut Option<Box<ChunkedDecoder>>,
     answer: &'e mut Answer<'_>,
-) -> impl Future<Output = Result<Reply, OpError>> {
+) -> impl Future<Output = Result<(), OpError>> {
     async move {
         let first = conn.exchanges() == 0;
         // In a box: an answer that arrives as it should is received without room for what went wrong.
@@ -132,7 +159,10 @@ pub(crate) fn exchange<'e, O: Outgoing>(
             Err(error) => Err(error),
         };
         match received {
-            Ok(()) => Ok(answer.finish(conn)),
+            Ok(()) => {
+                answer.finish(conn);
+                Ok(())
+            }
             Err(error) => Err(to_error(error, first)),
         }
     }
@@ -145,12 +175,12 @@ async fn refused(
     answer: &mut Answer<'_>,
     sent: Box<Result<SendEnd, WireError>>,
     first: bool,
-) -> Result<Reply, OpError> {
+) -> Result<(), OpError> {
     let mut answer = Answer {
         ids: answer.ids,
         sink: &mut Ignore,
         probe: answer.probe,
-        reply: Reply::default(),
+        reply: answer.reply,
         to_head: answer.to_head,
     };
     let received = match conn.recv_with(|bytes| answer.take(bytes)).await {
@@ -158,7 +188,10 @@ async fn refused(
         Ok(framing) => body_of(conn, framing, decoder, &mut answer).await,
         Err(error) => Err(error),
     };
-    let answered = received.map(|()| answer.finish(conn));
+    let answered = received.map(|()| {
+        answer.finish(conn);
+        answer.reply
+    });
     unsent(*sent, answered, first)
 }
 
@@ -166,13 +199,13 @@ async fn refused(
 #[cold]
 fn unsent(
     sent: Result<SendEnd, WireError>,
-    answer: Result<Reply, WireError>,
+    answer: Result<&mut Reply, WireError>,
     first: bool,
-) -> Result<Reply, OpError> {
+) -> Result<(), OpError> {
     match (sent, answer) {
-        (_, Ok(mut reply)) if reply.refusal.is_some() => {
+        (_, Ok(reply)) if reply.refusal.is_some() => {
             reply.reusable = false;
-            Ok(reply)
+            Ok(())
         }
         (Ok(SendEnd::Answered { sent }), Ok(reply)) => {
             let detail = format!(
@@ -186,7 +219,7 @@ fn unsent(
             ))
         }
         (Err(error), _) | (Ok(_), Err(error)) => Err(to_error(error, first)),
-        (Ok(SendEnd::Complete), answer) => answer.map_err(|e| to_error(e, first)),
+        (Ok(SendEnd::Complete), Ok(_)) => Ok(()),
     }
 }
 
@@ -226,11 +259,11 @@ impl Answer<'_> {
                 }
                 continue;
             }
-            let reply = &mut self.reply;
+            let reply = &mut *self.reply;
             reply.status = head.status;
             reply.reusable = head.keep_alive;
-            reply.content_length = head.content_length;
-            reply.range_start = head.range_start;
+            reply.content_length = head.content_length.unwrap_or(Reply::UNTOLD);
+            reply.range_start = head.range_start.unwrap_or(Reply::UNTOLD);
             if head.status >= 300 {
                 reply.refusal = Some(Refusal::with_head(fields));
             } else if self.sink.wants_fields() {
@@ -281,15 +314,11 @@ impl Answer<'_> {
         }
     }
 
-    /// What the answer, which has arrived on `conn`, has said.
-    fn finish(&mut self, conn: &Conn) -> Reply {
-        let mut reply = std::mem::take(&mut self.reply);
-        let overlong = reply
-            .refusal
-            .as_ref()
-            .is_some_and(|r| r.body.len() >= MAX_ERROR);
-        reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
-        reply
+    /// Settles whether `conn`, on which the answer has arrived, can be used again.
+    fn finish(&mut self, conn: &Conn) {
+        let refusal = self.reply.refusal.as_ref();
+        let overlong = refusal.is_some_and(|r| r.body.len() >= MAX_ERROR);
+        self.reply.reusable &= !overlong && !conn.is_broken() && conn.unconsumed() == 0;
     }
 }
 

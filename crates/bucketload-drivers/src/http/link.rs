@@ -96,42 +96,79 @@ impl Link {
     ///
     /// # Errors
     /// When there was no answer, or no complete one.
-    pub(crate) fn perform<'p, O: Outgoing>(
-        &'p mut self,
-        hub: &'p Hub,
-        endpoint: &'p Endpoint,
-        outgoing: &'p mut O,
-        sink: &'p mut dyn Sink,
-        probe: &'p mut Probe,
-    ) -> impl Future<Output = Result<Reply, OpError>> {
-        self.perform_and(hub, endpoint, outgoing, sink, probe, Ok)
+    pub(crate) async fn perform<O: Outgoing>(
+        &mut self,
+        hub: &Hub,
+        endpoint: &Endpoint,
+        outgoing: &mut O,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let mut reply = Reply::default();
+        let way = Towards { hub, endpoint };
+        self.perform_on(&way, outgoing, sink, probe, &mut reply)
+            .await?;
+        Ok(reply)
     }
 
-    /// As [`Link::perform`]; `judge` makes the result out of the reply. A caller that awaited the reply to
-    /// judge it would have room for what it passes on a second time.
-    pub(crate) fn perform_and<'p, O: Outgoing, T>(
+    /// As [`Link::perform`], into `reply`, which is as it is by default: the processor waits for bytes that are
+    /// moved to another place just after they were written. Refusals are errors where `way` says so.
+    pub(crate) fn perform_on<'p, W: Way, O: Outgoing>(
         &'p mut self,
-        hub: &'p Hub,
-        endpoint: &'p Endpoint,
+        way: &'p W,
         outgoing: &'p mut O,
         sink: &'p mut dyn Sink,
         probe: &'p mut Probe,
-        judge: impl FnOnce(Reply) -> Result<T, OpError>,
-    ) -> impl Future<Output = Result<T, OpError>> {
-        let mut answer = Answer::new(outgoing, &hub.ids, sink, probe);
+        reply: &'p mut Reply,
+    ) -> impl Future<Output = Result<(), OpError>> {
+        let mut answer = Answer::new(outgoing, &way.hub().ids, sink, probe, reply);
         async move {
             if !self.is_sound() {
-                self.connect(hub, endpoint, answer.probe).await?;
+                self.connect(way.hub(), way.endpoint(), answer.probe)
+                    .await?;
             }
             let mut lease = Lease::new(&mut self.conn);
             let Some(conn) = lease.conn.as_mut() else {
                 return Err(gone());
             };
-            let reply = exchange(conn, outgoing, &mut self.decoder, &mut answer).await?;
-            lease.sound = reply.reusable;
+            exchange(conn, outgoing, &mut self.decoder, &mut answer).await?;
+            lease.sound = answer.reply.reusable;
             drop(lease);
-            judge(reply)
+            way.judge(answer.reply)
         }
+    }
+}
+
+/// Where a link's requests go.
+pub(crate) trait Way {
+    fn hub(&self) -> &Hub;
+
+    fn endpoint(&self) -> &Endpoint;
+
+    /// What a reply means.
+    ///
+    /// # Errors
+    /// Where a refusal is an error.
+    fn judge(&self, reply: &Reply) -> Result<(), OpError>;
+}
+
+/// A way on which every reply is an answer.
+struct Towards<'a> {
+    hub: &'a Hub,
+    endpoint: &'a Endpoint,
+}
+
+impl Way for Towards<'_> {
+    fn hub(&self) -> &Hub {
+        self.hub
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        self.endpoint
+    }
+
+    fn judge(&self, _reply: &Reply) -> Result<(), OpError> {
+        Ok(())
     }
 }
 

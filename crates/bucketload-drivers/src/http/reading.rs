@@ -69,7 +69,7 @@ impl<'a> Reading<'a> {
                 "the server ignored the Range header",
             ));
         }
-        self.judge(reply.status, reply.received, reply.range_start)
+        self.judge(reply.status, reply.received, reply.range_start())
     }
 
     /// Judges `received` bytes that came with `status`; `start` is where the store says that they

@@ -1,6 +1,8 @@
 //! Who makes the system calls of a step.
 
 use std::os::fd::AsFd;
+#[cfg(feature = "io-uring")]
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::blocking;
@@ -21,7 +23,7 @@ pub(super) enum Engine {
     Threads(Pool),
     /// io_uring, and a pool of threads for what it cannot do without waiting.
     #[cfg(feature = "io-uring")]
-    Ring(Box<Ring>, Pool),
+    Ring(Rc<Ring>, Pool),
 }
 
 impl Engine {
@@ -42,7 +44,7 @@ impl Engine {
             Io::Sync => Self::Sync,
             Io::Threads => Self::Threads(Pool::new(driver)),
             #[cfg(feature = "io-uring")]
-            Io::Uring => Self::Ring(Box::new(Ring::new()?), Pool::new(driver)),
+            Io::Uring => Self::Ring(Ring::new()?, Pool::new(driver)),
             #[cfg(not(feature = "io-uring"))]
             Io::Uring => return Err(std::io::ErrorKind::Unsupported.into()),
         })

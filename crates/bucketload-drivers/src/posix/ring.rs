@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!  session ── call ──▶ table of calls ──▶ submission ─▶ kernel ─▶ completion ──▶ reap ──▶ wakers
-//!                                                         │           ▲
-//!                                                      eventfd ── AsyncFd: one waiting call, the
-//!                                                                 leader, watches it
+//!                                                                     ▲
+//!                       the ring's descriptor is readable ── AsyncFd ─┘ one waiting call, the
+//!                                                                       leader, watches it
 //! ```
 //!
 //! A call is submitted at once; where the answer is there at once too (data in the page cache), nobody
-//! waits. Otherwise its session waits, and one of all that wait watches the ring's event on behalf
+//! waits. Otherwise its session waits, and one of all that wait watches the ring's descriptor on behalf
 //! of the others. When it leaves, it names a successor.
 //!
-//! Answers wait inside the kernel until the thread makes a call of its own (`IORING_SETUP_DEFER_TASKRUN`):
-//! those that come together cost it one wake-up, and none interrupts it. The eventfd is what tells of
-//! such answers; the ring's own descriptor only becomes readable once they have been fetched.
+//! Answers wait inside the kernel until the thread's next system call (`IORING_SETUP_COOP_TASKRUN`); the first
+//! of them ends the one that the thread sleeps in. Then the leader is woken at once ([`Look`]), instead of by the
+//! event loop's next question.
 //!
 //! The table owns the work of every call that the kernel has, and with it every byte that the kernel
 //! may touch. A call that nobody waits for any more stays there until its answer comes.
@@ -22,11 +22,12 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use bucketload_core::wakeup::{self, Look};
 use io_uring::{Builder, IoUring, Probe, opcode, squeue, types};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -75,14 +76,8 @@ pub(super) fn probe() -> Result<(), String> {
 
 /// How answers reach the thread, the best first. In a virtual machine an interrupt from another core
 /// costs more than a request.
-const DELIVERIES: [fn(&mut Builder) -> &mut Builder; 3] = [
-    // With the calls that fetch them: Linux 6.1.
-    |ring| {
-        ring.setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-    },
-    // With any system call, which ends a sleep with an interruption: Linux 5.19.
+const DELIVERIES: [fn(&mut Builder) -> &mut Builder; 2] = [
+    // With the thread's next system call; an answer ends the one that it sleeps in: Linux 5.19.
     |ring| ring.setup_coop_taskrun(),
     // By an interrupt.
     |ring| ring,
@@ -144,8 +139,8 @@ struct Inner {
 
 /// The ring of one load thread.
 pub(super) struct Ring {
-    /// Written by the kernel when there are answers; never read, for each write is an event.
-    watch: AsyncFd<OwnedFd>,
+    // Before the ring: its descriptor must leave the reactor first.
+    watch: AsyncFd<RawFd>,
     inner: RefCell<Inner>,
 }
 
@@ -157,12 +152,11 @@ impl std::fmt::Debug for Ring {
 
 impl Ring {
     /// A ring for the calling thread, whose runtime must have its I/O driver enabled.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Rc<Self>> {
         let ring = build()?;
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        ring.submitter().register_eventfd(event.as_raw_fd())?;
-        // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives.
-        let watch = unsafe { AsyncFd::register_with_interest(event, Interest::READABLE) }?;
+        let fd = ring.as_raw_fd();
+        // SAFETY: the descriptor is the ring's, which is dropped after the watch (see `Ring`).
+        let watch = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
         let inner = Inner {
             fixed: Fixed::new(&ring),
             ring,
@@ -171,10 +165,12 @@ impl Ring {
             waiting: VecDeque::new(),
             leader: None,
         };
-        Ok(Self {
+        let ring = Rc::new(Self {
             watch,
             inner: RefCell::new(inner),
-        })
+        });
+        wakeup::register(&ring);
+        Ok(ring)
     }
 
     /// Whether the ring performs such a step: one that moves data. What makes or names files waits
@@ -325,8 +321,8 @@ impl Ring {
             }
             match self.watch.poll_read_ready(cx) {
                 Poll::Ready(Ok(mut guard)) => {
-                    // In this order no answer is missed: one that comes from here on is an event
-                    // again.
+                    // In this order no answer is missed: one that comes from here on makes the
+                    // descriptor readable again.
                     guard.clear_ready();
                 }
                 Poll::Ready(Err(_)) => {
@@ -335,6 +331,18 @@ impl Ring {
                 }
                 Poll::Pending => return Poll::Pending,
             }
+        }
+    }
+}
+
+impl Look for Ring {
+    fn look(&self) {
+        let mut inner = self.inner.borrow_mut();
+        if inner.ring.completion().is_empty() {
+            return;
+        }
+        if let Some(waker) = inner.leader.and_then(|at| inner.entries[at].waker.as_ref()) {
+            waker.wake_by_ref();
         }
     }
 }
@@ -402,10 +410,10 @@ impl Inner {
         self.entries.len() - 1
     }
 
-    /// Gives the kernel what has not been given yet, and has it post the answers that wait inside it.
+    /// Gives the kernel what has not been given yet.
     fn submit(&mut self) {
         let queue = self.ring.submission();
-        if queue.is_empty() && !queue.cq_overflow() && !queue.taskrun() {
+        if queue.is_empty() && !queue.cq_overflow() {
             return;
         }
         drop(queue);
@@ -424,9 +432,6 @@ impl Inner {
 
     /// Takes all answers, or those up to the one to call `own`, and wakes who waits for them.
     fn reap(&mut self, own: Option<usize>) {
-        if self.ring.submission().taskrun() {
-            self.submit();
-        }
         for answer in self.ring.completion() {
             let index = answer.user_data() as usize;
             let entry = &mut self.entries[index];

@@ -59,8 +59,7 @@ fn on_ring<F: Future<Output = ()>>(body: impl FnOnce(Rc<Ring>) -> F) {
         .build()
         .unwrap();
     let all = async {
-        let ring = Rc::new(Ring::new().unwrap());
-        body(ring).await;
+        body(Ring::new().unwrap()).await;
     };
     let limited = async { tokio::time::timeout(Duration::from_secs(60), all).await };
     let ended = runtime.block_on(LocalSet::new().run_until(limited));

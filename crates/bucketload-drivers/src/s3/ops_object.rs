@@ -9,6 +9,7 @@ use super::canonical::Header;
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
 use crate::http::encode;
+use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::sink::{Collect, Ignore};
@@ -38,7 +39,9 @@ impl S3Session {
             let call = Call::new("GET", request.bucket, request.key);
             self.prepare(&call.range(reading.range()))
         };
-        let reply = self.perform(&mut prepared, &mut reading, probe).await?;
+        let mut reply = Reply::default();
+        self.perform_into(&mut prepared, &mut reading, probe, &mut reply)
+            .await?;
         reading.finish(&reply)
     }
 
@@ -79,7 +82,9 @@ impl S3Session {
             }
             self.prepare(&call)
         };
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
+        let mut reply = Reply::default();
+        self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
+            .await?;
         Ok(Completion { bytes: len, ..DONE })
     }
 
@@ -89,8 +94,10 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
-        let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
-        let Some(size) = reply.content_length else {
+        let mut reply = Reply::default();
+        self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
+            .await?;
+        let Some(size) = reply.content_length() else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,
@@ -109,7 +116,9 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
+        let mut reply = Reply::default();
+        self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
+            .await?;
         Ok(DONE)
     }
 

@@ -13,8 +13,10 @@ use bucketload_wire::Calls;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
 use super::prepare::{Call, Hashes, Prepared};
+use crate::http::endpoint::Endpoint;
 use crate::http::exchange::{Refusal, Reply};
-use crate::http::link::Link;
+use crate::http::hub::Hub;
+use crate::http::link::{Link, Way};
 use crate::http::parked::park;
 use crate::http::sink::Sink;
 use crate::posix::PosixSession;
@@ -89,20 +91,27 @@ impl S3Session {
     }
 
     /// Performs one request. The answer is a success (status below 300).
-    pub(crate) fn perform<'p>(
+    pub(crate) async fn perform(
+        &mut self,
+        prepared: &mut Prepared<'_>,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let mut reply = Reply::default();
+        self.perform_into(prepared, sink, probe, &mut reply).await?;
+        Ok(reply)
+    }
+
+    /// As [`S3Session::perform`], into `reply`, which is as it is by default: for operations that are frequent.
+    pub(crate) fn perform_into<'p>(
         &'p mut self,
         prepared: &'p mut Prepared<'_>,
         sink: &'p mut dyn Sink,
         probe: &'p mut Probe,
-    ) -> impl Future<Output = Result<Reply, OpError>> {
-        let shared = &*self.shared;
-        let (hub, endpoint) = (shared.hub(), shared.endpoint());
-        let judge = |reply: Reply| match &reply.refusal {
-            None => Ok(reply),
-            Some(refusal) => Err(shared.refused(reply.status, refusal)),
-        };
+        reply: &'p mut Reply,
+    ) -> impl Future<Output = Result<(), OpError>> {
         self.link
-            .perform_and(hub, endpoint, prepared, sink, probe, judge)
+            .perform_on(&*self.shared, prepared, sink, probe, reply)
     }
 
     /// The error that `document` means when there is no answer of its own to it.
@@ -121,6 +130,24 @@ impl S3Session {
                 error.status = status;
                 Err(error)
             }
+        }
+    }
+}
+
+impl Way for Shared {
+    fn hub(&self) -> &Hub {
+        self.hub()
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        self.endpoint()
+    }
+
+    #[inline]
+    fn judge(&self, reply: &Reply) -> Result<(), OpError> {
+        match &reply.refusal {
+            None => Ok(()),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
         }
     }
 }

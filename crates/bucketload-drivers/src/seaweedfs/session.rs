@@ -183,7 +183,7 @@ pub(crate) fn end_with_length(head: &mut Vec<u8>, len: u64) {
 
 /// The size that an answer to HEAD tells.
 pub(crate) fn size_of_reply(reply: &Reply) -> Result<Completion, OpError> {
-    let Some(size) = reply.content_length else {
+    let Some(size) = reply.content_length() else {
         return Err(OpError::with_status(
             ErrorKind::Protocol,
             reply.status,

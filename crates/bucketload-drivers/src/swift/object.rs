@@ -96,7 +96,7 @@ impl SwiftSession {
         let call = Call::new("HEAD", request.bucket, request.key);
         let mut plain = self.prepare(&call, Body::Bytes(b""));
         let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
-        let Some(size) = reply.content_length else {
+        let Some(size) = reply.content_length() else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,

@@ -2,8 +2,15 @@
  *
  * Fills BUCKET with COUNT empty objects and prints the processor time of this process in ns, as the
  * median of several rounds: per PUT, HEAD and DELETE of further keys, and per listing of a prefix
- * of 100 keys. The host is NULL: the environment names the store. */
+ * of 100 keys. The host is NULL: the environment names the store.
+ *
+ * In turn it does with files, in a directory of as many beside the store, what the library does with
+ * those of objects: make under another name and rename, stat, unlink. What these cost more among many
+ * is the file system's doing ("file-put", "file-head", "file-delete"). */
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -37,6 +44,25 @@ static void put(const char *key)
     CHECK(r.status == OK);
 }
 
+static char files[4096];
+
+static const char *file(const char *name)
+{
+    static char path[2][4224];
+    static int turn;
+    turn ^= 1;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", files, name);
+    return path[turn];
+}
+
+static void make_file(const char *name)
+{
+    int fd = open(file("new"), O_CREAT | O_EXCL | O_WRONLY, 0666);
+    CHECK(fd >= 0);
+    CHECK(rename(file("new"), file(name)) == 0);
+    CHECK(close(fd) == 0);
+}
+
 static double list(const char *prefix)
 {
     double start = cpu_ns();
@@ -59,10 +85,13 @@ int main(int argc, char **argv)
     Request r = {0};
     S3_create_bucket(HTTP, "a", "s", NULL, NULL, argv[1], NULL, 0, NULL, NULL, 0, &HANDLER, &r);
     CHECK(r.status == OK);
+    snprintf(files, sizeof files, "%s-files-%ld", getenv("BUCKETLOAD_S3_ROOT"), count);
+    CHECK(mkdir(files, 0777) == 0);
     char key[64], prefix[64];
     for (long i = 0; i < count; i++) {
         snprintf(key, sizeof key, "object-%09ld", i);
         put(key);
+        make_file(key);
     }
     /* 100 keys in the middle; the first listing of a process may build an index. */
     snprintf(prefix, sizeof prefix, "object-%07ld", count / 200);
@@ -70,6 +99,7 @@ int main(int argc, char **argv)
     list(prefix);
     double first = cpu_ns() - start;
     double puts[ROUNDS], heads[ROUNDS], deletes[ROUNDS], lists[ROUNDS];
+    double made[ROUNDS], seen[ROUNDS], gone[ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
         start = cpu_ns();
         for (int i = 0; i < PER_ROUND; i++) {
@@ -95,9 +125,30 @@ int main(int argc, char **argv)
         deletes[round] = (cpu_ns() - start) / PER_ROUND;
         list(prefix);
         lists[round] = list(prefix);
+        start = cpu_ns();
+        for (int i = 0; i < PER_ROUND; i++) {
+            snprintf(key, sizeof key, "more-%d-%d", i * 7919 % PER_ROUND, round);
+            make_file(key);
+        }
+        made[round] = (cpu_ns() - start) / PER_ROUND;
+        start = cpu_ns();
+        for (int i = 0; i < PER_ROUND; i++) {
+            struct stat st;
+            snprintf(key, sizeof key, "more-%d-%d", i, round);
+            CHECK(stat(file(key), &st) == 0);
+        }
+        seen[round] = (cpu_ns() - start) / PER_ROUND;
+        start = cpu_ns();
+        for (int i = 0; i < PER_ROUND; i++) {
+            snprintf(key, sizeof key, "more-%d-%d", i, round);
+            CHECK(unlink(file(key)) == 0);
+        }
+        gone[round] = (cpu_ns() - start) / PER_ROUND;
     }
-    printf("objects %ld put %.0f head %.0f delete %.0f list %.0f first-list %.0f\n", count,
-           median(puts), median(heads), median(deletes), median(lists), first);
+    printf("objects %ld put %.0f head %.0f delete %.0f list %.0f first-list %.0f"
+           " file-put %.0f file-head %.0f file-delete %.0f\n",
+           count, median(puts), median(heads), median(deletes), median(lists), first,
+           median(made), median(seen), median(gone));
     S3_deinitialize();
     return failures != 0;
 }
