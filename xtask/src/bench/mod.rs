@@ -13,6 +13,7 @@ pub(crate) mod gateway;
 mod libs3;
 mod posix;
 mod rows;
+mod slices;
 
 use std::fmt::Write as _;
 

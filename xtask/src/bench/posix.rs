@@ -4,13 +4,16 @@
 //! shared file on our side. The measure is throughput, so a ratio above the goal is good; a
 //! repetition measures both sides once, in alternating order, each on a file that it has just written
 //! anew: the disk of a virtual machine is busy with what was written for some seconds, and reads from
-//! new blocks are slower than from those of a file that has been there for long.
+//! new blocks are slower than from those of a file that has been there for long. Where the disk counts
+//! (O_DIRECT), both write their file once and take turns ten times a second ([`slices`](super::slices)).
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::candidate::{CLIENT_CORE, pinned};
+use super::slices::{Moved, Sliced};
 use super::{median, option, write_table};
 use crate::own::{bucketload, call};
 use crate::sh::{Result, need_programs, show};
@@ -145,22 +148,24 @@ fn rows(
     let mut missed = Vec::new();
     let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(*word));
     for row in ROWS.iter().filter(wanted) {
-        let (mut ratios, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-        for repetition in 0..repetitions {
-            let (a, b) = if repetition % 2 == 0 {
-                let a = own(row, place, seconds)?;
-                (a, fio(row, place, seconds)?)
-            } else {
-                let b = fio(row, place, seconds)?;
-                (own(row, place, seconds)?, b)
-            };
-            ratios.push(a / b);
-            ours.push(a);
-            theirs.push(b);
-        }
-        let (lo, hi) = ratios
-            .iter()
-            .fold((f64::MAX, f64::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        let pairs = match row.direct {
+            true => in_slices(row, place, repetitions * seconds * 10)?,
+            false => alternating(
+                repetitions,
+                || own(row, place, seconds),
+                || fio(row, place, seconds),
+            )?,
+        };
+        let n = pairs.len();
+        let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
+        ratios.sort_by(f64::total_cmp);
+        // Of hundreds of slices the outermost tell nothing.
+        let (skip, range) = match row.direct {
+            true => (n / 4, "quartiles "),
+            false => (0, ""),
+        };
+        let (lo, hi) = (ratios[skip], ratios[n - 1 - skip]);
         let shown = |values: &[f64]| match row.block {
             4096 => format!("{:.1} k/s", median(values) / 1e3),
             block => format!(
@@ -170,7 +175,7 @@ fn rows(
         };
         let ratio = median(&ratios);
         let line = format!(
-            "| {} | {} | {} | {ratio:.3} ({lo:.3}-{hi:.3}, n={repetitions}) | {} | {} |",
+            "| {} | {} | {} | {ratio:.3} ({range}{lo:.3}-{hi:.3}, n={n}) | {} | {} |",
             row.name,
             row.depth,
             if row.varied {
@@ -189,6 +194,52 @@ fn rows(
         }
     }
     Ok((table, missed))
+}
+
+/// Measures both sides `times` times in turn, ours first every other time.
+fn alternating(
+    times: u32,
+    ours: impl Fn() -> Result<f64>,
+    theirs: impl Fn() -> Result<f64>,
+) -> Result<Vec<(f64, f64)>> {
+    (0..times)
+        .map(|time| {
+            if time % 2 == 0 {
+                let a = ours()?;
+                Ok((a, theirs()?))
+            } else {
+                let b = theirs()?;
+                Ok((ours()?, b))
+            }
+        })
+        .collect()
+}
+
+/// Blocks per second of both sides in each of `pairs` pairs of slices.
+fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
+    // Both go on until they are ended, which is long before.
+    const ENOUGH_S: u32 = 3600;
+    const BEGUN: u64 = 16 << 20;
+    let (moved, prepared) = match row.rw {
+        "write" => (Moved::Written, FILE),
+        _ => (Moved::Read, 0),
+    };
+    lay_out(row, place)?;
+    let theirs = Sliced::start(&mut fio_command(row, place, ENOUGH_S), moved, BEGUN)?;
+    let (mut command, _) = own_command(row, place, ENOUGH_S)?;
+    // What is stopped is not late.
+    command.args(["--timeout", "1h"]);
+    let ours = Sliced::start(&mut command, moved, prepared + BEGUN)?;
+    let block = row.block as f64;
+    let pairs = alternating(
+        pairs,
+        || ours.slice().map(|bytes| bytes / block),
+        || theirs.slice().map(|bytes| bytes / block),
+    )?;
+    drop(ours);
+    let out = place.join("run");
+    std::fs::remove_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    Ok(pairs)
 }
 
 /// Writes the file that fio uses as ours is written: a new one, with or without the page cache.
@@ -210,9 +261,8 @@ fn lay_out(row: &Row, place: &Path) -> Result {
     call(&mut command)?.expect_code(0).map(drop)
 }
 
-/// Blocks per second that fio moves.
-fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
-    lay_out(row, place)?;
+/// fio, for `seconds`.
+fn fio_command(row: &Row, place: &Path, seconds: u32) -> Command {
     let mut command = pinned("fio", CLIENT_CORE);
     let engine = if row.depth == 1 { "psync" } else { "io_uring" };
     command.args([
@@ -233,6 +283,13 @@ fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
         format!("--iodepth={}", row.depth),
         format!("--runtime={seconds}"),
     ]);
+    command
+}
+
+/// Blocks per second that fio moves.
+fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
+    lay_out(row, place)?;
+    let mut command = fio_command(row, place, seconds);
     let shown = show(&command);
     let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
     let text = String::from_utf8_lossy(&out.stdout);
@@ -249,8 +306,8 @@ fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
         .ok_or_else(|| format!("{shown}: no rate in {text}"))
 }
 
-/// Blocks per second that our driver moves.
-fn own(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
+/// Our program, for `seconds`, and the directory of its run.
+fn own_command(row: &Row, place: &Path, seconds: u32) -> Result<(Command, String)> {
     // Random reads take ranges of one object, the others whole objects in turn.
     let (count, size, mix) = match row.rw {
         "randread" => (
@@ -311,7 +368,13 @@ fn own(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
     if row.direct {
         args.push("--posix-direct");
     }
-    let outcome = call(&mut bucketload(&args)?)?;
+    Ok((bucketload(&args)?, out))
+}
+
+/// Blocks per second that our driver moves.
+fn own(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
+    let (mut command, out) = own_command(row, place, seconds)?;
+    let outcome = call(&mut command)?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
     std::fs::remove_dir_all(&out).map_err(|e| format!("{out}: {e}"))?;
