@@ -13,8 +13,9 @@
 //!
 //! A step is as much of an operation as can be done without looking at the bytes: for a small
 //! object all of it. Its `work::Work` owns every byte that the kernel or another thread may still
-//! touch (a `buffer`, cut from a `region` of huge pages) when the operation has been abandoned (timeout, end of the run), so that nothing is waited
-//! for. Only the synchronous engine, which cannot be abandoned, writes straight from the arena.
+//! touch (a `buffer`, cut from a `region` of huge pages) when the operation has been abandoned
+//! (timeout, end of the run), so that nothing is waited for. Only the synchronous engine, which cannot
+//! be abandoned, writes straight from the arena.
 
 mod admin;
 mod blocking;
