@@ -119,21 +119,17 @@ pub(crate) fn perform<'p, S: Session>(
     on_pending: impl Fn() + 'p,
 ) -> impl Future<Output = Performed> + 'p {
     async move {
-        let shared = &*shard.shared;
-        let plan = &*shared.plan;
-        let source = &shared.sources[usize::from(taken.work)];
-        let own_names = source.named();
-        let named = own_names.is_some();
-        let ticket = shared.oracle.as_ref().and_then(|oracle| {
-            let place = (shared.phase as u16, taken.work);
-            let delimiter = source.delimiter(&taken.op);
+        let ticket = shard.shared.oracle.as_ref().and_then(|oracle| {
+            let place = (shard.shared.phase as u16, taken.work);
+            let delimiter = shard.source(taken.work).delimiter(&taken.op);
             oracle.begin(&mut taken.op, place, delimiter, taken.taken_ns)
         });
-        let taken = &*taken;
-        let op = &taken.op;
         let batch;
         // A block, so that the future has no room for what only the request is made of.
-        let (own, judging, request) = {
+        let (own_names, own, judging, request) = {
+            let shared = &*shard.shared;
+            let (plan, source, op) = (&*shared.plan, shard.source(taken.work), &taken.op);
+            let own_names = source.named();
             source.render(op, &mut worker.names);
             let own = shared.own.as_ref().and_then(|own| own.find(op));
             if let Some((set, number)) = own {
@@ -166,7 +162,7 @@ pub(crate) fn perform<'p, S: Session>(
             };
             let request = Request {
                 op,
-                bucket: match own.is_some() || named {
+                bucket: match own.is_some() || own_names.is_some() {
                     true => worker.names.bucket(),
                     false => &shared.bucket,
                 },
@@ -181,9 +177,8 @@ pub(crate) fn perform<'p, S: Session>(
                 verify,
                 watch,
             };
-            (own, judging, request)
+            (own_names, own, judging, request)
         };
-        let slot = worker.slot;
         let waited = Cell::new(false);
         let on_wait = || {
             waited.set(true);
@@ -192,8 +187,8 @@ pub(crate) fn perform<'p, S: Session>(
         let mut begun_ns = taken.taken_ns;
         let mut attempts = 1;
         let mut absent = false;
-        shard.slots.begin(slot, taken.due_ns);
-        let (outcome, done_ns, now, bytes, connect) = loop {
+        shard.slots.begin(worker.slot, taken.due_ns);
+        let (outcome, done_ns, now, bytes) = loop {
             worker.probe.reset();
             if let Some(judging) = judging {
                 judging.restart();
@@ -203,26 +198,26 @@ pub(crate) fn perform<'p, S: Session>(
                 Some(_) => 0,
                 None => taken.due_ns.saturating_add(shard.recorder.kept_from_ns()),
             });
-            shard
-                .slots
-                .arm(slot, begun_ns.saturating_add(plan.timeout_ns));
-            let attempt = if own.is_some_and(|(set, number)| !set.admits(op.class, number)) {
-                Some(Err(not_made(request.bucket)))
-            } else {
+            let timeout_ns = begun_ns.saturating_add(shard.shared.plan.timeout_ns);
+            shard.slots.arm(worker.slot, timeout_ns);
+            let admitted = own.is_none_or(|(set, number)| set.admits(request.op.class, number));
+            let attempt = if admitted {
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
-                until_cut(shard, slot, execute, &on_wait).await
+                until_cut(shard, worker.slot, execute, &on_wait).await
+            } else {
+                Some(Err(not_made(request.bucket)))
             };
-            let probe = &worker.probe;
-            let (connects, times) = probe.connects();
+            let (connects, times) = worker.probe.connects();
             if connects > 0 {
                 let mut tally = shard.recorder.tally();
                 tally.record_connect(times);
                 tally.connects += u64::from(connects - 1);
             }
-            let error = match attempt {
-                Some(Ok(completion)) => {
+            // By a call, which leaves nothing of the attempt that the future would have room for.
+            let error = match ended(shard, worker.slot, attempt) {
+                Ended::Well(completion) => {
                     // A driver that forgets the last mark still gets an end that is not too early.
-                    let done = match probe.done_ns() {
+                    let done = match worker.probe.done_ns() {
                         0 => now_ns(),
                         done => done,
                     };
@@ -233,14 +228,14 @@ pub(crate) fn perform<'p, S: Session>(
                         && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
                     {
                         let now = now_ns();
-                        shard.report_failure(Some(op), request.key, &error, now);
-                        break (Outcome::Failed(error.kind), done, now, 0, times);
+                        shard.report_failure(Some(request.op), request.key, &error, now);
+                        break (Outcome::Failed(error.kind), done, now, 0);
                     }
                     if let Some((set, number)) = own {
-                        set.done(op.class, number);
+                        set.done(request.op.class, number);
                     }
-                    if shared.check_writes && readback::applies(&request, &completion) {
-                        let session = &mut worker.session;
+                    if shard.shared.check_writes && readback::applies(&request, &completion) {
+                        let (slot, session) = (worker.slot, &mut worker.session);
                         let checked = readback::compare(shard, slot, session, &request, &on_wait);
                         // Boxed: workers that check nothing have no room for it.
                         let outcome = Box::pin(checked).await;
@@ -248,61 +243,54 @@ pub(crate) fn perform<'p, S: Session>(
                             Outcome::Ok => completion.bytes,
                             Outcome::Failed(_) => 0,
                         };
-                        break (outcome, done, now_ns(), bytes, times);
+                        break (outcome, done, now_ns(), bytes);
                     }
-                    break (Outcome::Ok, done, done, completion.bytes, times);
+                    break (Outcome::Ok, done, done, completion.bytes);
                 }
-                Some(Err(error)) => error,
-                None if shard.slots.cut(slot) == Some(Cut::Cancel) => {
+                Ended::Cancelled => {
                     let now = now_ns();
-                    let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                    break (cancelled, now, now, 0, times);
+                    break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
                 }
-                None => OpError::new(
-                    ErrorKind::Timeout,
-                    format!(
-                        "no complete answer within {} ms",
-                        plan.timeout_ns / 1_000_000
-                    ),
-                ),
+                Ended::Badly(error) => error,
             };
             // An operation that has succeeded ends in this turn of the thread, with its deadline.
-            shard.slots.disarm(slot);
+            shard.slots.disarm(worker.slot);
             if let Some(ticket) = &ticket {
                 ticket.failed(error.kind);
             }
             let now = now_ns();
             absent = error.kind == ErrorKind::NotFound;
-            if absent && taken.absent_expected || named && expected(op, error.kind, shared.share.of)
-            {
-                let done = match probe.done_ns() {
+            let ends_work =
+                own_names.is_some() && expected(request.op, error.kind, shard.shared.share.of);
+            if absent && taken.absent_expected || ends_work {
+                let done = match worker.probe.done_ns() {
                     0 => now,
                     done => done,
                 };
-                break (Outcome::Ok, done, now, 0, times);
+                break (Outcome::Ok, done, now, 0);
             }
+            let plan = &shard.shared.plan;
             let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
             if counted && error.kind != ErrorKind::Cancelled {
-                shard.report_failure(Some(op), request.key, &error, now);
+                shard.report_failure(Some(request.op), request.key, &error, now);
             }
             if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
                 let backoff = backoff_ns(plan.retry, attempts);
-                if pause(shard, slot, backoff, &on_wait).await {
+                if pause(shard, worker.slot, backoff, &on_wait).await {
                     let now = now_ns();
-                    let cancelled = Outcome::Failed(ErrorKind::Cancelled);
-                    break (cancelled, now, now, 0, times);
+                    break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
                 }
                 attempts += 1;
                 begun_ns = now_ns();
                 continue;
             }
-            let done = match (error.kind, probe.done_ns()) {
+            let done = match (error.kind, worker.probe.done_ns()) {
                 // Censored at the timeout, not at the instant the sweep came by.
                 (ErrorKind::Timeout, _) => now.min(begun_ns.saturating_add(plan.timeout_ns)),
                 (_, 0) => now,
                 (_, done) => done,
             };
-            break (Outcome::Failed(error.kind), done, now, 0, times);
+            break (Outcome::Failed(error.kind), done, now, 0);
         };
         let went = worker.session.place();
         let (outcome, bytes) = match &ticket {
@@ -310,26 +298,27 @@ pub(crate) fn perform<'p, S: Session>(
             Some(ticket) => {
                 let place = Place {
                     key: request.key,
-                    phase: shared.phase as u16,
+                    phase: shard.shared.phase as u16,
                     audit: false,
                     attempt_ns: begun_ns,
                     done_ns,
                     request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
                     endpoint: went.endpoint,
                 };
-                shard.judge(ticket, op, (outcome, bytes), place)
+                shard.judge(ticket, request.op, (outcome, bytes), place)
             }
         };
         let probe = &worker.probe;
+        let (_, connect) = probe.connects();
         let started_ns = match probe.started_ns() {
             // Nothing left: its start is the instant at which the last attempt was made.
             0 => begun_ns,
             started => started,
         };
         let record = OpRecord {
-            seq: op.seq,
+            seq: taken.op.seq,
             work: taken.work,
-            class: op.class,
+            class: taken.op.class,
             worker: worker.id,
             endpoint: went.endpoint,
             due_ns: taken.due_ns,
@@ -351,10 +340,10 @@ pub(crate) fn perform<'p, S: Session>(
         };
         // In this order an interval that ends now counts the operation as in flight, not as ended.
         shard.tick(now);
-        shard.slots.end(slot);
+        shard.slots.end(worker.slot);
         shard.record(&record, now);
         if let Some(rows) = &shard.rows {
-            rows.record(&record, op.entry);
+            rows.record(&record, taken.op.entry);
         }
         shard.recorder.keep(&record, &request, went, probe);
         Performed {
@@ -364,6 +353,28 @@ pub(crate) fn perform<'p, S: Session>(
             absent,
             done_ns,
             bytes,
+        }
+    }
+}
+
+/// How an attempt ended.
+enum Ended {
+    Well(Completion),
+    Badly(OpError),
+    Cancelled,
+}
+
+/// What `attempt` of the worker in `slot` came to, which is `None` when it was cut.
+#[inline]
+fn ended(shard: &Shard, slot: usize, attempt: Option<Result<Completion, OpError>>) -> Ended {
+    match attempt {
+        Some(Ok(completion)) => Ended::Well(completion),
+        Some(Err(error)) => Ended::Badly(error),
+        None if shard.slots.cut(slot) == Some(Cut::Cancel) => Ended::Cancelled,
+        None => {
+            let limit_ms = shard.shared.plan.timeout_ns / 1_000_000;
+            let detail = format!("no complete answer within {limit_ms} ms");
+            Ended::Badly(OpError::new(ErrorKind::Timeout, detail))
         }
     }
 }

@@ -111,6 +111,12 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
+    /// The source of work `work` of the phase.
+    #[inline]
+    pub(crate) fn source(&self, work: u16) -> &Source {
+        &self.shared.sources[usize::from(work)]
+    }
+
     pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
         let streams = shared
             .streams

@@ -10,7 +10,7 @@ use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpEr
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
 use super::hub::IdFields;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, Rest};
 use super::parked::park;
 use super::sink::{Ignore, Sink};
 
@@ -130,16 +130,16 @@ pub(crate) fn exchange<'e, O: Outgoing>(
     decoder: &'e mut Option<Box<ChunkedDecoder>>,
     answer: &'e mut Answer<'_>,
 ) -> impl Future<Output = Result<(), OpError>> {
+    // What an await has given is taken apart before the next one: the future would have room for both.
     async move {
         let first = conn.exchanges() == 0;
         // In a box: an answer that arrives as it should is received without room for what went wrong.
         let failure = {
             answer.probe.started();
             let calls = conn.calls().send;
-            let sent = match outgoing.send(conn) {
-                Ok(None) => Ok(SendEnd::Complete),
-                Ok(Some(rest)) => rest.await,
-                Err(error) => Err(error),
+            let sent = match rest_of_request(outgoing.send(conn)) {
+                Ok(rest) => rest.await,
+                Err(sent) => sent,
             };
             // What left in one call has left when that call was made, as far as the client can tell.
             if conn.calls().send > calls + 1 {
@@ -149,22 +149,34 @@ pub(crate) fn exchange<'e, O: Outgoing>(
             let complete = matches!(sent, Ok(SendEnd::Complete));
             (!complete).then(|| Box::new(sent))
         };
-        if let Some(sent) = failure {
-            // When sending failed the server may have said why before it closed.
-            return park(refused(conn, decoder, answer, sent, first)).await;
+        // When sending failed the server may have said why before it closed.
+        if let Some(refused) = failure.map(|sent| park(refused(conn, decoder, answer, sent, first)))
+        {
+            return refused.await;
         }
-        let received = match conn.recv_with(|bytes| answer.take(bytes)).await {
-            Ok(framing) if answer.is_whole(framing) => Ok(()),
-            Ok(framing) => park(body_of(conn, framing, decoder, answer)).await,
-            Err(error) => Err(error),
-        };
-        match received {
-            Ok(()) => {
-                answer.finish(conn);
-                Ok(())
-            }
-            Err(error) => Err(to_error(error, first)),
+        let framing = conn
+            .recv_with(|bytes| answer.take(bytes))
+            .await
+            .map_err(|error| to_error(error, first))?;
+        if !answer.is_whole(framing) {
+            park(body_of(conn, framing, decoder, answer))
+                .await
+                .map_err(|error| to_error(error, first))?;
         }
+        answer.finish(conn);
+        Ok(())
+    }
+}
+
+/// What is to be awaited until a request has left, or how that ended.
+#[inline]
+fn rest_of_request<R: Rest>(
+    sent: Result<Option<R>, WireError>,
+) -> Result<R, Result<SendEnd, WireError>> {
+    match sent {
+        Ok(Some(rest)) => Ok(rest),
+        Ok(None) => Err(Ok(SendEnd::Complete)),
+        Err(error) => Err(Err(error)),
     }
 }
 
