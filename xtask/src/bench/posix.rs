@@ -226,7 +226,7 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
     };
     lay_out(row, place)?;
     let theirs = Sliced::start(&mut fio_command(row, place, ENOUGH_S), moved, BEGUN)?;
-    let (mut command, _) = own_command(row, place, ENOUGH_S)?;
+    let (mut command, out) = own_command(row, place, ENOUGH_S)?;
     // What is stopped is not late.
     command.args(["--timeout", "1h"]);
     let ours = Sliced::start(&mut command, moved, prepared + BEGUN)?;
@@ -237,8 +237,7 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
         || theirs.slice().map(|bytes| bytes / block),
     )?;
     drop(ours);
-    let out = place.join("run");
-    std::fs::remove_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    std::fs::remove_dir_all(&out).map_err(|e| format!("{out}: {e}"))?;
     Ok(pairs)
 }
 
