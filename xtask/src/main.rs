@@ -9,8 +9,10 @@ mod ci;
 mod conformance;
 mod deps;
 mod gates;
+mod machine;
 mod manual;
 mod own;
+mod random;
 mod server;
 mod sh;
 

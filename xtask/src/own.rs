@@ -32,12 +32,26 @@ pub(crate) fn program() -> Result<&'static Path> {
                 "-p",
                 "bucketload",
             ]))?;
-            let target = std::env::var_os("CARGO_TARGET_DIR")
-                .map_or_else(|| root().join("target"), PathBuf::from);
-            Ok(target.join("release/bucketload"))
+            Ok(target().join("release/bucketload"))
         })
         .as_deref()
         .map_err(Clone::clone)
+}
+
+/// A call of the drivers' `conformance` example, in the build that `cargo test --workspace` makes.
+pub(crate) fn suite(args: &[&str]) -> Result<Command> {
+    static BUILT: OnceLock<Result> = OnceLock::new();
+    let example = ["--workspace", "--example", "conformance"];
+    BUILT
+        .get_or_init(|| run(cargo(["build", "--quiet", "--locked"]).args(example)))
+        .clone()?;
+    let program = target().join("debug/examples/conformance");
+    Ok(cmd(&program.to_string_lossy(), args))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// The release build of example `name` of `package`; the one beside the program where that is another.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{option, write_table};
-use crate::own::{bucketload, call};
+use crate::own::{bucketload, call, target};
 use crate::server::{free_port, home};
 use crate::sh::{Result, cargo, cmd, root, run};
 
@@ -36,9 +36,7 @@ pub(crate) fn library() -> Result<PathBuf> {
         "-p",
         "libs3-bucketload",
     ]))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("release/libs3.so"))
+    Ok(target().join("release/libs3.so"))
 }
 
 /// versitygw on a directory of the caller's; ended when dropped.

@@ -9,6 +9,7 @@
 
 use serde_json::Value;
 
+use crate::machine::undisturbed;
 use crate::own::{Serve, TempDir, bucketload, call};
 use crate::sh::Result;
 
@@ -19,6 +20,8 @@ const TOLERANCE: f64 = 0.02;
 /// Share of the answers that may have passed a percentile because the machine was late, at most a tenth of those
 /// beyond it.
 const LATE: f64 = 0.002;
+/// Measurements of a law, where the machine stands still during the earlier ones.
+const CHANCES: u32 = 3;
 /// Relative width of a histogram step.
 const STEP: f64 = 1.0 / 1024.0;
 /// The percentiles that are compared.
@@ -91,7 +94,13 @@ pub(crate) fn all() -> Result {
     let floor = measure(&dir, "floor", &[], 20)?;
     let mut failures = Vec::new();
     for law in &LAWS {
-        if let Err(what) = compare(&dir, law, &floor) {
+        let mut chance = 0;
+        let outcome = undisturbed(CHANCES, || {
+            chance += 1;
+            let name = format!("{}-{chance}", law.name);
+            compare(&dir, &name, law, &floor)
+        });
+        if let Err(what) = outcome {
             failures.push(format!("{}: {what}", law.name));
         }
     }
@@ -102,10 +111,10 @@ pub(crate) fn all() -> Result {
     }
 }
 
-fn compare(dir: &TempDir, law: &Law, floor: &Measured) -> Result {
-    let measured = measure(dir, law.name, law.rules, 40)?;
-    let log = std::fs::read_to_string(dir.file(&format!("{}.csv", law.name)))
-        .map_err(|e| e.to_string())?;
+fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result {
+    let measured = measure(dir, name, law.rules, 40)?;
+    let log =
+        std::fs::read_to_string(dir.file(&format!("{name}.csv"))).map_err(|e| e.to_string())?;
     let (mut drawn, mut held) = held(&log)?;
     if held.len() as u64 != measured.operations {
         return Err(format!(

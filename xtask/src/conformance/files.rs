@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{bad_places, matrix};
-use crate::own::{TempDir, bucketload, call};
+use crate::own::{self, TempDir, bucketload, call};
 use crate::server::{Server, parse_env};
-use crate::sh::{Result, cargo, cmd, output, root, run, step};
+use crate::sh::{Result, cmd, output, root, run, step};
 
 /// Where a run's directory lies below the root of a file target.
 const BUCKET: &str = "bucketload";
@@ -56,26 +56,14 @@ fn drive(name: &str, known_as: &str, place: &Path) -> Result {
     std::fs::remove_dir(place).map_err(at)
 }
 
-fn example(place: &Path, engine: &str, args: &[&str]) -> Command {
-    let fixed = [
-        "run",
-        "--quiet",
-        "--locked",
-        "-p",
-        "bucketload-drivers",
-        "--features",
-        "conformance",
-        "--example",
-        "conformance",
-        "--",
-    ];
-    let mut command = cargo(fixed.iter().chain(args));
+fn example(place: &Path, engine: &str, args: &[&str]) -> Result<Command> {
+    let mut command = own::suite(args)?;
     command.env("POSIX_ROOT", place).env("POSIX_IO", engine);
-    command
+    Ok(command)
 }
 
 fn suite(name: &str, known_as: &str, place: &Path, engine: &str, tell: bool) -> Result {
-    let out = example(place, engine, &["suite", "posix", known_as])
+    let out = example(place, engine, &["suite", "posix", known_as])?
         .stderr(Stdio::inherit())
         .output()
         .map_err(|e| e.to_string())?;
@@ -96,7 +84,7 @@ fn scenario(place: &Path) -> Result {
         place,
         "threads",
         &["plant", "posix", BUCKET, "bench"],
-    ))?;
+    )?)?;
     let (target, out) = (format!("file://{}", place.display()), dir.file("run"));
     let args = [
         "run",
@@ -141,7 +129,7 @@ fn scenario(place: &Path) -> Result {
         place,
         "threads",
         &["check", "posix", BUCKET, "bench"],
-    ))
+    )?)
 }
 
 /// A bucket mounted by s3fs; unmounted when dropped.

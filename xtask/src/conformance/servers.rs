@@ -3,9 +3,9 @@
 use std::process::{Command, Stdio};
 
 use super::matrix;
-use crate::own::{TempDir, bucketload, call};
+use crate::own::{self, TempDir, bucketload, call};
 use crate::server::{Server, parse_env};
-use crate::sh::{Result, cargo, cmd, output, root, run, step};
+use crate::sh::{Result, cmd, output, root, run, step};
 
 /// A server and how it is spoken to.
 pub(super) struct Case {
@@ -69,7 +69,7 @@ pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
         server.name
     );
     step(&what, || {
-        run(&mut example(server, &["differential", api, known_as]))
+        run(&mut example(server, &["differential", api, known_as])?)
     })?;
     let what = format!(
         "online-service by {api} against {}, among foreign objects",
@@ -82,7 +82,7 @@ pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
 
 /// Runs the shared suite and keeps what works for the table.
 fn suite(server: &Server, api: &str, known_as: &str) -> Result {
-    let out = example(server, &["suite", api, known_as])
+    let out = example(server, &["suite", api, known_as])?
         .stderr(Stdio::inherit())
         .output()
         .map_err(|e| e.to_string())?;
@@ -97,30 +97,17 @@ fn suite(server: &Server, api: &str, known_as: &str) -> Result {
 }
 
 /// A call of the drivers' `conformance` example.
-fn example(server: &Server, args: &[&str]) -> Command {
-    let mut call = vec![
-        "run",
-        "--quiet",
-        "--locked",
-        "-p",
-        "bucketload-drivers",
-        "--features",
-        "conformance",
-        "--example",
-        "conformance",
-        "--",
-    ];
-    call.extend(args);
-    let mut command = cargo(call);
+fn example(server: &Server, args: &[&str]) -> Result<Command> {
+    let mut command = own::suite(args)?;
     command.envs(&server.env);
-    command
+    Ok(command)
 }
 
 /// Plants foreign objects or looks for them: on S3 with a client that is not ours.
 fn foreign(server: &Server, api: &str, python: &str, verb: &str) -> Result {
     let place = ["shared-bucket", "bench"];
     if api != "s3" {
-        return run(&mut example(server, &[verb, api, place[0], place[1]]));
+        return run(&mut example(server, &[verb, api, place[0], place[1]])?);
     }
     let script = root().join("xtask/conformance/foreign.py");
     let script = script.to_string_lossy();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::own::{TempDir, bucketload};
+use crate::random::Random;
 use crate::sh::Result;
 
 /// Bytes of the generated trace.
@@ -92,22 +93,16 @@ fn high_water(pid: u32) -> u64 {
 
 /// Writes the trace; returns its lines.
 fn feed(mut out: impl Write) -> std::io::Result<u64> {
-    let (mut bytes, mut lines, mut state) = (0, 0u64, 1u64);
+    let (mut bytes, mut lines) = (0, 0u64);
     let mut line = String::new();
-    // SplitMix64 (Steele, Lea, Flood 2014).
-    let mut random = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+    let mut random = Random(1);
     while bytes < BYTES {
         use std::fmt::Write as _;
         line.clear();
-        let ms = lines / 2 + random() % 60_000;
-        let (op, key) = match random() % 10 {
-            0..4 => ("PUT", random()),
-            _ => ("GET", random() % 1_000_000),
+        let ms = lines / 2 + random.next() % 60_000;
+        let (op, key) = match random.next() % 10 {
+            0..4 => ("PUT", random.next()),
+            _ => ("GET", random.next() % 1_000_000),
         };
         let op = if lines.is_multiple_of(BROKEN) {
             "BREW"

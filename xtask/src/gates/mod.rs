@@ -4,6 +4,8 @@
 //! cancels. The remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary
 //! tests of the drivers and the runner.
 
+mod lateness;
+
 use serde_json::Value;
 
 use crate::own::{Serve, TempDir, bucketload, call, program};
@@ -17,7 +19,7 @@ const GATES: [Gate; 6] = [
     ("instructions per request", instructions),
     ("memory", memory),
     ("null driver", null_driver),
-    ("open-loop lateness", lateness),
+    ("open-loop lateness", lateness::lateness),
 ];
 
 /// All gates, or those whose name contains one of the arguments.
@@ -325,40 +327,4 @@ fn null_driver() -> Result {
         us,
         1.0,
     )
-}
-
-fn lateness() -> Result {
-    let dir = TempDir::new("lateness")?;
-    let mut failures = Vec::new();
-    for turn in 0..5 {
-        let more = [
-            "--rate",
-            "10000/s",
-            "--arrival",
-            "poisson",
-            "--duration",
-            "5s",
-        ];
-        let result = null_run(&dir, &format!("run{turn}"), &more)?;
-        let late = &run_phase(&result)?["late"]["percentiles"];
-        let at = |q: f64| {
-            late.as_array()
-                .into_iter()
-                .flatten()
-                .find(|p| p["q"] == q)
-                .and_then(|p| p["value_ns"].as_f64())
-                .map(|ns| ns / 1e3)
-                .ok_or("the result has no lateness")
-        };
-        let (p50, p99) = (at(0.5)?, at(0.99)?);
-        eprintln!("lateness at 10 000/s: p50 {p50:.1} µs, p99 {p99:.1} µs");
-        if p50 <= 50.0 && p99 <= 200.0 {
-            return Ok(());
-        }
-        failures.push(format!("p50 {p50:.1} µs, p99 {p99:.1} µs"));
-    }
-    Err(format!(
-        "lateness above 50 µs (p50) or 200 µs (p99) in every try: {}",
-        failures.join("; ")
-    ))
 }
