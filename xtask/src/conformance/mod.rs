@@ -34,6 +34,7 @@ mod swift;
 mod traces;
 mod truth;
 
+use crate::machine::undisturbed;
 use crate::sh::{Result, step};
 
 type Part = (&'static str, fn() -> Result);
@@ -67,10 +68,10 @@ const LONG: &[&str] = &[
 ];
 
 const PARTS: &[Part] = &[
-    ("truth", truth::stall),
+    ("truth", || undisturbed(2, truth::stall)),
     ("replay", replay::instants),
     ("traces", traces::constant_memory),
-    ("backlog", truth::backlog),
+    ("backlog", || undisturbed(2, truth::backlog)),
     ("oracle", oracle::all),
     ("compare", compare::words),
     ("delays", delays::all),

@@ -125,6 +125,16 @@ struct Entry {
     listed: bool,
 }
 
+impl Entry {
+    /// Closes the file that the kernel has opened for a call that nobody waits for any more.
+    fn unclaimed(&self, answer: i32) {
+        if self.opens && answer >= 0 {
+            // SAFETY: the kernel has given us this descriptor, and nobody else has seen it.
+            drop(unsafe { OwnedFd::from_raw_fd(answer) });
+        }
+    }
+}
+
 struct Inner {
     ring: IoUring,
     fixed: Fixed,
@@ -436,10 +446,7 @@ impl Inner {
             let index = answer.user_data() as usize;
             let entry = &mut self.entries[index];
             if entry.abandoned {
-                if entry.opens && answer.result() >= 0 {
-                    // SAFETY: the kernel has just given us this descriptor, and nobody else wants it.
-                    drop(unsafe { OwnedFd::from_raw_fd(answer.result()) });
-                }
+                entry.unclaimed(answer.result());
                 entry.work = None;
                 entry.abandoned = false;
                 self.free.push(index);
@@ -511,7 +518,9 @@ impl Drop for Flight<'_> {
         }
         let mut inner = self.ring.inner.borrow_mut();
         // Its answer may be there already, unread.
-        if inner.take(self.index).is_none() {
+        if let Some((_, answer)) = inner.take(self.index) {
+            inner.entries[self.index].unclaimed(answer);
+        } else {
             inner.entries[self.index].abandoned = true;
             inner.leave(self.index);
         }
@@ -523,7 +532,9 @@ impl Drop for Ring {
         let inner = self.inner.get_mut();
         inner.reap(None);
         for entry in &mut inner.entries {
-            if let Some(work) = entry.work.take() {
+            if let Some(answer) = entry.answer.take() {
+                entry.unclaimed(answer);
+            } else if let Some(work) = entry.work.take() {
                 // The kernel may still write to its memory.
                 Box::leak(work);
             }

@@ -1,18 +1,21 @@
 //! Tests of the ring: who watches it, and what the kernel may touch.
 
+use std::ffi::CString;
 use std::fs::File as StdFile;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use io_uring::{opcode, types};
 use tokio::task::LocalSet;
 
 use super::super::buffer::Buffer;
 use super::super::config::PosixConfig;
 use super::super::work::{File, Task, Work};
-use super::Ring;
+use super::{Flight, Ring};
 
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 512;
@@ -117,4 +120,46 @@ fn calls_that_are_given_up_leave_the_others_their_answers() {
             }
         }
     });
+}
+
+/// How many descriptors of this process name the file.
+fn opened(path: &std::path::Path) -> usize {
+    let all = std::fs::read_dir("/proc/self/fd").unwrap();
+    all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .filter(|name| name == path)
+        .count()
+}
+
+#[test]
+fn a_file_that_was_opened_for_a_call_that_is_given_up_is_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap().join("file");
+    std::fs::write(&path, "").unwrap();
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+    let opening = |ring: &Ring| {
+        let work = Box::new(Work::new(&PosixConfig::new("/")));
+        let call = opcode::OpenAt::new(types::Fd(libc::AT_FDCWD), name.as_ptr()).build();
+        let mut inner = ring.inner.borrow_mut();
+        let index = inner.start(work, call, true);
+        while inner.entries[index].answer.is_none() {
+            inner.ring.submit_and_wait(1).unwrap();
+            inner.reap(None);
+        }
+        index
+    };
+    on_ring(|ring| {
+        let index = opening(&ring);
+        assert_eq!(opened(&path), 1);
+        drop(Flight {
+            ring: &ring,
+            index,
+            landed: false,
+        });
+        assert_eq!(opened(&path), 0);
+        // Nor does one stay open whose call nobody has begun to wait for when the ring goes.
+        opening(&ring);
+        assert_eq!(opened(&path), 1);
+        async {}
+    });
+    assert_eq!(opened(&path), 0);
 }
