@@ -1,27 +1,26 @@
 //! The driver of file systems beside fio: the same pattern on the same file system, in turn.
 //!
 //! Both work on one file of their own with one thread on one core: objects at fixed places of a
-//! shared file on our side. The measure is throughput, so a ratio above the goal is good; a
-//! repetition measures both sides once, in alternating order, each on a file that it has just written
-//! anew: the disk of a virtual machine is busy with what was written for some seconds, and reads from
-//! new blocks are slower than from those of a file that has been there for long. Where the disk counts
-//! (O_DIRECT), both write their file once and take turns ten times a second ([`slices`](super::slices)).
+//! shared file on our side, which each has just written anew. The measure is throughput, so a ratio
+//! above the goal is good. Both are under way all the time and take turns ten times a second
+//! ([`slices`](super::slices)).
 
 use std::path::Path;
 use std::process::Command;
-
-use serde_json::Value;
 
 use super::candidate::{CLIENT_CORE, pinned};
 use super::slices::{Moved, Sliced};
 use super::{median, option, write_table};
 use crate::own::{bucketload, call};
-use crate::sh::{Result, need_programs, show};
+use crate::sh::{Result, need_programs};
 
 /// Least ratio of the throughputs, ours over fio's.
 const GOAL: f64 = 0.97;
 /// Bytes of the file that is read or written.
 const FILE: u64 = 512 << 20;
+
+/// How long both would go on if they were not ended, seconds.
+const ENOUGH_S: u32 = 3600;
 
 /// A pattern.
 struct Row {
@@ -142,30 +141,19 @@ fn rows(
     seconds: u32,
 ) -> Result<(String, Vec<String>)> {
     let mut table = String::from(
-        "| pattern | in flight | goal | ours over fio's: median (range, n) | ours | fio |\n\
+        "| pattern | in flight | goal | ours over fio's: median (quartiles, n) | ours | fio |\n\
          |---|--:|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
     let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(*word));
     for row in ROWS.iter().filter(wanted) {
-        let pairs = match row.direct {
-            true => in_slices(row, place, repetitions * seconds * 10)?,
-            false => alternating(
-                repetitions,
-                || own(row, place, seconds),
-                || fio(row, place, seconds),
-            )?,
-        };
+        let pairs = in_slices(row, place, repetitions * seconds * 10)?;
         let n = pairs.len();
         let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
         ratios.sort_by(f64::total_cmp);
         // Of hundreds of slices the outermost tell nothing.
-        let (skip, range) = match row.direct {
-            true => (n / 4, "quartiles "),
-            false => (0, ""),
-        };
-        let (lo, hi) = (ratios[skip], ratios[n - 1 - skip]);
+        let (lo, hi) = (ratios[n / 4], ratios[n - 1 - n / 4]);
         let shown = |values: &[f64]| match row.block {
             4096 => format!("{:.1} k/s", median(values) / 1e3),
             block => format!(
@@ -175,7 +163,7 @@ fn rows(
         };
         let ratio = median(&ratios);
         let line = format!(
-            "| {} | {} | {} | {ratio:.3} ({range}{lo:.3}-{hi:.3}, n={n}) | {} | {} |",
+            "| {} | {} | {} | {ratio:.3} ({lo:.3}-{hi:.3}, n={n}) | {} | {} |",
             row.name,
             row.depth,
             if row.varied {
@@ -217,16 +205,16 @@ fn alternating(
 
 /// Blocks per second of both sides in each of `pairs` pairs of slices.
 fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
-    // Both go on until they are ended, which is long before.
-    const ENOUGH_S: u32 = 3600;
     const BEGUN: u64 = 16 << 20;
-    let (moved, prepared) = match row.rw {
-        "write" => (Moved::Written, FILE),
-        _ => (Moved::Read, 0),
+    let (moved, prepared) = match (row.rw, row.direct) {
+        ("write", true) => (Moved::Written, FILE),
+        ("write", false) => (Moved::Put, FILE),
+        (_, true) => (Moved::Read, 0),
+        (_, false) => (Moved::Got, 0),
     };
     lay_out(row, place)?;
-    let theirs = Sliced::start(&mut fio_command(row, place, ENOUGH_S), moved, BEGUN)?;
-    let (mut command, out) = own_command(row, place, ENOUGH_S)?;
+    let theirs = Sliced::start(&mut fio_command(row, place), moved, BEGUN)?;
+    let (mut command, out) = own_command(row, place)?;
     // What is stopped is not late.
     command.args(["--timeout", "1h"]);
     let ours = Sliced::start(&mut command, moved, prepared + BEGUN)?;
@@ -261,7 +249,7 @@ fn lay_out(row: &Row, place: &Path) -> Result {
 }
 
 /// fio, for `seconds`.
-fn fio_command(row: &Row, place: &Path, seconds: u32) -> Command {
+fn fio_command(row: &Row, place: &Path) -> Command {
     let mut command = pinned("fio", CLIENT_CORE);
     let engine = if row.depth == 1 { "psync" } else { "io_uring" };
     command.args([
@@ -280,33 +268,13 @@ fn fio_command(row: &Row, place: &Path, seconds: u32) -> Command {
         format!("--direct={}", u8::from(row.direct)),
         format!("--ioengine={engine}"),
         format!("--iodepth={}", row.depth),
-        format!("--runtime={seconds}"),
+        format!("--runtime={ENOUGH_S}"),
     ]);
     command
 }
 
-/// Blocks per second that fio moves.
-fn fio(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
-    lay_out(row, place)?;
-    let mut command = fio_command(row, place, seconds);
-    let shown = show(&command);
-    let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
-    let text = String::from_utf8_lossy(&out.stdout);
-    // Notes about the system may stand before the document.
-    let text = text.find('{').map_or("", |at| &text[at..]);
-    let result: Value = serde_json::from_str(text).map_err(|e| {
-        let said = String::from_utf8_lossy(&out.stderr);
-        format!("{shown}: {e}: {text}{said}")
-    })?;
-    let side = if row.rw == "write" { "write" } else { "read" };
-    result["jobs"][0][side]["iops"]
-        .as_f64()
-        .filter(|rate| *rate > 0.0)
-        .ok_or_else(|| format!("{shown}: no rate in {text}"))
-}
-
-/// Our program, for `seconds`, and the directory of its run.
-fn own_command(row: &Row, place: &Path, seconds: u32) -> Result<(Command, String)> {
+/// Our program, and the directory of its run.
+fn own_command(row: &Row, place: &Path) -> Result<(Command, String)> {
     // Random reads take ranges of one object, the others whole objects in turn.
     let (count, size, mix) = match row.rw {
         "randread" => (
@@ -327,7 +295,7 @@ fn own_command(row: &Row, place: &Path, seconds: u32) -> Result<(Command, String
     };
     let text = format!(
         "name = \"bench-posix\"\n[keysets.data]\ncount = {count}\nsize = {size}\n\
-         [phases.run]\nduration = \"{seconds}s\"\nworkers = {}\nmix = {{ {mix} }}\n",
+         [phases.run]\nduration = \"{ENOUGH_S}s\"\nworkers = {}\nmix = {{ {mix} }}\n",
         row.depth
     );
     let file = place.join("workload.toml");
@@ -368,21 +336,4 @@ fn own_command(row: &Row, place: &Path, seconds: u32) -> Result<(Command, String
         args.push("--posix-direct");
     }
     Ok((bucketload(&args)?, out))
-}
-
-/// Blocks per second that our driver moves.
-fn own(row: &Row, place: &Path, seconds: u32) -> Result<f64> {
-    let (mut command, out) = own_command(row, place, seconds)?;
-    let outcome = call(&mut command)?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
-    std::fs::remove_dir_all(&out).map_err(|e| format!("{out}: {e}"))?;
-    result["phases"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .and_then(|phase| phase["rates"]["ops_per_s"]["mean"].as_f64())
-        .filter(|rate| *rate > 0.0)
-        .ok_or_else(|| format!("{}: no rate", outcome.shown))
 }

@@ -1,8 +1,8 @@
-//! Two programs that are both under way, of which one goes on at a time, for a tenth of a second: what a disk
+//! Two programs that are both under way, of which one goes on at a time, for a tenth of a second: what a machine
 //! whose speed changes from second to second lets one compare.
 //!
 //! Both are stopped and continued by signals. What they move is read from the kernel's account of each
-//! (`/proc/PID/io`), which counts bytes that go to or come from a disk.
+//! (`/proc/PID/io`): bytes that go to or come from a disk, or those that system calls moved.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -20,8 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What of the account is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moved {
+    /// From a disk.
     Read,
+    /// To a disk.
     Written,
+    /// By system calls, out of the page cache.
+    Got,
+    /// By system calls, into the page cache.
+    Put,
 }
 
 /// A program that goes on during its slices only; ended when dropped.
@@ -100,6 +106,8 @@ impl Sliced {
         let name = match self.moved {
             Moved::Read => "read_bytes: ",
             Moved::Written => "write_bytes: ",
+            Moved::Got => "rchar: ",
+            Moved::Put => "wchar: ",
         };
         text.lines()
             .find_map(|line| line.strip_prefix(name)?.parse().ok())
