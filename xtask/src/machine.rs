@@ -5,14 +5,18 @@
 //! *and* the machine was seen to stand still.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::num::NonZeroU64;
+use std::time::Duration;
 
+use rustix::thread::{
+    CpuSet, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
+};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::bench::median;
 use crate::random::Random;
 use crate::sh::Result;
-
-/// A nap that ends later than this after its time says that the machine was busy with others.
-const STOOD_STILL: Duration = Duration::from_millis(2);
+use crate::watch::{STOOD_STILL, Watch};
 
 /// By how much a sleeper was late, µs.
 #[derive(Clone, Copy)]
@@ -24,11 +28,7 @@ pub(crate) struct Late {
 impl Late {
     /// The medians of the two.
     pub(crate) fn median(of: &[Self]) -> Self {
-        let middle = |what: fn(&Self) -> f64| {
-            let mut sorted: Vec<f64> = of.iter().map(what).collect();
-            sorted.sort_unstable_by(f64::total_cmp);
-            sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-        };
+        let middle = |what: fn(&Self) -> f64| median(&of.iter().map(what).collect::<Vec<_>>());
         Self {
             p50: middle(|late| late.p50),
             p99: middle(|late| late.p99),
@@ -46,7 +46,9 @@ impl fmt::Display for Late {
 pub(crate) fn undisturbed<T>(chances: u32, mut check: impl FnMut() -> Result<T>) -> Result<T> {
     let mut chance = 1;
     loop {
-        let (outcome, stood_still) = watched(&mut check);
+        let watch = Watch::start();
+        let outcome = check();
+        let stood_still = watch.end();
         if outcome.is_ok() || stood_still < STOOD_STILL || chance == chances {
             return outcome;
         }
@@ -55,34 +57,6 @@ pub(crate) fn undisturbed<T>(chances: u32, mut check: impl FnMut() -> Result<T>)
         }
         chance += 1;
     }
-}
-
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// What `check` gave, and by how much the worst of many naps of a millisecond was too long meanwhile.
-fn watched<T>(check: impl FnOnce() -> T) -> (T, Duration) {
-    let (ended, worst_ns) = (AtomicBool::new(false), AtomicU64::new(0));
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let nap = Duration::from_millis(1);
-            while !ended.load(Ordering::Relaxed) {
-                let begun = Instant::now();
-                std::thread::sleep(nap);
-                let late = begun.elapsed().saturating_sub(nap);
-                worst_ns.fetch_max(late.as_nanos() as u64, Ordering::Relaxed);
-            }
-        });
-        // Ends the naps however the check ends.
-        let _end = Ended(&ended);
-        check()
-    });
-    (outcome, Duration::from_nanos(worst_ns.into_inner()))
 }
 
 /// Keeps Poisson instants for `time` with nothing but the kernel's timer, on the core that a single load
@@ -112,54 +86,33 @@ pub(crate) fn bare_timer(rate_per_s: u32, time: Duration) -> Result<Late> {
 
 /// The first of the usable cores, and timers without slack: as a load thread has it.
 fn settle() -> Result {
-    // SAFETY: a set of cores is plain bits, for which all zeros are the empty set.
-    let (mut usable, mut first): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
-    let bytes = size_of::<libc::cpu_set_t>();
-    // SAFETY: the kernel writes at most `bytes` into the set, which lives for the length of the call.
-    let asked = unsafe { libc::sched_getaffinity(0, bytes, &raw mut usable) };
-    // SAFETY: the numbers are below the size of the set.
-    let core = (0..libc::CPU_SETSIZE as usize).find(|&i| unsafe { libc::CPU_ISSET(i, &usable) });
-    let Some(core) = core.filter(|_| asked == 0) else {
-        return Err("the kernel does not tell which cores are usable".to_owned());
+    let alone = || {
+        let usable = sched_getaffinity(None)?;
+        let mut first = CpuSet::new();
+        first.set(
+            (0..CpuSet::MAX_CPU)
+                .find(|&core| usable.is_set(core))
+                .unwrap_or(0),
+        );
+        sched_setaffinity(None, &first)?;
+        set_current_timer_slack(NonZeroU64::new(1))
     };
-    // SAFETY: the number is below the size of the set.
-    unsafe { libc::CPU_SET(core, &mut first) };
-    // SAFETY: the set is read during the call, and the slack is a number.
-    let settled = unsafe {
-        libc::sched_setaffinity(0, bytes, &raw const first) == 0
-            && libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) == 0
-    };
-    match settled {
-        true => Ok(()),
-        false => Err(std::io::Error::last_os_error().to_string()),
-    }
+    alone().map_err(|e| format!("the bare timer: {e}"))
 }
 
 /// `CLOCK_MONOTONIC`, nanoseconds.
 fn now_ns() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one `timespec`.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn sleep_until(due_ns: u64) {
-    let time = libc::timespec {
+    let time = Timespec {
         tv_sec: (due_ns / 1_000_000_000) as _,
         tv_nsec: (due_ns % 1_000_000_000) as _,
     };
     while now_ns() < due_ns {
-        // SAFETY: the time is read during the call; nothing is written, for the instant is absolute.
-        unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &raw const time,
-                std::ptr::null_mut(),
-            )
-        };
+        // Where a signal ends it, the clock says so.
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
     }
 }

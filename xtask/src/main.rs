@@ -15,6 +15,9 @@ mod own;
 mod random;
 mod server;
 mod sh;
+/// The tests of the runner watch the machine as well.
+#[path = "../../crates/bucketload-run/tests/common/watch.rs"]
+mod watch;
 
 use std::process::ExitCode;
 
@@ -29,7 +32,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
   bench         [ROW ...] [--repetitions N] [--seconds N] [--write]  CPU time beside wrk and iperf3
-  bench posix   [--directory DIR] [--repetitions N] [--seconds N] [--write]  files, beside fio
+  bench posix   [--directory DIR] [--repetitions N] [--write]  files, beside fio
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
   floor         reference clients that the benchmarks compare with

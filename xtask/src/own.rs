@@ -113,6 +113,25 @@ fn clean_call(program: &Path, args: &[&str]) -> Command {
     command
 }
 
+/// The measured phase of a JSON result.
+pub(crate) fn run_phase(result: &Value) -> Result<&Value> {
+    let mut phases = result["phases"].as_array().into_iter().flatten();
+    phases
+        .find(|phase| phase["kind"] == "run")
+        .ok_or_else(|| "the result has no measured phase".to_owned())
+}
+
+/// The percentile `q` of a distribution of a JSON result, nanoseconds.
+pub(crate) fn percentile_ns(distribution: &Value, q: f64) -> Result<f64> {
+    let percentiles = distribution["percentiles"].as_array();
+    percentiles
+        .into_iter()
+        .flatten()
+        .find(|p| p["q"] == q)
+        .and_then(|p| p["value_ns"].as_f64())
+        .ok_or_else(|| format!("no p{} in {distribution}", q * 100.0))
+}
+
 /// Outcome of a call: exit code, standard output and standard error.
 pub(crate) struct Outcome {
     /// The command line, for messages.

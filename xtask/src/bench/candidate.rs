@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, call};
+use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, call, run_phase};
 use crate::sh::{Result, show};
 
 /// Core that clients are pinned to; servers take the next one.
@@ -79,12 +79,7 @@ fn own(
     let outcome = call(program(&line)?.envs(server.aws_env()))?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
-    let phase = result["phases"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .ok_or("the result has no measured phase")?;
+    let phase = run_phase(&result)?;
     let number = |value: &Value| {
         value
             .as_f64()

@@ -166,7 +166,7 @@ fn measure(row: &Row<'_>, repetitions: u32, seconds: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

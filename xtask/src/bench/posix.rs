@@ -18,7 +18,6 @@ use crate::sh::{Result, need_programs};
 const GOAL: f64 = 0.97;
 /// Bytes of the file that is read or written.
 const FILE: u64 = 512 << 20;
-
 /// How long both would go on if they were not ended, seconds.
 const ENOUGH_S: u32 = 3600;
 
@@ -96,11 +95,10 @@ const ROWS: [Row; 7] = [
 ];
 
 /// Measures all rows, or those whose name contains one of the arguments. `--directory DIR` (default:
-/// the build directory), `--repetitions N` (default 7), `--seconds N` (default 3), `--write`.
+/// the build directory), `--repetitions N` (pairs of slices, default 250), `--write`.
 pub(super) fn main(args: &[String]) -> Result {
     need_programs(&[("fio", "fio")])?;
-    let repetitions = option(args, "--repetitions", 7)?;
-    let seconds = option(args, "--seconds", 3)?;
+    let pairs = option(args, "--repetitions", 250)?;
     let directory = args
         .iter()
         .position(|arg| arg == "--directory")
@@ -120,7 +118,7 @@ pub(super) fn main(args: &[String]) -> Result {
             !arg.starts_with("--") && arg.parse::<u32>().is_err() && Some(*arg) != directory
         })
         .collect();
-    let outcome = rows(&place, &words, repetitions, seconds);
+    let outcome = rows(&place, &words, pairs);
     std::fs::remove_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
     let (table, missed) = outcome?;
     println!("{table}");
@@ -134,12 +132,7 @@ pub(super) fn main(args: &[String]) -> Result {
 }
 
 /// The table and the goals that were missed.
-fn rows(
-    place: &Path,
-    words: &[&String],
-    repetitions: u32,
-    seconds: u32,
-) -> Result<(String, Vec<String>)> {
+fn rows(place: &Path, words: &[&String], pairs: u32) -> Result<(String, Vec<String>)> {
     let mut table = String::from(
         "| pattern | in flight | goal | ours over fio's: median (quartiles, n) | ours | fio |\n\
          |---|--:|--:|--:|--:|--:|\n",
@@ -147,7 +140,7 @@ fn rows(
     let mut missed = Vec::new();
     let wanted = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(*word));
     for row in ROWS.iter().filter(wanted) {
-        let pairs = in_slices(row, place, repetitions * seconds * 10)?;
+        let pairs = in_slices(row, place, pairs)?;
         let n = pairs.len();
         let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();

@@ -10,7 +10,7 @@
 use serde_json::Value;
 
 use crate::machine::undisturbed;
-use crate::own::{Serve, TempDir, bucketload, call};
+use crate::own::{Serve, TempDir, bucketload, call, percentile_ns, run_phase};
 use crate::sh::Result;
 
 /// Offered load, operations per second.
@@ -196,14 +196,7 @@ struct Measured {
 impl Measured {
     /// A percentile of the service time, seconds.
     fn percentile(&self, q: f64) -> Result<f64> {
-        let percentiles = self.service["percentiles"].as_array();
-        percentiles
-            .into_iter()
-            .flatten()
-            .find(|p| p["q"] == q)
-            .and_then(|p| p["value_ns"].as_f64())
-            .map(|ns| ns / 1e9)
-            .ok_or_else(|| format!("no p{} in {}", q * 100.0, self.service))
+        percentile_ns(&self.service, q).map(|ns| ns / 1e9)
     }
 }
 
@@ -249,9 +242,7 @@ fn measure(dir: &TempDir, name: &str, rules: &[&str], seconds: u32) -> Result<Me
     let outcome = call(bucketload(&run)?.envs(server.aws_env()))?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
-    let phases = result["phases"].as_array();
-    let phase = phases.into_iter().flatten().find(|p| p["kind"] == "run");
-    let phase = phase.ok_or("no measured phase")?;
+    let phase = run_phase(&result)?;
     Ok(Measured {
         operations: phase["totals"]["ok"].as_u64().unwrap_or(0),
         service: phase["classes"][0]["service"].clone(),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::own::{Serve, TempDir, bucketload, call, self_signed};
+use crate::own::{Serve, TempDir, bucketload, call, run_phase, self_signed};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cargo, cmd, output, root, run, step};
 
@@ -234,12 +234,7 @@ impl Client {
         )?;
         outcome.expect_code(0)?;
         let result = outcome.json()?;
-        let totals = &result["phases"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|phase| phase["kind"] == "run")
-            .ok_or("no measured phase")?["totals"];
+        let totals = &run_phase(&result)?["totals"];
         match (totals["ok"] == 6, totals["failed"] == 0) {
             (true, true) => Ok(()),
             _ => Err(format!("{totals}")),

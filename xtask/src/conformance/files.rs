@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{bad_places, matrix};
-use crate::own::{self, TempDir, bucketload, call};
+use crate::own::{self, TempDir, bucketload, call, run_phase};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cmd, output, root, run, step};
 
@@ -108,12 +108,7 @@ fn scenario(place: &Path) -> Result {
     let outcome = call(&mut bucketload(&args)?)?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
-    let totals = &result["phases"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .ok_or("no measured phase")?["totals"];
+    let totals = &run_phase(&result)?["totals"];
     eprintln!(
         "{}: {} {totals}",
         place.display(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::machine::undisturbed;
-use crate::own::{TempDir, bucketload, call};
+use crate::own::{TempDir, bucketload, call, percentile_ns, run_phase};
 use crate::random::Random;
 use crate::sh::Result;
 
@@ -65,35 +65,21 @@ fn replay(trace: &str, out: &str) -> Result {
     let outcome = call(&mut bucketload(&args)?)?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
-    let mut phases = result["phases"].as_array().into_iter().flatten();
-    let phase = phases
-        .find(|phase| phase["kind"] == "run")
-        .ok_or("no measured phase")?;
-    let late = |q: f64| {
-        let mut percentiles = phase["late"]["percentiles"]
-            .as_array()
-            .into_iter()
-            .flatten();
-        let found = percentiles.find(|p| p["q"] == q);
-        found
-            .and_then(|p| p["value_ns"].as_f64())
-            .map_or(f64::NAN, |ns| ns / 1e3)
-    };
-    let ok = phase["totals"]["ok"].as_u64();
+    let phase = run_phase(&result)?;
+    let late = |q| percentile_ns(&phase["late"], q).map(|ns| ns / 1e3);
+    let (p50, p99, p999) = (late(0.5)?, late(0.99)?, late(0.999)?);
+    let ok = phase["totals"]["ok"].as_u64().unwrap_or(0);
     let memory = phase["client"]["rss_max_bytes"]
         .as_f64()
         .unwrap_or(f64::NAN);
     let line = format!(
-        "{ok:?} of {RECORDS} requests replayed; realised - intended: p50 {:.0} µs, p99 {:.0} µs, p99.9 {:.0} µs; \
+        "{ok} of {RECORDS} requests replayed; realised - intended: p50 {p50:.0} µs, p99 {p99:.0} µs, p99.9 {p999:.0} µs; \
          memory {:.0} MiB",
-        late(0.5),
-        late(0.99),
-        late(0.999),
         memory / f64::from(1 << 20)
     );
     eprintln!("{line}");
     // Whatever is not known is above its bound.
-    let kept = ok == Some(RECORDS.into()) && late(0.99) < LATE_US && memory < MEMORY;
+    let kept = ok == u64::from(RECORDS) && p99 < LATE_US && memory < MEMORY;
     match kept {
         true => Ok(()),
         false => Err(line),

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::matrix;
-use crate::own::{self, TempDir, bucketload, call};
+use crate::own::{self, TempDir, bucketload, call, run_phase};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cmd, output, root, run, step};
 
@@ -145,12 +145,7 @@ fn scenario(server: &Server, api: &str, python: &str) -> Result {
 
 /// Every operation that was offered in the measured phase of `result` must have worked.
 pub(super) fn measured(name: &str, result: &serde_json::Value) -> Result {
-    let totals = &result["phases"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .ok_or("no measured phase")?["totals"];
+    let totals = &run_phase(result)?["totals"];
     eprintln!("{name}: {} {totals}", result["verdict"]["word"]);
     if totals["failed"] != 0 || totals["ok"] != totals["offered"] {
         return Err(format!(

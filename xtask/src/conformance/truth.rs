@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, call};
+use crate::own::{Serve, TempDir, bucketload, call, percentile_ns, run_phase};
 use crate::sh::Result;
 
 const WORKLOAD: &str = r#"
@@ -52,16 +52,10 @@ pub(crate) fn stall() -> Result {
     let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
-    let class = run_class(&result)?;
-    let seconds = |kind: &str, q: f64| {
-        let percentiles = class[kind]["percentiles"].as_array();
-        let found = percentiles.into_iter().flatten().find(|p| p["q"] == q);
-        found
-            .and_then(|p| p["value_ns"].as_f64())
-            .map_or(f64::NAN, |ns| ns / 1e9)
-    };
-    let (p99, p999) = (seconds("response", 0.99), seconds("response", 0.999));
-    let service = seconds("service", 0.999);
+    let class = &run_phase(&result)?["classes"][0];
+    let seconds = |kind: &str, q| percentile_ns(&class[kind], q).map(|ns| ns / 1e9);
+    let (p99, p999) = (seconds("response", 0.99)?, seconds("response", 0.999)?);
+    let service = seconds("service", 0.999)?;
     eprintln!("response p99 {p99:.3} s, p99.9 {p999:.3} s; service p99.9 {service:.4} s");
     let holds = (0.28..0.52).contains(&p99) && (0.90..0.99).contains(&p999) && service < 0.1;
     if holds {
@@ -69,16 +63,6 @@ pub(crate) fn stall() -> Result {
     } else {
         Err("the stall is not shown as it was".to_owned())
     }
-}
-
-fn run_class(result: &Value) -> Result<&Value> {
-    result["phases"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .and_then(|phase| phase["classes"].get(0))
-        .ok_or_else(|| format!("no measured class in {result}"))
 }
 
 /// The backup scenario against a store that stops for 12 s: three ticks of a client are outstanding
@@ -116,13 +100,8 @@ pub(crate) fn backlog() -> Result {
     let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
     outcome.expect_code(0)?;
     let result = outcome.json()?;
-    let class = run_class(&result)?;
-    let phases = result["phases"].as_array();
-    let phase = phases
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .ok_or("no measured phase")?;
+    let phase = run_phase(&result)?;
+    let class = &phase["classes"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let series = |name: &str| -> Vec<f64> {
         let values = phase["series"][name].as_array();

@@ -6,11 +6,9 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::{null_run, run_phase};
+use super::null_run;
 use crate::machine::{Late, bare_timer};
-use crate::own::TempDir;
+use crate::own::{TempDir, percentile_ns, run_phase};
 use crate::sh::Result;
 
 /// Arrivals per second.
@@ -64,14 +62,8 @@ fn of_program(dir: &TempDir, turn: usize) -> Result<Late> {
     let rate = format!("{RATE}/s");
     let more = ["--rate", &rate, "--arrival", "poisson", "--duration", "5s"];
     let result = null_run(dir, &format!("run{turn}"), &more)?;
-    let late = &run_phase(&result)?["late"]["percentiles"];
-    let at = |q: f64| {
-        let percentiles = late.as_array().into_iter().flatten();
-        let ns = percentiles
-            .filter(|p| p["q"] == q)
-            .find_map(|p| Value::as_f64(&p["value_ns"]));
-        ns.map(|ns| ns / 1e3).ok_or("the result has no lateness")
-    };
+    let late = &run_phase(&result)?["late"];
+    let at = |q| percentile_ns(late, q).map(|ns| ns / 1e3);
     Ok(Late {
         p50: at(0.5)?,
         p99: at(0.99)?,

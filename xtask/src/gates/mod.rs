@@ -1,4 +1,4 @@
-//! Deterministic gates of the request path: what noise cannot touch, so that CI can hold the line.
+//! Gates of the request path: what noise cannot touch, or is measured beside, so that CI can hold the line.
 //!
 //! System calls and instructions are differences of two runs of different length, so that start-up
 //! cancels. The remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary
@@ -8,7 +8,7 @@ mod lateness;
 
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, call, program};
+use crate::own::{Serve, TempDir, bucketload, call, program, run_phase};
 use crate::sh::{Result, cmd, need_programs, output, show, step};
 
 type Gate = (&'static str, fn() -> Result);
@@ -239,16 +239,6 @@ fn instructions() -> Result {
         30_000.0,
     )?;
     hold("instructions without the SHA-256 blocks", least.1, 8_000.0)
-}
-
-/// The measured phase of a JSON result.
-fn run_phase(result: &Value) -> Result<&Value> {
-    result["phases"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|phase| phase["kind"] == "run")
-        .ok_or_else(|| "the result has no measured phase".to_owned())
 }
 
 fn number(value: &Value, name: &str) -> Result<f64> {

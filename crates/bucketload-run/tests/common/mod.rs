@@ -6,6 +6,7 @@
 
 mod plans;
 pub mod undisturbed;
+pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

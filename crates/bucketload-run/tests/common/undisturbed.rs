@@ -5,53 +5,12 @@
 //! it another chance only if it failed *and* the machine was seen to stand still.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, sleep, spawn};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
 
-/// A nap that ends later than this after its time says that the machine was busy with others.
-const STOOD_STILL: Duration = Duration::from_millis(2);
+use super::watch::{STOOD_STILL, Watch};
+
 /// Chances on a disturbed machine.
 const CHANCES: u32 = 12;
-
-/// Takes naps of one millisecond and keeps by how much the worst was too long.
-struct Watch {
-    end: Arc<AtomicBool>,
-    worst_ns: Arc<AtomicU64>,
-    thread: JoinHandle<()>,
-}
-
-impl Watch {
-    fn start() -> Self {
-        let (end, worst_ns) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicU64::new(0)),
-        );
-        let (ended, worst) = (Arc::clone(&end), Arc::clone(&worst_ns));
-        let thread = spawn(move || {
-            let nap = Duration::from_millis(1);
-            while !ended.load(Ordering::Relaxed) {
-                let begun = Instant::now();
-                sleep(nap);
-                let late = begun.elapsed().saturating_sub(nap);
-                worst.fetch_max(late.as_nanos() as u64, Ordering::Relaxed);
-            }
-        });
-        Self {
-            end,
-            worst_ns,
-            thread,
-        }
-    }
-
-    /// The longest time by which a nap was late.
-    fn end(self) -> Duration {
-        self.end.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap();
-        Duration::from_nanos(self.worst_ns.load(Ordering::Relaxed))
-    }
-}
 
 /// Runs `test`, again if it panics while the machine stood still. Such tests of one program take
 /// turns, for they would disturb one another.
