@@ -12,7 +12,7 @@ const RECORDS: u32 = 1_000_000;
 /// Requests per second of the trace, before it is replayed ten times as fast.
 const RATE: f64 = 2_000.0;
 /// Bound on the 99th percentile of the distance between intended and realised instants, µs.
-const LATE_US: f64 = 1_000.0;
+const LAG_US: f64 = 1_000.0;
 /// Bound on the resident memory of the replaying process, bytes.
 const MEMORY: f64 = 100.0 * 1024.0 * 1024.0;
 
@@ -66,8 +66,8 @@ fn replay(trace: &str, out: &str) -> Result {
     outcome.expect_code(0)?;
     let result = outcome.json()?;
     let phase = run_phase(&result)?;
-    let late = |q| percentile_ns(&phase["late"], q).map(|ns| ns / 1e3);
-    let (p50, p99, p999) = (late(0.5)?, late(0.99)?, late(0.999)?);
+    let lag = |q| percentile_ns(&phase["lag"], q).map(|ns| ns / 1e3);
+    let (p50, p99, p999) = (lag(0.5)?, lag(0.99)?, lag(0.999)?);
     let ok = phase["totals"]["ok"].as_u64().unwrap_or(0);
     let memory = phase["client"]["rss_max_bytes"]
         .as_f64()
@@ -79,7 +79,7 @@ fn replay(trace: &str, out: &str) -> Result {
     );
     eprintln!("{line}");
     // Whatever is not known is above its bound.
-    let kept = ok == u64::from(RECORDS) && p99 < LATE_US && memory < MEMORY;
+    let kept = ok == u64::from(RECORDS) && p99 < LAG_US && memory < MEMORY;
     match kept {
         true => Ok(()),
         false => Err(line),
