@@ -7,7 +7,6 @@
 //! looked for ever less often.
 
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,18 +24,18 @@ const MOST_BLIND: u32 = 256;
 /// Threads of this process that look now.
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many may: half of the cores.
+/// How many may: half of the cores that the calling thread has. Never remembered for the whole process: one thread
+/// that is bound to a core would decide for all.
 pub(crate) fn most_looking() -> usize {
-    static MOST: OnceLock<usize> = OnceLock::new();
-    *MOST.get_or_init(|| std::thread::available_parallelism().map_or(0, |cores| cores.get() / 2))
+    std::thread::available_parallelism().map_or(0, |cores| cores.get() / 2)
 }
 
 /// The right to look, given back when dropped.
 struct Turn;
 
 impl Turn {
-    fn take() -> Option<Self> {
-        let free = |looking| (looking < most_looking()).then_some(looking + 1);
+    fn take(most: usize) -> Option<Self> {
+        let free = |looking| (looking < most).then_some(looking + 1);
         LOOKING
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, free)
             .ok()
@@ -54,6 +53,8 @@ impl Drop for Turn {
 #[derive(Debug)]
 pub(crate) struct Patience {
     longest: Duration,
+    /// How many threads may look for this one to begin.
+    most: usize,
     /// Waits still to come without a look.
     blind: u32,
     /// How many more looks were in vain of late than were not.
@@ -61,10 +62,12 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Looks for at most `longest` per wait; zero for never.
-    pub(crate) const fn new(longest: Duration) -> Self {
+    /// Looks for at most `longest` per wait, zero for never, and only while fewer than half of the calling thread's
+    /// cores have a thread that looks.
+    pub(crate) fn new(longest: Duration) -> Self {
         Self {
             longest,
+            most: most_looking(),
             blind: 0,
             vain: 0,
         }
@@ -101,7 +104,7 @@ impl Patience {
             self.blind -= 1;
             return None;
         }
-        let _turn = Turn::take()?;
+        let _turn = Turn::take(self.most)?;
         let end = Instant::now() + self.longest;
         for looks in 0_usize.. {
             match call(false) {
@@ -129,7 +132,23 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
     use super::*;
+
+    #[test]
+    fn a_bound_thread_counts_its_own_cores_and_nobody_elses() {
+        let all = sched_getaffinity(None).unwrap();
+        let bound = std::thread::spawn(move || {
+            let mut only = CpuSet::new();
+            only.set((0..CpuSet::MAX_CPU).find(|core| all.is_set(*core)).unwrap());
+            sched_setaffinity(None, &only).unwrap();
+            Patience::new(Duration::ZERO).most
+        });
+        assert_eq!(bound.join().unwrap(), 0);
+        let cores = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(Patience::new(Duration::ZERO).most, cores / 2);
+    }
 
     #[test]
     fn looks_become_rare_in_vain_and_frequent_with_success() {

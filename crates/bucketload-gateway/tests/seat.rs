@@ -57,7 +57,9 @@ fn threads_follow_their_clients_while_there_are_many() {
         places().iter().all(|set| *set == only(core))
     });
     drop(others);
-    common::eventually("the others stay", || gateway.server.connections() == 1);
-    call();
-    assert_eq!(places(), [all]);
+    // A connection is off the list before its thread has ended.
+    common::eventually("the others stay, or it follows", || {
+        call();
+        gateway.server.connections() == 1 && places() == [all]
+    });
 }

@@ -40,6 +40,8 @@ pub(super) struct Shared {
     open: Mutex<HashMap<u64, Arc<Guest>>>,
     began: Instant,
     pub(super) cores: Cores,
+    /// Connections at work at once that may look for their clients.
+    most_looking: usize,
     closed: Condvar,
 }
 
@@ -61,6 +63,7 @@ impl Shared {
             open: Mutex::default(),
             began: Instant::now(),
             cores: Cores::of_this_thread(),
+            most_looking: most_looking(),
             closed: Condvar::new(),
         }
     }
@@ -81,7 +84,7 @@ impl Shared {
             let seen_ms = guest.seen_ms.load(Ordering::Relaxed);
             seen_ms > 0 && now_ms.saturating_sub(seen_ms) <= IN_USE_MS
         };
-        self.open().values().filter(in_use).count() > most_looking()
+        self.open().values().filter(in_use).count() > self.most_looking
     }
 
     /// Whether connections are TCP.
