@@ -31,10 +31,10 @@ impl Anatomy {
     /// Records all parts of an operation.
     #[inline]
     pub fn record(&mut self, record: &OpRecord) {
-        for part in Part::ALL {
-            let ns = record.part_ns(part);
+        let parts_ns = record.parts_ns();
+        for (part, &ns) in self.parts.iter_mut().zip(&parts_ns) {
             if ns > 0 {
-                self.part_mut(part).record(ns);
+                part.get_or_insert_default().record(ns);
             }
         }
     }

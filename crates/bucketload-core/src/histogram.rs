@@ -16,18 +16,24 @@ pub const BUCKETS: usize = (1 << SUB_BITS) + (MAX_BITS - SUB_BITS) as usize * HA
 
 /// A histogram of durations in nanoseconds, from 1 ns to 73 minutes, with a relative bucket width
 /// of at most 0.1 %.
+///
+/// What a recording touches beside its bucket is one cache line: between two operations, what they move pushes
+/// this out of the first-level cache.
 #[derive(Clone)]
+#[repr(align(64))]
 pub struct Histogram {
-    counts: Box<[u64]>,
-    /// First touched bucket; `BUCKETS` when empty.
-    lo: usize,
-    /// One past the last touched bucket; 0 when empty.
-    hi: usize,
-    count: u64,
+    counts: Box<[u64; BUCKETS]>,
     sum_ns: u128,
+    count: u64,
     min_ns: u64,
     max_ns: u64,
+    /// First touched bucket; `BUCKETS` when empty.
+    lo: u32,
+    /// One past the last touched bucket; 0 when empty.
+    hi: u32,
 }
+
+const _: () = assert!(size_of::<Histogram>() == 64);
 
 impl Default for Histogram {
     fn default() -> Self {
@@ -59,14 +65,15 @@ impl Histogram {
     /// An empty histogram. Allocates zeroed pages that become resident when touched.
     #[must_use]
     pub fn new() -> Self {
+        let counts = vec![0; BUCKETS].into_boxed_slice();
         Self {
-            counts: vec![0; BUCKETS].into_boxed_slice(),
-            lo: BUCKETS,
-            hi: 0,
-            count: 0,
+            counts: counts.try_into().expect("as many as there are buckets"),
             sum_ns: 0,
+            count: 0,
             min_ns: u64::MAX,
             max_ns: 0,
+            lo: BUCKETS as u32,
+            hi: 0,
         }
     }
 
@@ -74,14 +81,10 @@ impl Histogram {
     #[inline]
     #[must_use]
     pub const fn index_of(ns: u64) -> usize {
-        if ns < (1 << SUB_BITS) {
-            ns as usize
-        } else if ns >> MAX_BITS != 0 {
-            BUCKETS - 1
-        } else {
-            let shift = 63 - ns.leading_zeros() - (SUB_BITS - 1);
-            (shift as usize) * HALF + (ns >> shift) as usize
-        }
+        // Values of the first bucket are taken for its largest, whose shift is none: no branch.
+        let shift = u64::BITS - SUB_BITS - (ns | ((1 << SUB_BITS) - 1)).leading_zeros();
+        let index = (shift as usize) * HALF + (ns >> shift) as usize;
+        if index < BUCKETS { index } else { BUCKETS - 1 }
     }
 
     /// The smallest value of bucket `index`, in nanoseconds.
@@ -117,10 +120,26 @@ impl Histogram {
     /// `ns`, which bucket `index` holds, is a new extreme.
     #[cold]
     fn stretch(&mut self, index: usize, ns: u64) {
-        self.lo = self.lo.min(index);
-        self.hi = self.hi.max(index + 1);
+        self.touch(index);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Bucket `index` is one of the touched.
+    const fn touch(&mut self, index: usize) {
+        // At most `BUCKETS`, which fits.
+        let index = index as u32;
+        if index < self.lo {
+            self.lo = index;
+        }
+        if index >= self.hi {
+            self.hi = index + 1;
+        }
+    }
+
+    /// What was touched.
+    const fn touched(&self) -> std::ops::Range<usize> {
+        self.lo as usize..self.hi as usize
     }
 
     /// Records `n` durations that are all equal to `ns` within the bucket width. Used when reading
@@ -131,8 +150,7 @@ impl Histogram {
         }
         let index = Self::index_of(ns);
         self.counts[index] += n;
-        self.lo = self.lo.min(index);
-        self.hi = self.hi.max(index + 1);
+        self.touch(index);
         self.count += n;
         self.sum_ns += u128::from(ns) * u128::from(n);
         self.min_ns = self.min_ns.min(ns);
@@ -153,8 +171,8 @@ impl Histogram {
     /// [`Histogram::record`] relies on the buckets of minimum and maximum being among the touched ones,
     /// also where they were read from a file.
     fn cover_extremes(&mut self) {
-        self.lo = self.lo.min(Self::index_of(self.min_ns));
-        self.hi = self.hi.max(Self::index_of(self.max_ns) + 1);
+        self.touch(Self::index_of(self.min_ns));
+        self.touch(Self::index_of(self.max_ns));
     }
 
     /// Adds durations that were counted elsewhere: `(index, count)` of buckets of this layout with
@@ -175,8 +193,7 @@ impl Histogram {
                 return false;
             }
             self.counts[index] = self.counts[index].saturating_add(count);
-            self.lo = self.lo.min(index);
-            self.hi = self.hi.max(index + 1);
+            self.touch(index);
             self.count = self.count.saturating_add(count);
             added += count;
         }
@@ -194,9 +211,9 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        for (mine, theirs) in self.counts[other.lo..other.hi]
+        for (mine, theirs) in self.counts[other.touched()]
             .iter_mut()
-            .zip(&other.counts[other.lo..other.hi])
+            .zip(&other.counts[other.touched()])
         {
             *mine += theirs;
         }
@@ -211,9 +228,10 @@ impl Histogram {
     /// Empties the histogram, touching only what was used.
     pub fn clear(&mut self) {
         if self.count > 0 {
-            self.counts[self.lo..self.hi].fill(0);
+            let touched = self.touched();
+            self.counts[touched].fill(0);
         }
-        self.lo = BUCKETS;
+        self.lo = BUCKETS as u32;
         self.hi = 0;
         self.count = 0;
         self.sum_ns = 0;
@@ -276,7 +294,7 @@ impl Histogram {
         // n·q is exact enough up to 2^53 records; the epsilon keeps 0.99 · 100 from becoming 100.
         let rank = ((q * self.count as f64 - 1e-9).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
-        for index in self.lo..self.hi {
+        for index in self.touched() {
             seen += self.counts[index];
             if seen >= rank {
                 return Self::highest_of(index).clamp(self.min_ns, self.max_ns);
@@ -289,8 +307,9 @@ impl Histogram {
     /// most `ns`.
     #[must_use]
     pub fn count_at_most(&self, ns: u64) -> u64 {
-        let end = (Self::index_of(ns) + 1).clamp(self.lo.min(self.hi), self.hi);
-        self.counts[self.lo.min(end)..end].iter().sum()
+        let touched = self.touched();
+        let end = (Self::index_of(ns) + 1).min(touched.end);
+        self.counts[touched.start.min(end)..end].iter().sum()
     }
 
     /// The non-empty buckets as `(index, count)`, ascending.
@@ -298,7 +317,7 @@ impl Histogram {
         let range = if self.count == 0 {
             0..0
         } else {
-            self.lo..self.hi
+            self.touched()
         };
         range
             .map(|i| (i, self.counts[i]))

@@ -191,16 +191,18 @@ impl Tally {
     }
 
     /// The cell of a work and class, created on first use.
+    #[inline]
     pub fn cell_mut(&mut self, work: u16, class: OpClass) -> &mut Cell {
-        let at = self
-            .cells
-            .iter()
-            .position(|c| c.class == class && c.work == work);
-        let at = at.unwrap_or_else(|| {
-            self.cells.push(Cell::new(work, class));
-            self.cells.len() - 1
-        });
+        let wanted = |c: &Cell| c.class == class && c.work == work;
+        let at = self.cells.iter().position(wanted);
+        let at = at.unwrap_or_else(|| self.add_cell(work, class));
         &mut self.cells[at]
+    }
+
+    #[cold]
+    fn add_cell(&mut self, work: u16, class: OpClass) -> usize {
+        self.cells.push(Cell::new(work, class));
+        self.cells.len() - 1
     }
 
     /// Records one operation that ended.

@@ -215,10 +215,14 @@ impl Recorder {
         place: Place,
         probe: &Probe,
     ) {
-        let response_ns = record.response_ns();
-        if response_ns < self.kept_from_ns() {
-            return;
+        if record.response_ns() >= self.kept_from_ns() {
+            self.keep_this(record, request, place, probe);
         }
+    }
+
+    /// Keeps an operation that [`Recorder::keep`] has found worth it: few are, unless all are wanted.
+    #[inline(never)]
+    fn keep_this(&self, record: &OpRecord, request: &Request<'_>, place: Place, probe: &Probe) {
         let trail = Trail::new(record, request.op, place, probe);
         if let Some(log) = &self.op_log {
             log.borrow_mut().push(trail, request.key, request.source);
@@ -227,7 +231,7 @@ impl Recorder {
             && record.outcome != Outcome::Failed(ErrorKind::Cancelled)
         {
             let entry = (trail, KeyText::new(request.key));
-            slowest.borrow_mut().offer(response_ns, entry);
+            slowest.borrow_mut().offer(record.response_ns(), entry);
         }
     }
 

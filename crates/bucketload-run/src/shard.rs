@@ -184,6 +184,7 @@ impl Shard {
     }
 
     /// Whether the phase's operation limit forbids sequence number `seq` (of whichever work).
+    #[inline]
     pub(crate) fn beyond_ops(&self, seq: u64) -> bool {
         let phase = self.shared.phase_plan();
         let limit = phase.limits.ops;
@@ -198,11 +199,17 @@ impl Shard {
     }
 
     /// Closes the phase when its byte limit is reached. Cheap when there is none.
+    #[inline]
     pub(crate) fn check_bytes(&self, now_ns: u64) {
-        let limit = self
-            .shared
-            .share
-            .part(self.shared.phase_plan().limits.bytes);
+        let bytes = self.shared.phase_plan().limits.bytes;
+        if bytes > 0 {
+            self.check_bytes_of(bytes, now_ns);
+        }
+    }
+
+    /// As [`Shard::check_bytes`] for a limit of `bytes` over all agents.
+    fn check_bytes_of(&self, bytes: u64, now_ns: u64) {
+        let limit = self.shared.share.part(bytes);
         if limit > 0
             && now_ns < self.cutoff_ns.get()
             && self.shared.bytes.load(Ordering::Relaxed) >= limit

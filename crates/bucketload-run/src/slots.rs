@@ -76,6 +76,7 @@ impl Slots {
     }
 
     /// The worker begins an operation that was due at `due_ns`.
+    #[inline]
     pub(crate) fn begin(&self, slot: usize, due_ns: u64) {
         self.deadlines.borrow_mut()[slot] = NEVER;
         self.due.borrow_mut()[slot] = due_ns;
@@ -83,6 +84,7 @@ impl Slots {
     }
 
     /// The worker's operation has ended.
+    #[inline]
     pub(crate) fn end(&self, slot: usize) {
         self.deadlines.borrow_mut()[slot] = IDLE;
         self.due.borrow_mut()[slot] = u64::MAX;
@@ -90,6 +92,7 @@ impl Slots {
     }
 
     /// Sets the deadline of the attempt that begins; a cancelled operation stays cancelled.
+    #[inline]
     pub(crate) fn arm(&self, slot: usize, deadline_ns: u64) {
         let deadline = &mut self.deadlines.borrow_mut()[slot];
         if *deadline != CANCELLED {
@@ -98,11 +101,13 @@ impl Slots {
     }
 
     /// Takes the deadline away (the attempt has ended, the operation has not).
+    #[inline]
     pub(crate) fn disarm(&self, slot: usize) {
         self.arm(slot, NEVER);
     }
 
     /// Why the worker must give up, if it must.
+    #[inline]
     pub(crate) fn cut(&self, slot: usize) -> Option<Cut> {
         match self.deadlines.borrow()[slot] {
             TIMED_OUT => Some(Cut::Timeout),

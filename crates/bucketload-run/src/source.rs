@@ -295,19 +295,19 @@ impl Source {
     /// buffers are large enough.
     #[inline]
     pub(crate) fn render(&self, op: &Op, into: &mut Names) {
-        if self.is_recorded() {
+        match &self.ops {
+            Ops::Mix(_) | Ops::Jobs(..) => into.clear_source(),
             // The feed has written the names when the operation was taken.
-            return;
-        }
-        into.clear_source();
-        if let Ops::Named(named) = &self.ops {
-            let (key, more) = into.parts_mut();
-            named.ops.render(op, &mut more.bucket, key);
-            return;
-        }
-        if let Ops::Ranks(ranks) = &self.ops {
-            ranks.ops.render(op, into.key_mut());
-            return;
+            Ops::Recorded(_) => return,
+            Ops::Named(named) => {
+                into.clear_source();
+                let (key, more) = into.parts_mut();
+                return named.ops.render(op, &mut more.bucket, key);
+            }
+            Ops::Ranks(ranks) => {
+                into.clear_source();
+                return ranks.ops.render(op, into.key_mut());
+            }
         }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {

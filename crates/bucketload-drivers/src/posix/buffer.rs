@@ -75,11 +75,16 @@ impl Buffer {
     }
 
     /// Gives the memory back to the thread's pool.
+    #[inline]
     pub(super) fn release(&mut self) {
-        let buffer = std::mem::replace(self, Self::NONE);
-        if buffer.len == 0 {
-            return;
+        if self.len > 0 {
+            std::mem::replace(self, Self::NONE).keep();
         }
+    }
+
+    /// Puts it into the thread's pool.
+    fn keep(self) {
+        let buffer = self;
         // An operation may end while the thread's locals are being destroyed.
         let _ = FREE.try_with(|free| {
             let (free, bytes) = &mut *free.borrow_mut();

@@ -63,7 +63,11 @@ impl PosixSession {
         let mut work;
         if self.is_shared() {
             let end = extent.wanted.map(|wanted| extent.from + wanted);
-            work = self.begin_shared(request, probe, end).await?;
+            let found;
+            (work, found) = self.begin_shared(request, probe, end)?;
+            if !found {
+                work = self.open_shared(work, request).await?;
+            }
             base = work.offset;
         } else {
             work = self.begin_object(request, probe)?;

@@ -32,7 +32,10 @@ impl PosixSession {
         }
         let size = content.size();
         let mut work = match self.is_shared() {
-            true => self.begin_shared(request, probe, Some(size)).await?,
+            true => match self.begin_shared(request, probe, Some(size))? {
+                (work, true) => work,
+                (work, false) => self.open_shared(work, request).await?,
+            },
             false => self.begin_object(request, probe)?,
         };
         let opening = match (class, self.config().write) {

@@ -151,40 +151,37 @@ impl PosixSession {
         path::set_beside(beside, path, "tmp", [process, number]);
     }
 
-    /// As [`PosixSession::begin_object`] for an object in a shared file, which is opened unless the
-    /// thread has it open; that is no part of the operation. The work gets the object's place, and no
-    /// name: see [`PosixSession::name`].
-    pub(super) async fn begin_shared(
+    /// As [`PosixSession::begin_object`] for an object in a shared file. The work gets the object's place, and no
+    /// name: see [`PosixSession::name`]. Returns whether it has the file as well, as it has if this thread has opened
+    /// that; otherwise [`PosixSession::open_shared`] is to be called, which is no part of the operation.
+    #[inline]
+    pub(super) fn begin_shared(
         &mut self,
         request: &Request<'_>,
         probe: &Probe,
         size: Option<u64>,
-    ) -> Result<Box<Work>, OpError> {
+    ) -> Result<(Box<Work>, bool), OpError> {
         let at = shared::place(request, self.config().slot, size)?;
         let write = request.op.class.writes_body();
         let numbers = shared::numbers(request.op);
         let names = (request.bucket, request.key);
         let mut work = self.begin(probe);
-        if !self
-            .local
-            .shared
-            .find(&mut work.file, names, numbers, write)
-        {
-            work = self.open_shared(work, request, numbers).await?;
-        }
+        let files = &self.local.shared;
+        let found = files.find(&mut work.file, names, numbers, write);
         work.path.clear();
         work.offset = at;
-        Ok(work)
+        Ok((work, found))
     }
 
+    /// Opens the shared file of a work that [`PosixSession::begin_shared`] has not found it for.
     #[cold]
-    async fn open_shared(
+    pub(super) async fn open_shared(
         &mut self,
         mut work: Box<Work>,
         request: &Request<'_>,
-        numbers: [u64; 2],
     ) -> Result<Box<Work>, OpError> {
         let write = request.op.class.writes_body();
+        let numbers = shared::numbers(request.op);
         let Work { path, beside, .. } = &mut *work;
         if let Err(error) = path::set_object(path, request.bucket, request.key) {
             self.put_back(work);
@@ -198,6 +195,7 @@ impl PosixSession {
                 let files = &self.local.shared;
                 let file = files.add(request.bucket, request.key, numbers, write, file);
                 work.file = Some(file);
+                work.path.clear();
                 Ok(work)
             }
             (result, _) => {

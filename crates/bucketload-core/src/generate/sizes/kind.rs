@@ -56,6 +56,15 @@ impl Kind {
     pub(super) fn sample(&self, draws: &mut Draws) -> u64 {
         match self {
             Self::Const(bytes) => *bytes,
+            _ => self.draw(draws),
+        }
+    }
+
+    /// As [`Kind::sample`]; not inlined, since the most common law needs none of what these do.
+    #[inline(never)]
+    fn draw(&self, draws: &mut Draws) -> u64 {
+        match self {
+            Self::Const(bytes) => *bytes,
             Self::Uniform(first, n) => first + draws.below(*n),
             Self::Continuous(law) => round(law.quantile(draws.next_open())),
             Self::Emg(law) => round(law.sample(draws)),
