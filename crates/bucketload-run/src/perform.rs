@@ -124,14 +124,15 @@ pub(crate) fn perform<'p, S: Session>(
             let delimiter = shard.source(taken.work).delimiter(&taken.op);
             oracle.begin(&mut taken.op, place, delimiter, taken.taken_ns)
         });
-        let batch;
-        // A block, so that the future has no room for what only the request is made of.
-        let (own_names, own, judging, request) = {
+        let (batch, own_names, own, judging, request);
+        // A block, so that the future has no room for what only the request is made of. What it makes is written
+        // where it stays: a copy of what was just written in smaller pieces makes the processor wait.
+        {
             let shared = &*shard.shared;
             let (plan, source, op) = (&*shared.plan, shard.source(taken.work), &taken.op);
-            let own_names = source.named();
+            own_names = source.named();
             source.render(op, &mut worker.names);
-            let own = shared.own.as_ref().and_then(|own| own.find(op));
+            own = shared.own.as_ref().and_then(|own| own.find(op));
             if let Some((set, number)) = own {
                 let (key, more) = worker.names.parts_mut();
                 set.render(number, &mut more.bucket);
@@ -153,14 +154,14 @@ pub(crate) fn perform<'p, S: Session>(
             if let Some(trailing) = trailing {
                 known = known.map(|content| trailing.append(content));
             }
-            let judging = trailing.filter(|_| op.class == OpClass::Get);
+            judging = trailing.filter(|_| op.class == OpClass::Get);
             let verify = plan.verify && op.class.reads_body() && known.is_some();
             let watch = match (&ticket, judging) {
                 (Some(ticket), _) => Some(&**ticket as &dyn Watch),
                 (None, Some(judging)) => Some(judging as &dyn Watch),
                 (None, None) => worker.watch.as_deref(),
             };
-            let request = Request {
+            request = Request {
                 op,
                 bucket: match own.is_some() || own_names.is_some() {
                     true => worker.names.bucket(),
@@ -177,8 +178,7 @@ pub(crate) fn perform<'p, S: Session>(
                 verify,
                 watch,
             };
-            (own_names, own, judging, request)
-        };
+        }
         let waited = Cell::new(false);
         let on_wait = || {
             waited.set(true);

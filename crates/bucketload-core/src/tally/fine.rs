@@ -10,6 +10,8 @@ pub struct FineCounts {
     start_ns: u64,
     /// Length of a bin, nanoseconds; 0 before the first interval begins.
     bin_ns: u64,
+    /// 2^64 over the length of a bin, rounded down: dividing takes longer than all else that counting does.
+    inverse: u64,
     offered: Vec<u32>,
     completed: Vec<u32>,
 }
@@ -20,6 +22,7 @@ impl FineCounts {
     pub fn begin(&mut self, start_ns: u64, len_ns: u64) {
         self.start_ns = start_ns;
         self.bin_ns = (len_ns / FINE_BINS as u64).max(1);
+        self.inverse = u64::MAX / self.bin_ns;
         self.offered.resize(FINE_BINS, 0);
         self.completed.resize(FINE_BINS, 0);
     }
@@ -45,8 +48,14 @@ impl FineCounts {
     /// What ended just before the boundary and is recorded just after it counts in the first bin.
     #[inline]
     fn bin(&self, at_ns: u64) -> usize {
-        let bin = at_ns.saturating_sub(self.start_ns) / self.bin_ns;
-        (bin as usize).min(FINE_BINS - 1)
+        (self.bins_in(at_ns.saturating_sub(self.start_ns)) as usize).min(FINE_BINS - 1)
+    }
+
+    /// Whole bins in `ns`: the product with the inverse is that or one less.
+    #[inline]
+    fn bins_in(&self, ns: u64) -> u64 {
+        let least = ((u128::from(ns) * u128::from(self.inverse)) >> 64) as u64;
+        least + u64::from(ns - least * self.bin_ns >= self.bin_ns)
     }
 
     /// Length of a bin, nanoseconds; 0 when nothing was counted.
@@ -118,7 +127,26 @@ fn squares(counts: &[u32]) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::FineCounts;
+
+    proptest! {
+        #[test]
+        fn bins_are_told_as_a_division_tells_them(
+            bin_ns in prop_oneof![1u64..1000, 1u64..1 << 40, any::<u64>()],
+            bins in any::<u64>(),
+            beyond in 0u64..3,
+        ) {
+            let mut fine = FineCounts::default();
+            fine.begin(0, bin_ns.saturating_mul(super::FINE_BINS as u64));
+            // At the bounds of bins as well as anywhere.
+            let edge = (bins % 1000).saturating_mul(fine.bin_ns());
+            for ns in [bins, edge.saturating_add(beyond).saturating_sub(1)] {
+                prop_assert_eq!(fine.bins_in(ns), ns / fine.bin_ns());
+            }
+        }
+    }
 
     #[test]
     fn counts_fall_into_their_hundredth_and_add_up_over_threads() {

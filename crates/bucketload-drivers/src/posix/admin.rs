@@ -7,7 +7,6 @@ use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
-use super::buffer::Buffer;
 use super::errors::Intent;
 use super::fill::Source;
 use super::list::{PAGE, begin_walk, push_name};
@@ -147,7 +146,7 @@ impl Admin for PosixSession {
         let mut body = Vec::new();
         loop {
             if work.buffer.is_empty() {
-                work.buffer = Buffer::take(block);
+                work.buffer.renew(block);
             }
             work.offset = body.len() as u64;
             work.len = block;

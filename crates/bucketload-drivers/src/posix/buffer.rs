@@ -45,13 +45,27 @@ impl Buffer {
 
     /// A buffer of the thread's pool with at least `len` bytes; a new one where there is none.
     pub(super) fn take(len: usize) -> Self {
-        let kept = FREE.with_borrow_mut(|(free, bytes)| {
-            let at = free.iter().rposition(|buffer| buffer.len >= len)?;
-            let buffer = free.swap_remove(at);
-            *bytes -= buffer.len;
-            Some(buffer)
+        let mut buffer = Self::NONE;
+        buffer.renew(len);
+        buffer
+    }
+
+    /// Becomes what [`Buffer::take`] gives, where it is: the processor waits for memory that is read in wider pieces
+    /// than it has just been written in, as it is when a buffer is handed on.
+    pub(super) fn renew(&mut self, len: usize) {
+        self.release();
+        let found = FREE.with_borrow_mut(|(free, bytes)| {
+            let Some(at) = free.iter().rposition(|buffer| buffer.len >= len) else {
+                return false;
+            };
+            std::mem::swap(self, &mut free[at]);
+            free.swap_remove(at);
+            *bytes -= self.len;
+            true
         });
-        kept.unwrap_or_else(|| Self::new(len))
+        if !found {
+            *self = Self::new(len);
+        }
     }
 
     fn new(len: usize) -> Self {

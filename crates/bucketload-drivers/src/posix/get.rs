@@ -8,7 +8,6 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::buffer::Buffer;
 use super::config::PosixConfig;
 use super::errors::Intent;
 use super::session::{DONE, PosixSession};
@@ -99,8 +98,8 @@ impl PosixSession {
             let enough = extent
                 .wanted
                 .map_or(u64::MAX, |wanted| skip + wanted - received);
-            work.buffer.release();
-            work.buffer = Buffer::take((skip + take).next_multiple_of(ALIGNMENT) as usize);
+            let room = (skip + take).next_multiple_of(ALIGNMENT);
+            work.buffer.renew(room as usize);
             work.offset = at - skip;
             work.len = len as usize;
             work.enough = usize::try_from(enough).unwrap_or(usize::MAX).max(1);

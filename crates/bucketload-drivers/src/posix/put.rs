@@ -6,7 +6,6 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use rustix::io::Errno;
 
-use super::buffer::Buffer;
 use super::config::{PosixConfig, Write};
 use super::errors::{Failure, Intent};
 use super::fill::Source;
@@ -98,8 +97,7 @@ impl PosixSession {
             work.content_at = at;
             work.len = len as usize;
             if !borrows {
-                work.buffer.release();
-                work.buffer = Buffer::take(len as usize);
+                work.buffer.renew(len as usize);
                 let filled = source.copy(at, &mut work.buffer[..take as usize]);
                 work.buffer[filled..len as usize].fill(0);
             }
