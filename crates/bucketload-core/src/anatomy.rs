@@ -28,11 +28,22 @@ impl PartialEq for Anatomy {
 }
 
 impl Anatomy {
-    /// Records all parts of an operation.
+    /// Records the parts between an operation's intended and its actual start.
     #[inline]
-    pub fn record(&mut self, record: &OpRecord) {
-        let parts_ns = record.parts_ns();
-        for (part, &ns) in self.parts.iter_mut().zip(&parts_ns) {
+    pub fn record_start(&mut self, record: &OpRecord) {
+        self.record(0, &record.start_parts_ns());
+    }
+
+    /// Records the parts between an operation's start and its end.
+    #[inline]
+    pub fn record_service(&mut self, record: &OpRecord) {
+        self.record(Part::Send as usize, &record.service_parts_ns());
+    }
+
+    /// Records parts that follow each other from number `first` on.
+    #[inline]
+    fn record(&mut self, first: usize, parts_ns: &[u64]) {
+        for (part, &ns) in self.parts[first..].iter_mut().zip(parts_ns) {
             if ns > 0 {
                 part.get_or_insert_default().record(ns);
             }

@@ -138,6 +138,32 @@ pub struct OpRecord {
 }
 
 impl OpRecord {
+    /// A record in which nothing stands yet.
+    pub const BLANK: Self = Self {
+        seq: 0,
+        work: 0,
+        class: OpClass::Get,
+        worker: 0,
+        endpoint: 0,
+        due_ns: 0,
+        taken_ns: 0,
+        dispatch_ns: 0,
+        blocked_ns: 0,
+        started_ns: 0,
+        held_ns: 0,
+        connect: ConnectTimes {
+            dns_ns: 0,
+            tcp_ns: 0,
+            tls_ns: 0,
+        },
+        sent_ns: 0,
+        first_byte_ns: 0,
+        done_ns: 0,
+        bytes: 0,
+        outcome: Outcome::Ok,
+        attempts: 0,
+    };
+
     /// Response time: end minus intended start, in nanoseconds.
     #[inline]
     #[must_use]
@@ -172,22 +198,19 @@ impl OpRecord {
 
     /// How much of the response time `part` took, nanoseconds. The parts of an operation that got
     /// an answer add up to its response time.
-    #[inline]
     #[must_use]
     pub const fn part_ns(&self, part: Part) -> u64 {
-        self.parts_ns()[part as usize]
+        match (part as usize).checked_sub(Part::Send as usize) {
+            None => self.start_parts_ns()[part as usize],
+            Some(after) => self.service_parts_ns()[after],
+        }
     }
 
-    /// How much of the response time each part took, nanoseconds, in the order of [`Part::ALL`]: all at once, without
-    /// a branch per part.
+    /// How much time each part from [`Part::Queue`] to [`Part::Build`] took, nanoseconds: all at once, without a branch
+    /// per part.
     #[inline]
     #[must_use]
-    pub const fn parts_ns(&self) -> [u64; Part::ALL.len()] {
-        let sent_until_ns = self.sent_until_ns();
-        let body_ns = match self.first_byte_ns {
-            0 => 0,
-            first => self.done_ns.saturating_sub(first),
-        };
+    pub const fn start_parts_ns(&self) -> [u64; Part::Send as usize] {
         [
             self.taken_ns.saturating_sub(self.due_ns),
             self.held_ns.saturating_sub(self.connect.total_ns()),
@@ -195,10 +218,46 @@ impl OpRecord {
             self.connect.tcp_ns,
             self.connect.tls_ns,
             self.build_ns(),
+        ]
+    }
+
+    /// How much time each part from [`Part::Send`] to [`Part::Body`] took, nanoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn service_parts_ns(&self) -> [u64; Part::ALL.len() - Part::Send as usize] {
+        let sent_until_ns = self.sent_until_ns();
+        let body_ns = match self.first_byte_ns {
+            0 => 0,
+            first => self.done_ns.saturating_sub(first),
+        };
+        [
             sent_until_ns.saturating_sub(self.started_ns),
             self.first_byte_ns.saturating_sub(sent_until_ns),
             body_ns,
         ]
+    }
+
+    /// Whether the client's own work was all that came before the start of an operation that succeeded: then lag,
+    /// lateness with build time, and [`Part::Build`] are one time, and the other parts before the start took none.
+    #[inline]
+    #[must_use]
+    pub const fn only_built(&self) -> bool {
+        matches!(self.outcome, Outcome::Ok)
+            && self.taken_ns == self.due_ns
+            && (self.held_ns | self.dispatch_ns | self.blocked_ns) == 0
+            && self.connect.total_ns() == 0
+            && self.started_ns > self.taken_ns
+    }
+
+    /// Whether waiting was all that an operation that succeeded did after its start: then service time, time to first
+    /// byte, and [`Part::Wait`] are one time, and the other parts after the start took none.
+    #[inline]
+    #[must_use]
+    pub const fn only_waited(&self) -> bool {
+        matches!(self.outcome, Outcome::Ok)
+            && self.first_byte_ns == self.done_ns
+            && self.sent_ns <= self.started_ns
+            && self.done_ns > self.started_ns
     }
 
     /// When sending ended: a store may answer before it has taken the whole request.

@@ -16,9 +16,11 @@ use crate::op::OpClass;
 use crate::record::{ConnectTimes, OpRecord, Outcome};
 
 mod fine;
+mod recording;
 mod size;
 
 pub use fine::{FINE_BINS, FineCounts};
+pub use recording::Recording;
 pub use size::SizeCell;
 
 /// Counts and histograms of one operation class of one work.
@@ -85,19 +87,15 @@ impl Cell {
         self.ok + self.failed.iter().sum::<u64>()
     }
 
-    fn record(&mut self, r: &OpRecord) {
+    /// Counts an operation, with its response time.
+    #[inline]
+    fn count(&mut self, r: &OpRecord) {
         self.retries += u64::from(r.attempts.saturating_sub(1));
         match r.outcome {
             Outcome::Ok => {
                 self.ok += 1;
                 self.bytes += r.bytes;
                 self.response.record(r.response_ns());
-                self.service.record(r.service_ns());
-                if r.first_byte_ns != 0 {
-                    self.ttfb
-                        .record(r.first_byte_ns.saturating_sub(r.started_ns));
-                }
-                self.anatomy.record(r);
             }
             Outcome::Failed(kind) => {
                 self.failed[kind as usize] += 1;
@@ -106,6 +104,17 @@ impl Cell {
                 }
             }
         }
+    }
+
+    /// Records how the service time of an operation that succeeded is made up.
+    #[inline]
+    fn record_service(&mut self, r: &OpRecord) {
+        self.service.record(r.service_ns());
+        if r.first_byte_ns != 0 {
+            self.ttfb
+                .record(r.first_byte_ns.saturating_sub(r.started_ns));
+        }
+        self.anatomy.record_service(r);
     }
 
     /// Adds all of `other`, which must be of the same work and class.
@@ -193,10 +202,16 @@ impl Tally {
     /// The cell of a work and class, created on first use.
     #[inline]
     pub fn cell_mut(&mut self, work: u16, class: OpClass) -> &mut Cell {
+        let at = self.cell_at(work, class);
+        &mut self.cells[at]
+    }
+
+    /// Where the cell of a work and class is, which is created on first use.
+    #[inline]
+    fn cell_at(&mut self, work: u16, class: OpClass) -> usize {
         let wanted = |c: &Cell| c.class == class && c.work == work;
         let at = self.cells.iter().position(wanted);
-        let at = at.unwrap_or_else(|| self.add_cell(work, class));
-        &mut self.cells[at]
+        at.unwrap_or_else(|| self.add_cell(work, class))
     }
 
     #[cold]
@@ -207,6 +222,31 @@ impl Tally {
 
     /// Records one operation that ended.
     pub fn record(&mut self, r: &OpRecord) {
+        let at = self.count(r);
+        self.record_start(at, r);
+        self.record_service(at, r);
+    }
+
+    /// Counts one operation that ended, with its response time; returns where its cell is.
+    #[inline]
+    fn count(&mut self, r: &OpRecord) -> usize {
+        if r.outcome == Outcome::Ok {
+            self.fine.completed(r.done_ns);
+            if !self.sizes.is_empty() {
+                self.record_size(r);
+            }
+        }
+        if let Some(endpoint) = self.endpoints.get_mut(usize::from(r.endpoint)) {
+            endpoint.record(r);
+        }
+        let at = self.cell_at(r.work, r.class);
+        self.cells[at].count(r);
+        at
+    }
+
+    /// Records what lay between the intended and the actual start of an operation of the cell at `at`.
+    #[inline]
+    fn record_start(&mut self, at: usize, r: &OpRecord) {
         self.lag.record(r.lag_ns());
         self.late.record(r.late_ns() + r.build_ns());
         if r.dispatch_ns > 0 {
@@ -217,14 +257,15 @@ impl Tally {
             self.replay.blocked += 1;
         }
         if r.outcome == Outcome::Ok {
-            self.fine.completed(r.done_ns);
-            if !self.sizes.is_empty() {
-                self.record_size(r);
-            }
+            self.cells[at].anatomy.record_start(r);
         }
-        self.cell_mut(r.work, r.class).record(r);
-        if let Some(endpoint) = self.endpoints.get_mut(usize::from(r.endpoint)) {
-            endpoint.record(r);
+    }
+
+    /// Records what lay between start and end of an operation of the cell at `at`.
+    #[inline]
+    fn record_service(&mut self, at: usize, r: &OpRecord) {
+        if r.outcome == Outcome::Ok {
+            self.cells[at].record_service(r);
         }
     }
 

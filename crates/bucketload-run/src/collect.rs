@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 
-use bucketload_core::tally::{Interval, Tally};
+use bucketload_core::tally::{Interval, Recording, Tally};
 
 use crate::machine::Machine;
 use crate::recorder::{INTERVALS_AHEAD, ThreadGauges};
@@ -58,7 +58,7 @@ pub(crate) struct Intervals {
     last: Vec<ThreadGauges>,
     /// CPU time of each thread position in earlier phases, nanoseconds.
     cpu_base: Vec<u64>,
-    back: Vec<SyncSender<Box<Tally>>>,
+    back: Vec<SyncSender<Box<Recording>>>,
     pub(crate) totals: PhaseTotals,
 }
 
@@ -67,7 +67,7 @@ impl Intervals {
         phase: u16,
         interval_ns: u64,
         cpu_base: Vec<u64>,
-        back: Vec<SyncSender<Box<Tally>>>,
+        back: Vec<SyncSender<Box<Recording>>>,
     ) -> Self {
         let threads = back.len();
         Self {
@@ -100,7 +100,7 @@ impl Intervals {
         &mut self,
         thread: usize,
         index: u64,
-        mut tally: Box<Tally>,
+        mut recording: Box<Recording>,
         gauges: ThreadGauges,
     ) {
         // Behind a thread that delivers nothing, later intervals are joined: memory stays bounded.
@@ -115,12 +115,12 @@ impl Intervals {
         }
         let pending = &mut self.pending[at];
         pending.gauges.resize(self.last.len(), None);
-        pending.tally.merge(&tally);
+        pending.tally.merge(recording.settle());
         pending.gauges[thread] = Some(gauges);
         self.owed[thread] = index + 1;
-        tally.clear();
+        recording.clear();
         // Full or closed only when the thread has ended.
-        let _ = self.back[thread].try_send(tally);
+        let _ = self.back[thread].try_send(recording);
     }
 
     /// The thread owes no more intervals.
@@ -203,7 +203,7 @@ fn is_empty(tally: &Tally) -> bool {
 mod tests {
     use std::sync::mpsc::{Receiver, sync_channel};
 
-    use bucketload_core::tally::{Interval, Tally};
+    use bucketload_core::tally::{Interval, Recording, Tally};
 
     use super::Intervals;
     use crate::machine::Machine;
@@ -214,7 +214,7 @@ mod tests {
     struct Fixture {
         intervals: Intervals,
         machine: Machine,
-        back: Vec<Receiver<Box<Tally>>>,
+        back: Vec<Receiver<Box<Recording>>>,
         out: Vec<Interval>,
     }
 
@@ -232,10 +232,10 @@ mod tests {
         }
 
         fn add(&mut self, thread: usize, index: u64, offered: u64) {
-            let tally = Box::new(Tally {
+            let recording = Box::new(Recording::new(Tally {
                 offered,
                 ..Tally::new()
-            });
+            }));
             let gauges = ThreadGauges {
                 in_flight: offered,
                 sessions: 1,
@@ -243,7 +243,7 @@ mod tests {
                 backlog_ns: 7 * offered,
                 cpu_ns: 10 * (index + 1),
             };
-            self.intervals.add(thread, index, tally, gauges);
+            self.intervals.add(thread, index, recording, gauges);
         }
 
         fn emit(&mut self, drained_ns: Option<u64>) {
@@ -279,7 +279,7 @@ mod tests {
             (220, 110)
         );
         assert!(
-            f.back[0].try_recv().unwrap().offered == 0,
+            f.back[0].try_recv().unwrap().settle().offered == 0,
             "given back empty"
         );
         // Thread 1 delivers intervals 1 and 2 jointly and is done; thread 0 ends within 2.

@@ -315,7 +315,13 @@ pub(crate) fn perform<'p, S: Session>(
             0 => begun_ns,
             started => started,
         };
-        let record = OpRecord {
+        // In this order an interval that ends now counts the operation as in flight, not as ended.
+        shard.tick(now);
+        shard.slots.end(worker.slot);
+        // Written where it stays until it is counted.
+        let mut list = shard.recorder.ended();
+        let record = list.next();
+        *record = OpRecord {
             seq: taken.op.seq,
             work: taken.work,
             class: taken.op.class,
@@ -338,14 +344,12 @@ pub(crate) fn perform<'p, S: Session>(
             outcome,
             attempts,
         };
-        // In this order an interval that ends now counts the operation as in flight, not as ended.
-        shard.tick(now);
-        shard.slots.end(worker.slot);
-        shard.record(&record, now);
+        shard.account(record, now);
         if let Some(rows) = &shard.rows {
-            rows.record(&record, taken.op.entry);
+            rows.record(record, taken.op.entry);
         }
-        shard.recorder.keep(&record, &request, went, probe);
+        shard.recorder.keep(record, &request, went, probe);
+        drop(list);
         Performed {
             waited: waited.get(),
             now_ns: now,

@@ -265,11 +265,11 @@ impl Load {
                 Ok(Message::Tally {
                     thread,
                     index,
-                    tally,
+                    recording,
                     gauges,
                     slow,
                 }) => {
-                    self.intervals.add(thread, index, tally, gauges);
+                    self.intervals.add(thread, index, recording, gauges);
                     self.slowest.add(slow, sink);
                 }
                 Ok(Message::Done(done)) => {

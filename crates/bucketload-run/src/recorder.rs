@@ -7,6 +7,9 @@
 //!    └──────────── spare tallies ◀──────────────────┘   (bounded channels, nothing is allocated)
 //! ```
 //!
+//! What ends is written into a short list first and counted a list at a time: between two operations the kernel moves
+//! their contents through the caches, and the processor waits for histograms one by one; in a row it waits once.
+//!
 //! The thread itself notices the boundary, at the first event at or after it, so an interval holds
 //! exactly what was recorded before it; the keeper task sees to it that an idle thread notices too.
 
@@ -24,7 +27,7 @@ use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, StreamSum};
 use bucketload_core::slowest::{KEPT, SlowTrail, Slowest};
-use bucketload_core::tally::Tally;
+use bucketload_core::tally::{Recording, Tally};
 use bucketload_core::trail::{KeyText, Trail};
 
 use crate::clock::thread_cpu_ns;
@@ -33,6 +36,34 @@ use crate::error::RunError;
 /// Intervals that a thread may be ahead of a slow collector before they are delivered jointly;
 /// also the bound of the tallies that a thread allocates.
 pub(crate) const INTERVALS_AHEAD: usize = 64;
+
+/// Operations that have ended and are counted together: enough that waiting for the histograms is shared, few enough
+/// that the list stays in the first-level cache and counting it delays no arrival by more than a microsecond or two.
+const COUNTED_TOGETHER: usize = 16;
+
+/// Operations that have ended and are not counted yet.
+pub(crate) struct Ended {
+    records: Box<[OpRecord; COUNTED_TOGETHER]>,
+    len: usize,
+}
+
+impl Ended {
+    fn new() -> Self {
+        Self {
+            records: Box::new([OpRecord::BLANK; COUNTED_TOGETHER]),
+            len: 0,
+        }
+    }
+
+    /// Where the record of the next operation belongs; it is there from then on. There is room, as
+    /// [`Recorder::ended`] sees to it.
+    #[inline]
+    pub(crate) fn next(&mut self) -> &mut OpRecord {
+        let at = self.len % COUNTED_TOGETHER;
+        self.len += 1;
+        &mut self.records[at]
+    }
+}
 
 /// What a load thread reads at the end of an interval.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +104,7 @@ pub(crate) enum Message {
     Tally {
         thread: usize,
         index: u64,
-        tally: Box<Tally>,
+        recording: Box<Recording>,
         gauges: ThreadGauges,
         /// Operations that have become some of the thread's slowest, with their response times.
         slow: Vec<(u64, SlowTrail)>,
@@ -104,9 +135,9 @@ pub(crate) struct Done {
     pub(crate) byte_limit: bool,
 }
 
-/// A tally with a cell for everything that `phase` can record, so that recording allocates nothing.
-pub(crate) fn empty_tally(phase: &PhasePlan, endpoints: usize) -> Box<Tally> {
-    let mut tally = Box::new(Tally::new());
+/// A recording with a cell for everything that `phase` can record, so that recording allocates nothing.
+pub(crate) fn empty_recording(phase: &PhasePlan, endpoints: usize) -> Box<Recording> {
+    let mut tally = Tally::new();
     tally.endpoints = EndpointTally::all(endpoints);
     for (work, plan) in phase.works.iter().enumerate() {
         for entry in &plan.mix {
@@ -121,22 +152,23 @@ pub(crate) fn empty_tally(phase: &PhasePlan, endpoints: usize) -> Box<Tally> {
             }
         }
     }
-    tally
+    Box::new(Recording::new(tally))
 }
 
 /// The recording end of one load thread.
 pub(crate) struct Recorder {
     thread: usize,
-    tally: RefCell<Box<Tally>>,
+    recording: RefCell<Box<Recording>>,
+    ended: RefCell<Ended>,
     interval_ns: u64,
     index: Cell<u64>,
     /// End of the current interval, nanoseconds since the epoch; `u64::MAX` before the start.
     boundary: Cell<u64>,
     to_collector: SyncSender<Message>,
-    spares: Receiver<Box<Tally>>,
-    /// Makes a tally with all cells that the phase needs.
-    make: Box<dyn Fn() -> Box<Tally>>,
-    /// Tallies made.
+    spares: Receiver<Box<Recording>>,
+    /// Makes a recording with all cells that the phase needs.
+    make: Box<dyn Fn() -> Box<Recording>>,
+    /// Recordings made.
     made: Cell<usize>,
     /// The slowest operations of the phase so far; `None` in phases that do not measure.
     slowest: Option<RefCell<Slowest<SlowTrail>>>,
@@ -147,9 +179,9 @@ impl Recorder {
     pub(crate) fn new(
         thread: usize,
         interval_ns: u64,
-        make: Box<dyn Fn() -> Box<Tally>>,
+        make: Box<dyn Fn() -> Box<Recording>>,
         to_collector: SyncSender<Message>,
-        spares: Receiver<Box<Tally>>,
+        spares: Receiver<Box<Recording>>,
         keeps_slowest: bool,
         op_log: Option<Producer>,
     ) -> Self {
@@ -157,7 +189,8 @@ impl Recorder {
             slowest: keeps_slowest.then(|| RefCell::new(Slowest::new(KEPT))),
             op_log: op_log.map(RefCell::new),
             thread,
-            tally: RefCell::new(make()),
+            recording: RefCell::new(make()),
+            ended: RefCell::new(Ended::new()),
             made: Cell::new(1),
             make,
             interval_ns,
@@ -177,10 +210,7 @@ impl Recorder {
     /// Fine counts of the interval begin.
     fn begin_fine(&self) {
         let start_ns = self.boundary.get().saturating_sub(self.interval_ns);
-        self.tally
-            .borrow_mut()
-            .fine
-            .begin(start_ns, self.interval_ns);
+        self.tally().fine.begin(start_ns, self.interval_ns);
     }
 
     /// End of the current interval.
@@ -189,10 +219,30 @@ impl Recorder {
         self.boundary.get()
     }
 
-    /// The tally being filled.
+    /// Room for the record of an operation that has ended.
     #[inline]
-    pub(crate) fn tally(&self) -> RefMut<'_, Box<Tally>> {
-        self.tally.borrow_mut()
+    pub(crate) fn ended(&self) -> RefMut<'_, Ended> {
+        let mut ended = self.ended.borrow_mut();
+        if ended.len == COUNTED_TOGETHER {
+            self.count(&mut ended);
+        }
+        ended
+    }
+
+    /// Counts what has ended.
+    #[inline(never)]
+    fn count(&self, ended: &mut Ended) {
+        let mut recording = self.recording.borrow_mut();
+        for record in &ended.records[..ended.len] {
+            recording.record(record);
+        }
+        ended.len = 0;
+    }
+
+    /// The tally being filled, for what is counted one by one.
+    #[inline]
+    pub(crate) fn tally(&self) -> RefMut<'_, Tally> {
+        RefMut::map(self.recording.borrow_mut(), |recording| recording.counts())
     }
 
     /// An operation whose response takes at least this long, nanoseconds, is kept one by one.
@@ -239,6 +289,7 @@ impl Recorder {
     /// collector gave back is used again; a slow collector makes the thread allocate a few more,
     /// and beyond that bound the interval is delivered together with the next one.
     pub(crate) fn rotate(&self, level: Level) {
+        self.count(&mut self.ended.borrow_mut());
         let spare = self.spares.try_recv().ok().or_else(|| {
             (self.made.get() < INTERVALS_AHEAD).then(|| {
                 self.made.set(self.made.get() + 1);
@@ -249,16 +300,17 @@ impl Recorder {
             log.borrow_mut().flush();
         }
         if let Some(spare) = spare {
-            let full = self.tally.replace(spare);
+            let full = self.recording.replace(spare);
             let message = self.message(full, level, self.boundary.get());
-            if let Err(TrySendError::Full(Message::Tally { tally, slow, .. })) =
-                self.to_collector.try_send(message)
+            if let Err(TrySendError::Full(Message::Tally {
+                recording, slow, ..
+            })) = self.to_collector.try_send(message)
             {
                 // Nothing is lost: the records go with the next interval.
                 if let (Some(slowest), false) = (&self.slowest, slow.is_empty()) {
                     slowest.borrow_mut().refresh();
                 }
-                self.tally.replace(tally);
+                self.recording.replace(recording);
                 self.made.set(self.made.get() - 1);
             }
         }
@@ -270,7 +322,8 @@ impl Recorder {
 
     /// Delivers what is left; may wait for the collector.
     pub(crate) fn finish(&self, level: Level, streams: Vec<StreamSum>, done: Done) {
-        let full = self.tally.replace(Box::default());
+        self.count(&mut self.ended.borrow_mut());
+        let full = self.recording.replace(Box::default());
         // A closed channel means that the collector has given up; there is nobody left to tell.
         let _ = self
             .to_collector
@@ -299,11 +352,11 @@ impl Recorder {
         let _ = self.to_collector.send(message);
     }
 
-    fn message(&self, tally: Box<Tally>, level: Level, at_ns: u64) -> Message {
+    fn message(&self, recording: Box<Recording>, level: Level, at_ns: u64) -> Message {
         Message::Tally {
             thread: self.thread,
             index: self.index.get(),
-            tally,
+            recording,
             gauges: ThreadGauges {
                 in_flight: level.in_flight,
                 sessions: level.sessions,

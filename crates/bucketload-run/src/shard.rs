@@ -277,11 +277,9 @@ impl Shard {
         self.last_due_ns.set(self.last_due_ns.get().max(due_ns));
     }
 
-    /// Records an operation that ended at about `now_ns`.
+    /// Takes account of an operation that ended at about `now_ns`, but for what the recorder counts.
     #[inline]
-    pub(crate) fn record(&self, record: &OpRecord, now_ns: u64) {
-        self.tick(now_ns);
-        self.recorder.tally().record(record);
+    pub(crate) fn account(&self, record: &OpRecord, now_ns: u64) {
         if let Some(streams) = &self.streams {
             streams.record(record);
         }

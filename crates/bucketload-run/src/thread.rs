@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use bucketload_core::driver::Driver;
 use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, ReplayTiming};
-use bucketload_core::tally::Tally;
+use bucketload_core::tally::Recording;
 use bucketload_core::wakeup;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{Semaphore, watch};
@@ -28,7 +28,7 @@ use crate::keeper::{Command, keep};
 use crate::lot::Lot;
 use crate::open::OpenWork;
 use crate::options::Pacing;
-use crate::recorder::{Message, Recorder, empty_tally};
+use crate::recorder::{Message, Recorder, empty_recording};
 use crate::rounds::{self, Rounds};
 use crate::shard::{Shard, Shared};
 use crate::stop::StopLevel;
@@ -47,7 +47,7 @@ pub(crate) struct ThreadSetup<D> {
     pub(crate) core: Option<usize>,
     pub(crate) interval_ns: u64,
     pub(crate) to_collector: SyncSender<Message>,
-    pub(crate) spares: Receiver<Box<Tally>>,
+    pub(crate) spares: Receiver<Box<Recording>>,
     pub(crate) commands: watch::Receiver<Command>,
 }
 
@@ -94,7 +94,7 @@ async fn serve<D: Driver>(setup: ThreadSetup<D>) -> Result<(), RunError> {
     let recorder = Recorder::new(
         thread,
         interval_ns,
-        Box::new(move || empty_tally(for_tallies.phase_plan(), for_tallies.endpoints)),
+        Box::new(move || empty_recording(for_tallies.phase_plan(), for_tallies.endpoints)),
         to_collector.clone(),
         spares,
         shared.phase_plan().kind == PhaseKind::Run,

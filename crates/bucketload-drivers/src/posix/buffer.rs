@@ -58,8 +58,7 @@ impl Buffer {
             let Some(at) = free.iter().rposition(|buffer| buffer.len >= len) else {
                 return false;
             };
-            std::mem::swap(self, &mut free[at]);
-            free.swap_remove(at);
+            *self = free.swap_remove(at);
             *bytes -= self.len;
             true
         });
