@@ -98,6 +98,7 @@ pub(crate) fn until_cut(
             return Poll::Ready(Some(result));
         }
         on_wait();
+        shard.recorder.count_meanwhile();
         match shard.slots.cut(slot) {
             Some(_) => Poll::Ready(None),
             None => Poll::Pending,

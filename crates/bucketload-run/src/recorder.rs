@@ -229,6 +229,16 @@ impl Recorder {
         ended
     }
 
+    /// For the moment after a request has left: counts what has ended if it is much already, rather than have it counted
+    /// when the next request is to leave.
+    #[inline]
+    pub(crate) fn count_meanwhile(&self) {
+        let mut ended = self.ended.borrow_mut();
+        if ended.len >= COUNTED_TOGETHER / 2 {
+            self.count(&mut ended);
+        }
+    }
+
     /// Counts what has ended.
     #[inline(never)]
     fn count(&self, ended: &mut Ended) {
