@@ -1,11 +1,12 @@
 //! The driver of file systems beside fio: the same pattern on the same file system, in turn.
 //!
-//! Both work on one file of their own with one thread on one core: objects at fixed places of a
-//! shared file on our side, which each has just written anew. The measure is throughput, so a ratio
-//! above the goal is good. Both are under way all the time and take turns ten times a second
+//! Both use one thread on one core. They read the same file, objects at fixed places of a shared file that
+//! ours has just written anew: two files of the same size lie in different places of a disk, and in pages of
+//! different sizes, which is worth one or two per cent. Each writes a file of its own. The measure is throughput, so
+//! a ratio above the goal is good. Both are under way all the time and take turns ten times a second
 //! ([`slices`](super::slices)).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::candidate::{CLIENT_CORE, pinned};
@@ -18,6 +19,8 @@ use crate::sh::{Result, need_programs};
 const GOAL: f64 = 0.97;
 /// Bytes of the file that is read or written.
 const FILE: u64 = 512 << 20;
+/// How the name of our file begins.
+const SHARED: &[u8] = b".bucketload-posix-shared-";
 /// How long both would go on if they were not ended, seconds.
 const ENOUGH_S: u32 = 3600;
 
@@ -198,19 +201,23 @@ fn alternating(
 
 /// Blocks per second of both sides in each of `pairs` pairs of slices.
 fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
-    const BEGUN: u64 = 16 << 20;
+    /// More than a program reads to be started.
+    const BEGUN: u64 = 128 << 20;
     let (moved, prepared) = match (row.rw, row.direct) {
         ("write", true) => (Moved::Written, FILE),
         ("write", false) => (Moved::Put, FILE),
         (_, true) => (Moved::Read, 0),
         (_, false) => (Moved::Got, 0),
     };
-    lay_out(row, place)?;
-    let theirs = Sliced::start(&mut fio_command(row, place), moved, BEGUN)?;
     let (mut command, out) = own_command(row, place)?;
     // What is stopped is not late.
     command.args(["--timeout", "1h"]);
     let ours = Sliced::start(&mut command, moved, prepared + BEGUN)?;
+    let file = match row.rw {
+        "write" => lay_out(row, place)?,
+        _ => own_file(place)?,
+    };
+    let theirs = Sliced::start(&mut fio_command(row, &file), moved, BEGUN)?;
     let block = row.block as f64;
     let pairs = alternating(
         pairs,
@@ -222,8 +229,28 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
     Ok(pairs)
 }
 
-/// Writes the file that fio uses as ours is written: a new one, with or without the page cache.
-fn lay_out(row: &Row, place: &Path) -> Result {
+/// The file that ours has prepared.
+fn own_file(place: &Path) -> Result<PathBuf> {
+    let mut directories = vec![place.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        let at = |e: std::io::Error| format!("{}: {e}", directory.display());
+        for entry in std::fs::read_dir(&directory).map_err(at)? {
+            let entry = entry.map_err(at)?;
+            if entry.file_type().map_err(at)?.is_dir() {
+                directories.push(entry.path());
+            } else if entry.file_name().as_encoded_bytes().starts_with(SHARED) {
+                return Ok(entry.path());
+            }
+        }
+    }
+    Err(format!(
+        "{}: there is no shared file in it",
+        place.display()
+    ))
+}
+
+/// Writes the file that fio writes as ours is written: a new one, with or without the page cache.
+fn lay_out(row: &Row, place: &Path) -> Result<PathBuf> {
     let file = place.join("fio.dat");
     match std::fs::remove_file(&file) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -238,11 +265,12 @@ fn lay_out(row: &Row, place: &Path) -> Result {
         format!("--size={FILE}"),
         format!("--direct={}", u8::from(row.direct)),
     ]);
-    call(&mut command)?.expect_code(0).map(drop)
+    call(&mut command)?.expect_code(0)?;
+    Ok(file)
 }
 
-/// fio, for `seconds`.
-fn fio_command(row: &Row, place: &Path) -> Command {
+/// fio on `file`.
+fn fio_command(row: &Row, file: &Path) -> Command {
     let mut command = pinned("fio", CLIENT_CORE);
     let engine = if row.depth == 1 { "psync" } else { "io_uring" };
     command.args([
@@ -254,7 +282,7 @@ fn fio_command(row: &Row, place: &Path) -> Command {
         "--output-format=json",
     ]);
     command.args([
-        format!("--filename={}", place.join("fio.dat").display()),
+        format!("--filename={}", file.display()),
         format!("--size={FILE}"),
         format!("--rw={}", row.rw),
         format!("--bs={}", row.block),
