@@ -1,9 +1,10 @@
 //! The driver of file systems beside fio: the same pattern on the same file system, in turn.
 //!
-//! Both use one thread on one core. They read the same file, objects at fixed places of a shared file that
-//! ours has just written anew: two files of the same size lie in different places of a disk, and in pages of
-//! different sizes, which is worth one or two per cent. Each writes a file of its own. The measure is throughput, so
-//! a ratio above the goal is good. Both are under way all the time and take turns ten times a second
+//! Both use one thread on one core. They read at random places of the same file, a shared file of objects at fixed
+//! places that ours has just written anew: two files of the same size lie in different places of a disk, and in pages
+//! of different sizes, which is worth one or two per cent. In sequence each reads and writes a file of its own: one
+//! that follows the other through the same file finds in the processor's cache what that has read. The measure is
+//! throughput, so a ratio above the goal is good. Both are under way all the time and take turns ten times a second
 //! ([`slices`](super::slices)).
 
 use std::path::{Path, PathBuf};
@@ -214,8 +215,8 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
     command.args(["--timeout", "1h"]);
     let ours = Sliced::start(&mut command, moved, prepared + BEGUN)?;
     let file = match row.rw {
-        "write" => lay_out(row, place)?,
-        _ => own_file(place)?,
+        "randread" => own_file(place)?,
+        _ => lay_out(row, place)?,
     };
     let theirs = Sliced::start(&mut fio_command(row, &file), moved, BEGUN)?;
     let block = row.block as f64;
@@ -249,7 +250,7 @@ fn own_file(place: &Path) -> Result<PathBuf> {
     ))
 }
 
-/// Writes the file that fio writes as ours is written: a new one, with or without the page cache.
+/// Writes the file that fio uses alone as ours is written: a new one, with or without the page cache.
 fn lay_out(row: &Row, place: &Path) -> Result<PathBuf> {
     let file = place.join("fio.dat");
     match std::fs::remove_file(&file) {
