@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use bucketload_core::op::OpClass;
-use bucketload_core::record::{ConnectTimes, OpRecord, Outcome};
+use bucketload_core::record::OpRecord;
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_run::now_ns;
@@ -37,23 +37,16 @@ pub fn interval() -> Interval {
             tally.issued += 1;
             tally.record(&OpRecord {
                 seq: n,
-                work: 0,
                 class,
-                worker: 0,
-                endpoint: 0,
                 due_ns: 1_000,
                 taken_ns: 1_000 + ns / 100,
-                dispatch_ns: 0,
-                blocked_ns: 0,
                 started_ns: 1_000 + ns / 50,
-                held_ns: 0,
-                connect: ConnectTimes::default(),
                 sent_ns: 1_000 + ns / 40,
                 first_byte_ns: 1_000 + ns / 2,
                 done_ns: 1_000 + ns,
                 bytes: 4096,
-                outcome: Outcome::Ok,
                 attempts: 1,
+                ..OpRecord::BLANK
             });
         }
     }

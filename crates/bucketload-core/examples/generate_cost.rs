@@ -17,8 +17,8 @@ use bucketload_core::plan::{
     Accounting, ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
     PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
-use bucketload_core::record::{OpRecord, Outcome};
-use bucketload_core::tally::Tally;
+use bucketload_core::record::OpRecord;
+use bucketload_core::tally::Recording;
 
 /// Operations per measurement: long enough for the scheduler's account, which advances by ticks.
 const OPS: u64 = 3_000_000;
@@ -139,23 +139,15 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
     let service = 800 + (op.seq & 1023);
     OpRecord {
         seq: op.seq,
-        work: 0,
         class: op.class,
-        worker: 0,
-        endpoint: 0,
         due_ns,
         taken_ns: due_ns + 50,
-        dispatch_ns: 0,
-        blocked_ns: 0,
         started_ns: due_ns + 150,
-        held_ns: 0,
-        connect: Default::default(),
-        sent_ns: 0,
         first_byte_ns: due_ns + 150 + service / 2,
         done_ns: due_ns + 150 + service,
         bytes: op.size,
-        outcome: Outcome::Ok,
         attempts: 1,
+        ..OpRecord::BLANK
     }
 }
 
@@ -173,7 +165,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|keyset| KeyNames::new("bench-0/", keyset))
         .collect::<Result<_, _>>()?;
     let mut key = String::with_capacity(names.iter().map(KeyNames::max_len).max().unwrap_or(0));
-    let mut tally = Tally::new();
+    let mut recording = Recording::default();
 
     cost("arrival (log-normal gaps)", |n| {
         for arrival in schedule.arrivals().take(n as usize) {
@@ -226,7 +218,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for seq in 0..n {
             let op = Op { seq, ..get };
             let arrival = Arrival { seq, due_ns: seq };
-            tally.record(&record(&op, arrival));
+            recording.record(&record(&op, arrival));
         }
     });
     let generation = cost("arrival + operation + key text", |n| {
@@ -242,10 +234,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let op = gen_ops.op(arrival.seq);
             names[usize::from(op.keyset)].render(op.key, &mut key);
             black_box(&key);
-            tally.record(&record(&op, arrival));
+            recording.record(&record(&op, arrival));
         }
     });
-    black_box(&tally);
+    black_box(recording.settle());
     println!("budget: generation 300, all 1000; used {generation:.0} and {total:.0}");
     Ok(())
 }

@@ -279,29 +279,14 @@ mod tests {
 
     use super::OpLog;
     use crate::op::{Op, OpClass};
-    use crate::record::{ConnectTimes, OpRecord, Outcome, Probe};
+    use crate::record::{OpRecord, Probe};
     use crate::trail::Trail;
 
     fn trail(seq: u64) -> Trail {
         let record = OpRecord {
             seq,
-            work: 0,
-            class: OpClass::Get,
-            worker: 0,
-            endpoint: 0,
-            due_ns: 0,
-            taken_ns: 0,
-            dispatch_ns: 0,
-            blocked_ns: 0,
-            started_ns: 0,
-            held_ns: 0,
-            connect: ConnectTimes::default(),
-            sent_ns: 0,
-            first_byte_ns: 0,
-            done_ns: 0,
-            bytes: 0,
-            outcome: Outcome::Ok,
             attempts: 1,
+            ..OpRecord::BLANK
         };
         let op = Op {
             seq,

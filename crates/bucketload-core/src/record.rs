@@ -287,7 +287,7 @@ impl OpRecord {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{ConnectTimes, OpRecord, Outcome, Part};
+    use super::{ConnectTimes, OpRecord, Part};
     use crate::op::OpClass;
 
     #[test]
@@ -314,15 +314,10 @@ mod tests {
             let started_ns = taken_ns + held_ns + build;
             let first_byte_ns = started_ns + send + wait;
             let record = OpRecord {
-                seq: 0,
-                work: 0,
                 class: OpClass::Put,
-                worker: 0,
-                endpoint: 0,
                 due_ns,
                 taken_ns,
                 dispatch_ns: queue / 2,
-                blocked_ns: 0,
                 started_ns,
                 held_ns,
                 connect,
@@ -334,9 +329,8 @@ mod tests {
                 },
                 first_byte_ns,
                 done_ns: first_byte_ns + body,
-                bytes: 0,
-                outcome: Outcome::Ok,
                 attempts: 1,
+                ..OpRecord::BLANK
             };
             let sum: u64 = Part::ALL.into_iter().map(|part| record.part_ns(part)).sum();
             prop_assert_eq!(sum, record.response_ns());

@@ -506,15 +506,12 @@ mod tests {
     fn record() -> impl Strategy<Value = OpRecord> {
         (0u16..2, 0usize..4, 1u64..1 << 36, 0u64..1 << 20, 0usize..17).prop_map(
             |(work, class, ns, bytes, outcome)| OpRecord {
-                seq: 0,
                 work,
                 class: OpClass::ALL[class],
-                worker: 0,
                 endpoint: (bytes % 2) as u16,
                 due_ns: 100,
                 taken_ns: 120,
                 dispatch_ns: bytes % 3,
-                blocked_ns: 0,
                 started_ns: 150,
                 held_ns: bytes % 5,
                 connect: ConnectTimes {
@@ -529,6 +526,7 @@ mod tests {
                     .get(outcome)
                     .map_or(Outcome::Ok, |&kind| Outcome::Failed(kind)),
                 attempts: 1 + (bytes % 2) as u32,
+                ..OpRecord::BLANK
             },
         )
     }

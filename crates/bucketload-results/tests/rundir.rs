@@ -35,15 +35,12 @@ fn operation() -> impl Strategy<Value = OpRecord> {
         0u64..5,
     )
         .prop_map(|(work, class, ns, bytes, outcome, extra)| OpRecord {
-            seq: 0,
             work,
             class: OpClass::ALL[class],
-            worker: 0,
             endpoint: (extra % 3) as u16,
             due_ns: 1000,
             taken_ns: 1000 + extra,
             dispatch_ns: extra / 2,
-            blocked_ns: 0,
             held_ns: extra / 3,
             started_ns: 1010 + extra,
             connect: ConnectTimes {
@@ -58,6 +55,7 @@ fn operation() -> impl Strategy<Value = OpRecord> {
                 .get(outcome)
                 .map_or(Outcome::Ok, |&kind| Outcome::Failed(kind)),
             attempts: 1 + extra as u32,
+            ..OpRecord::BLANK
         })
 }
 

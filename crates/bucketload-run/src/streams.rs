@@ -145,30 +145,22 @@ mod tests {
     use std::sync::atomic::{AtomicU32, AtomicU64};
 
     use bucketload_core::op::OpClass;
-    use bucketload_core::record::{OpRecord, Outcome};
+    use bucketload_core::record::OpRecord;
 
     use super::{StreamClock, Streams};
 
     fn record(worker: u32, started_ns: u64, done_ns: u64) -> OpRecord {
         OpRecord {
-            seq: 0,
-            work: 0,
             class: OpClass::Put,
             worker,
-            endpoint: 0,
             due_ns: started_ns,
-            connect: Default::default(),
-            sent_ns: 0,
             taken_ns: started_ns,
-            dispatch_ns: 0,
-            blocked_ns: 0,
             started_ns,
-            held_ns: 0,
             first_byte_ns: done_ns,
             done_ns,
             bytes: 10,
-            outcome: Outcome::Ok,
             attempts: 1,
+            ..OpRecord::BLANK
         }
     }
 

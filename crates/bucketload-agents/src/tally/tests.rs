@@ -16,10 +16,8 @@ fn record() -> impl Strategy<Value = OpRecord> {
         0usize..17,
     )
         .prop_map(|(work, class, ns, bytes, outcome)| OpRecord {
-            seq: 0,
             work,
             class: OpClass::ALL[class],
-            worker: 0,
             endpoint: (bytes % 2) as u16,
             due_ns: 100,
             taken_ns: 120,
@@ -39,6 +37,7 @@ fn record() -> impl Strategy<Value = OpRecord> {
                 .get(outcome)
                 .map_or(Outcome::Ok, |&kind| Outcome::Failed(kind)),
             attempts: 1 + (bytes % 2) as u32,
+            ..OpRecord::BLANK
         })
 }
 

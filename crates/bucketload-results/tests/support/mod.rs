@@ -9,7 +9,7 @@ use bucketload_core::plan::{
     Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
     PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
-use bucketload_core::record::{ConnectTimes, OpRecord, Outcome};
+use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_results::rundir::Manifest;
@@ -184,24 +184,17 @@ pub(crate) fn manifest(plan: Plan) -> Manifest {
 
 pub(crate) fn record(class: OpClass, due_ns: u64, service_ns: u64, outcome: Outcome) -> OpRecord {
     OpRecord {
-        seq: 0,
-        work: 0,
         class,
-        worker: 0,
-        endpoint: 0,
         due_ns,
         taken_ns: due_ns + 30_000,
-        dispatch_ns: 0,
-        blocked_ns: 0,
-        held_ns: 0,
         started_ns: due_ns + 50_000,
-        connect: ConnectTimes::default(),
         sent_ns: due_ns + 50_000 + service_ns / 8,
         first_byte_ns: due_ns + 50_000 + service_ns / 2,
         done_ns: due_ns + 50_000 + service_ns,
         bytes: if outcome == Outcome::Ok { 4096 } else { 0 },
         outcome,
         attempts: 1,
+        ..OpRecord::BLANK
     }
 }
 
