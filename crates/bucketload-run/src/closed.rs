@@ -177,14 +177,14 @@ pub(crate) fn labour<D: Driver>(
             return;
         };
         shard.started().await;
-        let source = &shard.shared.sources[usize::from(place.work)];
         let mut turns = Turns::new(&shard, place, &mut worker);
         let mut ready_ns = now_ns();
         let mut now = ready_ns;
         let mut burst = 0;
-        for turn in 0u64.. {
+        let mut turn = 0;
+        loop {
             let before_ns = ready_ns;
-            ready_ns = turns.ready_ns(source, place, turn, ready_ns);
+            ready_ns = turns.ready_ns(shard.source(place.work), place, turn, ready_ns);
             if ready_ns > before_ns
                 && let Some(think) = &think
             {
@@ -207,7 +207,7 @@ pub(crate) fn labour<D: Driver>(
             // A block, so that the future holds the operation once.
             let mut taken = {
                 let op = match turns.next(&shard, place, turn, now) {
-                    Turn::Number(seq) => source.op(seq),
+                    Turn::Number(seq) => shard.source(place.work).op(seq),
                     Turn::Op(op) => op,
                     Turn::End => break,
                     Turn::Meet(wait) => {
@@ -216,6 +216,7 @@ pub(crate) fn labour<D: Driver>(
                         }
                         ready_ns = now_ns();
                         now = ready_ns;
+                        turn += 1;
                         continue;
                     }
                 };
@@ -237,11 +238,16 @@ pub(crate) fn labour<D: Driver>(
             {
                 streams.begun(now);
             }
-            let end = perform(&shard, &mut worker, &mut taken, || ()).await;
-            turns.ended(&taken.op, taken.due_ns, &end);
-            // What the loop does between two operations belongs to the next one's build time.
-            (ready_ns, now) = (end.now_ns, end.now_ns);
-            burst = if end.waited { 0 } else { burst + 1 };
+            turn += 1;
+            // As above: how it ended is not kept while the worker pauses.
+            let waited = {
+                let end = perform(&shard, &mut worker, &mut taken, || ()).await;
+                turns.ended(&taken.op, taken.due_ns, &end);
+                // What the loop does between two operations belongs to the next one's build time.
+                (ready_ns, now) = (end.now_ns, end.now_ns);
+                end.waited
+            };
+            burst = if waited { 0 } else { burst + 1 };
             if burst == BURST {
                 burst = 0;
                 // The worker is ready when it gets its turn again: the pause is its own.

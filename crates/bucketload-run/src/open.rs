@@ -5,6 +5,7 @@ use std::rc::{Rc, Weak};
 use std::task::Poll;
 
 use bucketload_core::driver::Driver;
+use bucketload_core::error::OpError;
 
 use crate::baton::Baton;
 use crate::feed::Ended;
@@ -41,16 +42,29 @@ impl<D: Driver> OpenWork<D> {
 /// Opens one session and works with it until the phase ends.
 async fn hire<D: Driver>(work: Rc<OpenWork<D>>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
-    match open_session(&*work.driver, shard).await {
+    // By a call, which leaves nothing of how it went that the future would have room for.
+    if let Some(worker) = hired(open_session(&*work.driver, shard).await, shard, baton) {
+        labour(&work, worker).await;
+    }
+}
+
+/// Tells what became of opening a session.
+fn hired<S>(
+    opened: Result<Box<Worker<S>>, OpError>,
+    shard: &Shard,
+    baton: &Baton,
+) -> Option<Box<Worker<S>>> {
+    match opened {
         Ok(worker) => {
             baton.hired();
-            labour(&work, worker).await;
+            Some(worker)
         }
         Err(error) => {
             shard.report_failure(None, "(opening a session)", &error, crate::clock::now_ns());
             baton.hire_failed();
             shard.note_open_error(error);
             shard.wake_main();
+            None
         }
     }
 }

@@ -189,7 +189,7 @@ pub(crate) fn perform<'p, S: Session>(
         let mut attempts = 1;
         let mut absent = false;
         shard.slots.begin(worker.slot, taken.due_ns);
-        let (outcome, done_ns, now, bytes) = loop {
+        let (outcome, done_ns, now, bytes) = 'attempts: loop {
             worker.probe.reset();
             if let Some(judging) = judging {
                 judging.restart();
@@ -215,44 +215,46 @@ pub(crate) fn perform<'p, S: Session>(
                 tally.connects += u64::from(connects - 1);
             }
             // By a call, which leaves nothing of the attempt that the future would have room for.
-            let error = match ended(shard, worker.slot, attempt) {
-                Ended::Well(completion) => {
-                    // A driver that forgets the last mark still gets an end that is not too early.
-                    let done = match worker.probe.done_ns() {
-                        0 => now_ns(),
-                        done => done,
-                    };
-                    if let Some(ticket) = &ticket {
-                        ticket.completed(&completion);
-                    }
-                    if let (Some(judging), Some(work)) = (judging, own_names)
-                        && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
-                    {
+            // And nothing of its end is left while anything is awaited.
+            let error = 'failed: {
+                let completion = match ended(shard, worker.slot, attempt) {
+                    Ended::Well(completion) => completion,
+                    Ended::Cancelled => {
                         let now = now_ns();
-                        shard.report_failure(Some(request.op), request.key, &error, now);
-                        break (Outcome::Failed(error.kind), done, now, 0);
+                        break 'attempts (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
                     }
-                    if let Some((set, number)) = own {
-                        set.done(request.op.class, number);
-                    }
-                    if shard.shared.check_writes && readback::applies(&request, &completion) {
-                        let (slot, session) = (worker.slot, &mut worker.session);
-                        let checked = readback::compare(shard, slot, session, &request, &on_wait);
-                        // Boxed: workers that check nothing have no room for it.
-                        let outcome = Box::pin(checked).await;
-                        let bytes = match outcome {
-                            Outcome::Ok => completion.bytes,
-                            Outcome::Failed(_) => 0,
-                        };
-                        break (outcome, done, now_ns(), bytes);
-                    }
-                    break (Outcome::Ok, done, done, completion.bytes);
+                    Ended::Badly(error) => break 'failed error,
+                };
+                // A driver that forgets the last mark still gets an end that is not too early.
+                let done = match worker.probe.done_ns() {
+                    0 => now_ns(),
+                    done => done,
+                };
+                if let Some(ticket) = &ticket {
+                    ticket.completed(&completion);
                 }
-                Ended::Cancelled => {
+                if let (Some(judging), Some(work)) = (judging, own_names)
+                    && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
+                {
                     let now = now_ns();
-                    break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
+                    shard.report_failure(Some(request.op), request.key, &error, now);
+                    break 'attempts (Outcome::Failed(error.kind), done, now, 0);
                 }
-                Ended::Badly(error) => error,
+                if let Some((set, number)) = own {
+                    set.done(request.op.class, number);
+                }
+                if shard.shared.check_writes && readback::applies(&request, &completion) {
+                    let (slot, session) = (worker.slot, &mut worker.session);
+                    let checked = readback::compare(shard, slot, session, &request, &on_wait);
+                    // Boxed: workers that check nothing have no room for it.
+                    let outcome = Box::pin(checked).await;
+                    let bytes = match outcome {
+                        Outcome::Ok => completion.bytes,
+                        Outcome::Failed(_) => 0,
+                    };
+                    break 'attempts (outcome, done, now_ns(), bytes);
+                }
+                break 'attempts (Outcome::Ok, done, done, completion.bytes);
             };
             // An operation that has succeeded ends in this turn of the thread, with its deadline.
             shard.slots.disarm(worker.slot);

@@ -10,8 +10,8 @@ use crate::tls::TlsError;
 pub enum Error {
     /// The peer closed or reset the connection before any byte arrived since the last `send`.
     ///
-    /// To a client with [`crate::Conn::exchanges`] above zero this usually means that the server
-    /// closed an idle keep-alive connection; to a server that the client is done.
+    /// To a client whose connection was not [fresh](crate::Conn::is_fresh) before the request this usually
+    /// means that the server closed an idle keep-alive connection; to a server that the client is done.
     #[error("the peer closed the connection before the first byte of an answer")]
     ClosedBeforeAnswer,
     /// The peer closed the connection in the middle of an answer. `clean` says whether it did so

@@ -10,7 +10,7 @@ use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpEr
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
 use super::hub::IdFields;
-use super::outgoing::{Outgoing, Rest};
+use super::outgoing::{Outgoing, Remaining};
 use super::parked::park;
 use super::sink::{Ignore, Sink};
 
@@ -132,22 +132,26 @@ pub(crate) fn exchange<'e, O: Outgoing>(
 ) -> impl Future<Output = Result<(), OpError>> {
     // What an await has given is taken apart before the next one: the future would have room for both.
     async move {
-        let first = conn.exchanges() == 0;
+        let first = conn.is_fresh();
         // In a box: an answer that arrives as it should is received without room for what went wrong.
         let failure = {
             answer.probe.started();
             let calls = conn.calls().send;
-            let sent = match rest_of_request(outgoing.send(conn)) {
-                Ok(rest) => rest.await,
-                Err(sent) => sent,
+            let mut failure = None;
+            let rest = match outgoing.send(conn) {
+                Ok(rest) => rest,
+                Err(error) => {
+                    failure = Some(Box::new(Err(error)));
+                    None
+                }
             };
+            let sent = Remaining(rest).await;
             // What left in one call has left when that call was made, as far as the client can tell.
             if conn.calls().send > calls + 1 {
                 answer.probe.sent();
             }
             outgoing.release();
-            let complete = matches!(sent, Ok(SendEnd::Complete));
-            (!complete).then(|| Box::new(sent))
+            failure.or_else(|| incomplete(sent))
         };
         // When sending failed the server may have said why before it closed.
         if let Some(refused) = failure.map(|sent| park(refused(conn, decoder, answer, sent, first)))
@@ -168,16 +172,11 @@ pub(crate) fn exchange<'e, O: Outgoing>(
     }
 }
 
-/// What is to be awaited until a request has left, or how that ended.
+/// How sending a request ended, unless all of it has left.
 #[inline]
-fn rest_of_request<R: Rest>(
-    sent: Result<Option<R>, WireError>,
-) -> Result<R, Result<SendEnd, WireError>> {
-    match sent {
-        Ok(Some(rest)) => Ok(rest),
-        Ok(None) => Err(Ok(SendEnd::Complete)),
-        Err(error) => Err(Err(error)),
-    }
+fn incomplete(sent: Result<SendEnd, WireError>) -> Option<Box<Result<SendEnd, WireError>>> {
+    let complete = matches!(sent, Ok(SendEnd::Complete));
+    (!complete).then(|| Box::new(sent))
 }
 
 /// Receives what a server says to a request that it has not taken.

@@ -27,7 +27,8 @@ use super::sink::Sink;
 /// A connection of one worker to one endpoint, or the place of one.
 #[derive(Debug)]
 pub(crate) struct Link {
-    source: Option<IpAddr>,
+    /// In a box: few are bound to an address, and an address is larger than the rest.
+    source: Option<Box<IpAddr>>,
     conn: Option<Conn>,
     place: Place,
     /// Made for the first answer in chunks.
@@ -43,7 +44,7 @@ impl Link {
                 endpoint: u16::try_from(endpoint).unwrap_or(u16::MAX),
                 ..Place::default()
             },
-            source,
+            source: source.map(Box::new),
             conn: None,
             decoder: None,
         }
@@ -77,7 +78,12 @@ impl Link {
         }
         // On the heap: a handshake's state would otherwise be part of every session's task.
         let tls = hub.tls_for(endpoint);
-        let connecting = Box::pin(connect::connect(endpoint, tls, self.source, probe));
+        let connecting = Box::pin(connect::connect(
+            endpoint,
+            tls,
+            self.source.as_deref().copied(),
+            probe,
+        ));
         let conn = connecting.await?;
         self.place.connection = hub.next_connection();
         self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());

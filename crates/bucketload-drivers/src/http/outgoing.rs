@@ -36,6 +36,21 @@ pub(crate) trait Rest: Future<Output = Result<SendEnd, WireError>> + Unpin {}
 
 impl<F: Future<Output = Result<SendEnd, WireError>> + Unpin> Rest for F {}
 
+/// What of a request has not left yet, if anything: sent once this is over.
+pub(crate) struct Remaining<R>(pub(crate) Option<R>);
+
+impl<R: Rest> Future for Remaining<R> {
+    type Output = Result<SendEnd, WireError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.get_mut().0 {
+            Some(rest) => Pin::new(rest).poll(cx),
+            None => Poll::Ready(Ok(SendEnd::Complete)),
+        }
+    }
+}
+
 /// One of two futures.
 pub(crate) enum Either<A, B> {
     A(A),

@@ -40,10 +40,9 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(mode: PayloadMode, checksum: Option<ChecksumAlgorithm>, len: u64) -> Self {
-        let chunk = len.div_ceil(CHUNKS).next_multiple_of(CHUNK);
         Self {
             len,
-            chunk: chunk.clamp(CHUNK, MAX_CHUNK),
+            chunk: chunk_of(len),
             signed: mode != PayloadMode::UnsignedTrailer,
             trailer: checksum.filter(|_| mode.has_trailer()),
         }
@@ -156,6 +155,12 @@ impl Layout {
     }
 }
 
+/// Data bytes of each chunk but the last of a body with `len` of them.
+fn chunk_of(len: u64) -> u64 {
+    let chunk = len.div_ceil(CHUNKS).next_multiple_of(CHUNK);
+    chunk.clamp(CHUNK, MAX_CHUNK)
+}
+
 fn hex_digits(value: u64) -> u32 {
     (64 - value.max(1).leading_zeros()).div_ceil(4)
 }
@@ -200,14 +205,20 @@ pub(crate) struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     /// Walks `span` with the framing that [`Layout::render`] wrote to `frames`.
-    pub(crate) fn new(layout: &Layout, span: Span<'a>, frames: &'a [u8]) -> Self {
+    pub(crate) fn new(span: Span<'a>, frames: &'a [u8]) -> Self {
         Self {
             span,
-            chunk: layout.chunk,
+            chunk: chunk_of(span.len),
             frames,
             done: 0,
             left: 0,
         }
+    }
+
+    /// Bytes of the body from its beginning: data and framing, of which each frame's length is no part.
+    pub(crate) fn wire_len(&self) -> u64 {
+        let frames = self.span.len.div_ceil(self.chunk) + 1;
+        self.span.len + self.frames.len() as u64 - 2 * frames
     }
 
     /// The next piece of at most `max` data bytes; empty at the end.

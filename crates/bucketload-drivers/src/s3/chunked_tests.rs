@@ -20,7 +20,8 @@ fn body(mode: PayloadMode, span: Span<'_>, signer: &Signer) -> (Vec<u8>, Layout)
         Some(&checksum),
         Some((signer, [b'0'; 64])),
     );
-    let mut pieces = Pieces::new(&layout, span, &frames);
+    let mut pieces = Pieces::new(span, &frames);
+    assert_eq!(pieces.wire_len(), layout.wire_len());
     let mut wire = Vec::new();
     loop {
         let piece = pieces.next(100_000);

@@ -17,6 +17,7 @@ mod chunked;
 mod config;
 mod credentials;
 mod discover;
+mod dispatch;
 mod driver;
 pub(crate) mod error_map;
 mod lookup;

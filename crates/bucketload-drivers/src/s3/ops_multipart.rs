@@ -113,12 +113,12 @@ impl S3Session {
         };
         // Hashing is not part of the operation: it is done for all parts before the first request.
         let mut digests = Buffer::take();
-        let mut hashes = std::mem::take(&mut self.hashes);
-        hashes.clear();
+        let mut parts = self.parts.take().unwrap_or_default();
+        parts.each.clear();
         for number in 1..=count {
             let from = digests.len();
             let one = Hashes::of(self.shared.config(), span_of(number), &mut digests);
-            hashes.push((one, from..digests.len()));
+            parts.each.push((one, from..digests.len()));
         }
         let checksum = self.shared.config().checksum;
         let mut upload = Buffer::take();
@@ -128,7 +128,7 @@ impl S3Session {
         let mut document = Buffer::take();
         let mut etag = Buffer::take();
         begin_complete(&mut document);
-        for (number, (hashes, chunks)) in (1..=count).zip(&hashes) {
+        for (number, (hashes, chunks)) in (1..=count).zip(&parts.each) {
             part_query(&mut query, number, &upload);
             let mut prepared = {
                 let content = Upload {
@@ -149,7 +149,7 @@ impl S3Session {
             let sum = sum.map(|(algorithm, sum)| (algorithm, sum.as_bytes()));
             push_part(&mut document, number, &etag, sum);
         }
-        self.hashes = hashes;
+        self.parts = Some(parts);
         self.complete_upload(request, &upload, &mut document, probe)
             .await?;
         Ok(Completion {

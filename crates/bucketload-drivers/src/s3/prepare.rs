@@ -127,7 +127,6 @@ pub(crate) enum Prepared<'a> {
         head: Buffer,
         span: Span<'a>,
         frames: Buffer,
-        layout: Layout,
     },
 }
 
@@ -220,7 +219,6 @@ impl<'a> Prepared<'a> {
                     head,
                     span: upload.span,
                     frames,
-                    layout,
                 };
             }
         };
@@ -250,15 +248,11 @@ impl Outgoing for Prepared<'_> {
     fn send<'s>(&'s self, conn: &'s mut Conn) -> Result<Option<impl Rest + 's>, WireError> {
         match self {
             Self::Plain(plain) => Ok(plain.send(conn)?.map(Either::A)),
-            Self::Chunks {
-                head,
-                span,
-                frames,
-                layout,
-            } => {
-                let mut pieces = Pieces::new(layout, *span, frames);
+            Self::Chunks { head, span, frames } => {
+                let mut pieces = Pieces::new(*span, frames);
+                let wire_len = pieces.wire_len();
                 let piece = move |_| pieces.next(SLICE);
-                let rest = conn.send_now(head, layout.wire_len(), piece, true)?;
+                let rest = conn.send_now(head, wire_len, piece, true)?;
                 Ok(rest.map(Either::B))
             }
         }

@@ -10,6 +10,7 @@ use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
+use super::dispatch::Dispatch;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
 use super::prepare::{Call, Hashes, Prepared};
@@ -28,8 +29,15 @@ pub struct S3Session {
     link: Link,
     /// Writes files of this machine, where the driver was given a directory for them.
     local: Option<Box<PosixSession>>,
-    /// Scratch of multipart uploads; without memory until the first one that needs it.
-    pub(crate) hashes: Vec<(Hashes, Range<usize>)>,
+    /// Made for the first multipart upload.
+    pub(crate) parts: Option<Box<PartHashes>>,
+}
+
+/// What a multipart upload knows of its parts before its first request.
+#[derive(Debug, Default)]
+pub(crate) struct PartHashes {
+    /// What requests say of each part's content, and where its chunks' digests stand.
+    pub(crate) each: Vec<(Hashes, Range<usize>)>,
 }
 
 impl S3Session {
@@ -42,7 +50,7 @@ impl S3Session {
             link: Link::new(shared.endpoint_index(), source),
             shared,
             local,
-            hashes: Vec::new(),
+            parts: None,
         }
     }
 
@@ -76,6 +84,45 @@ impl S3Session {
             ..*request
         };
         local.execute(&put, probe).await
+    }
+
+    /// Operations that are several requests, or one with a document to be built or read.
+    async fn execute_rare(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::PutIfAbsent => park(self.put_if_absent(request, probe)).await,
+            OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
+            OpClass::Copy => park(self.copy(request, probe)).await,
+            OpClass::List => park(self.list(request, true, probe)).await,
+            OpClass::ListV1 => park(self.list(request, false, probe)).await,
+            OpClass::MultipartPut => park(self.multipart_put(request, probe)).await,
+            OpClass::MultipartCopy => park(self.multipart_copy(request, probe)).await,
+            OpClass::MultipartAbort => park(self.multipart_abort(request, probe)).await,
+            OpClass::ListUploads => park(self.list_uploads(request, probe)).await,
+            OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
+            OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
+            OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
+            OpClass::Restore => park(self.restore(request, probe)).await,
+            OpClass::LocalWrite => park(self.local_write(request, probe)).await,
+            OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
+            OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
+            OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
+            OpClass::ListBuckets => park(self.list_buckets(probe)).await,
+            // The frequent ones are not asked for here.
+            class @ (OpClass::Get
+            | OpClass::RangeGet
+            | OpClass::Put
+            | OpClass::Head
+            | OpClass::Delete
+            | OpClass::Append
+            | OpClass::Touch
+            | OpClass::Rename
+            | OpClass::RangePut
+            | OpClass::Sync) => Err(absent(class)),
+        }
     }
 
     /// Makes sure that there is a connection that the server has not closed.
@@ -177,40 +224,27 @@ fn absent(class: OpClass) -> OpError {
 }
 
 impl Session for S3Session {
-    async fn execute(
+    fn execute(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> impl Future<Output = Result<Completion, OpError>> {
         match request.op.class {
-            OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
-            OpClass::Put => self.put(request, probe).await,
-            OpClass::PutIfAbsent => park(self.put_if_absent(request, probe)).await,
-            OpClass::Head => self.head(request, probe).await,
-            OpClass::Delete => self.delete(request, probe).await,
-            // The others are several requests, or one with a document to be built or read.
-            OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
-            OpClass::Copy => park(self.copy(request, probe)).await,
-            OpClass::List => park(self.list(request, true, probe)).await,
-            OpClass::ListV1 => park(self.list(request, false, probe)).await,
-            OpClass::MultipartPut => park(self.multipart_put(request, probe)).await,
-            OpClass::MultipartCopy => park(self.multipart_copy(request, probe)).await,
-            OpClass::MultipartAbort => park(self.multipart_abort(request, probe)).await,
-            OpClass::ListUploads => park(self.list_uploads(request, probe)).await,
-            OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
-            OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
-            OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
-            OpClass::Restore => park(self.restore(request, probe)).await,
-            OpClass::LocalWrite => park(self.local_write(request, probe)).await,
-            OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
-            OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
-            OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
-            OpClass::ListBuckets => park(self.list_buckets(probe)).await,
-            class @ (OpClass::Append
-            | OpClass::Touch
-            | OpClass::Rename
-            | OpClass::RangePut
-            | OpClass::Sync) => Err(absent(class)),
+            OpClass::Get | OpClass::RangeGet => Dispatch::Get {
+                get: self.get(request, probe),
+            },
+            OpClass::Put => Dispatch::Put {
+                put: self.put(request, probe),
+            },
+            OpClass::Head => Dispatch::Head {
+                head: self.head(request, probe),
+            },
+            OpClass::Delete => Dispatch::Delete {
+                delete: self.delete(request, probe),
+            },
+            _ => Dispatch::Rare {
+                rare: self.execute_rare(request, probe),
+            },
         }
     }
 

@@ -39,7 +39,8 @@ pub struct Conn {
     awaiting: bool,
     send_broken: bool,
     recv_broken: bool,
-    exchanges: u64,
+    /// No head has been sent yet.
+    fresh: bool,
 }
 
 impl Conn {
@@ -53,7 +54,7 @@ impl Conn {
             awaiting: true,
             send_broken: false,
             recv_broken: false,
-            exchanges: 0,
+            fresh: true,
         }
     }
 
@@ -69,12 +70,12 @@ impl Conn {
         self.tls.is_some()
     }
 
-    /// Heads sent completely. A failure with [`Error::ClosedBeforeAnswer`] on a connection that
-    /// had more than one exchange is most likely a keep-alive connection the server closed while
-    /// it was idle.
+    /// Whether no head has been sent completely yet. A failure with [`Error::ClosedBeforeAnswer`] on a
+    /// connection that was not fresh before the request is most likely a keep-alive connection the
+    /// server closed while it was idle.
     #[must_use]
-    pub const fn exchanges(&self) -> u64 {
-        self.exchanges
+    pub const fn is_fresh(&self) -> bool {
+        self.fresh
     }
 
     /// Bytes received and not yet consumed; above zero between two answers means that the peer

@@ -116,7 +116,7 @@ impl Conn {
     #[inline]
     const fn has_sent(&mut self, head: bool) {
         if head {
-            self.exchanges += 1;
+            self.fresh = false;
         }
         self.send_broken = false;
     }
