@@ -272,7 +272,7 @@ fn memory() -> Result {
     hold_towards(
         "KiB per connection",
         (rss[1] - rss[0]) / f64::from(MORE) / 1024.0,
-        3.0,
+        2.25,
         2.0,
     )
 }
