@@ -27,7 +27,7 @@ use super::sink::Sink;
 /// A connection of one worker to one endpoint, or the place of one.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// In a box: few are bound to an address, and an address is larger than the rest.
+    /// In a box: few links are bound to an address, and all would have room for one.
     source: Option<Box<IpAddr>>,
     conn: Option<Conn>,
     place: Place,
