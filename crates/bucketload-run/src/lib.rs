@@ -52,6 +52,7 @@ mod rows;
 mod run;
 mod session;
 mod shard;
+mod sleeper;
 mod slots;
 mod slow;
 mod source;

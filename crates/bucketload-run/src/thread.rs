@@ -31,6 +31,7 @@ use crate::options::Pacing;
 use crate::recorder::{Message, Recorder, empty_recording};
 use crate::rounds::{self, Rounds};
 use crate::shard::{Shard, Shared};
+use crate::sleeper::sleep_in_driver;
 use crate::stop::StopLevel;
 use crate::think::ThinkTimer;
 use crate::timer::DueTimer;
@@ -136,6 +137,8 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
         driver: Arc::clone(driver),
         turns: Semaphore::new(OPENING),
     });
+    // What has to be on time to fractions of a millisecond needs the event loop.
+    let mut punctual = shared.pacing == Pacing::BusyPoll;
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         match &work.model {
@@ -151,6 +154,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                     true => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
                 };
                 if let Some(think) = &think {
+                    punctual = true;
                     let (think, shard) = (Rc::clone(think), Rc::clone(shard));
                     let task = Rc::clone(&shard);
                     Shard::spawn(&task, async move { think.serve(&shard.slots).await });
@@ -164,6 +168,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 }
             }
             ModelPlan::Rounds(plan) => {
+                punctual = true;
                 // All on one thread, where they can wait for each other.
                 if shard.thread > 0 {
                     continue;
@@ -182,6 +187,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 }
             }
             model @ (ModelPlan::Open { .. } | ModelPlan::Jobs(_) | ModelPlan::Replay(_)) => {
+                punctual = true;
                 let Some(lot) = Lot::of(model.max_sessions(), share, position) else {
                     continue;
                 };
@@ -201,6 +207,12 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                 batons.push(baton);
             }
         }
+    }
+    // Before the drivers' sessions open.
+    wakeup::expect_sleeper(!punctual);
+    if !punctual {
+        let task = Rc::clone(shard);
+        Shard::spawn(shard, async move { sleep_in_driver(&task).await });
     }
     let _ = shard.batons.set(batons);
     for (work, sessions) in works.iter().zip(sessions) {

@@ -33,7 +33,7 @@ impl Engine {
     /// Why not.
     pub(super) fn ring_is_usable() -> Result<(), String> {
         #[cfg(feature = "io-uring")]
-        return super::ring::probe();
+        return super::uring::probe();
         #[cfg(not(feature = "io-uring"))]
         Err("built without it".to_owned())
     }

@@ -40,6 +40,8 @@ mod ring;
 mod session;
 mod shared;
 mod sweep;
+#[cfg(feature = "io-uring")]
+mod uring;
 mod walk;
 mod work;
 

@@ -3,7 +3,8 @@
 //! ```text
 //!  session ── call ──▶ table of calls ──▶ submission ─▶ kernel ─▶ completion ──▶ reap ──▶ wakers
 //!                                                                     ▲
-//!                       the ring's descriptor is readable ── AsyncFd ─┘ one waiting call, the
+//!                     the thread's sleeper sleeps in the ring ────────┤ all sessions wait for answers
+//!                       the ring's descriptor is readable ── AsyncFd ─┘ some do; one waiting call, the
 //!                                                                       leader, watches it
 //! ```
 //!
@@ -11,7 +12,12 @@
 //! waits. Otherwise its session waits, and one of all that wait watches the ring's descriptor on behalf
 //! of the others. When it leaves, it names a successor.
 //!
-//! Answers wait inside the kernel until the thread's next system call (`IORING_SETUP_COOP_TASKRUN`); the first
+//! Where a thread has a [sleeper](bucketload_core::wakeup::sleep), it sleeps in the ring as long as all of its sessions
+//! wait for answers. Those stay inside the kernel until it asks ([`Delivery::OnDemand`]): the first one is handed over
+//! alone, and its session's next request leaves before the others are. While the event loop sleeps, an eventfd says
+//! that there are some.
+//!
+//! Elsewhere answers wait inside the kernel until the thread's next system call ([`Delivery::NextCall`]); the first
 //! of them ends the one that the thread sleeps in. Then the leader is woken at once ([`Look`]), instead of by the
 //! event loop's next question.
 //!
@@ -24,10 +30,12 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
+use std::sync::atomic::{Ordering, fence};
 use std::task::{Context, Poll, Waker};
 
-use bucketload_core::wakeup::{self, Look};
-use io_uring::{Builder, IoUring, Probe, opcode, squeue, types};
+use bucketload_core::wakeup::{self, Look, Slept};
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -37,77 +45,13 @@ use super::buffer::Buffer;
 use super::config::Fsync;
 use super::errors::Failure;
 use super::fixed::Fixed;
+use super::uring::{Delivery, build};
 use super::work::{File, Task, Work};
 
-/// Calls that may wait to be submitted.
-const ENTRIES: u32 = 256;
-/// Answers that fit; more than there are sessions on a thread.
-const ANSWERS: u32 = 32 * 1024;
-/// As many do where the kernel has no more memory at once; further ones wait inside it
-/// (`IORING_FEAT_NODROP`).
-const LEAST_ANSWERS: u32 = 4 * 1024;
-
-/// Whether this process may use io_uring and the kernel knows the calls.
-pub(super) fn probe() -> Result<(), String> {
-    let ring = build().map_err(|e| match e.raw_os_error() {
-        Some(libc::ENOSYS) => "the kernel does not have it".to_owned(),
-        Some(libc::EPERM) => {
-            "it is forbidden here (kernel.io_uring_disabled, or a container)".to_owned()
-        }
-        _ => e.to_string(),
-    })?;
-    let mut known = Probe::new();
-    ring.submitter()
-        .register_probe(&mut known)
-        .map_err(|e| format!("the kernel does not tell what it can do: {e}"))?;
-    let needed = [
-        opcode::OpenAt::CODE,
-        opcode::Read::CODE,
-        opcode::Write::CODE,
-        opcode::ReadFixed::CODE,
-        opcode::WriteFixed::CODE,
-        opcode::Fsync::CODE,
-    ];
-    match needed.iter().all(|code| known.is_supported(*code)) {
-        true => Ok(()),
-        false => Err("the kernel lacks some of its calls".to_owned()),
-    }
-}
-
-/// How answers reach the thread, the best first. In a virtual machine an interrupt from another core
-/// costs more than a request.
-const DELIVERIES: [fn(&mut Builder) -> &mut Builder; 2] = [
-    // With the thread's next system call; an answer ends the one that it sleeps in: Linux 5.19.
-    |ring| ring.setup_coop_taskrun(),
-    // By an interrupt.
-    |ring| ring,
-];
-
-fn build() -> io::Result<IoUring> {
-    let mut refused = io::Error::from(Errno::INVAL);
-    for delivery in DELIVERIES {
-        match build_with(delivery) {
-            // So says a kernel about what it does not know.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => refused = error,
-            built => return built,
-        }
-    }
-    Err(refused)
-}
-
-fn build_with(delivery: impl Fn(&mut Builder) -> &mut Builder) -> io::Result<IoUring> {
-    let mut answers = ANSWERS;
-    loop {
-        let mut builder = IoUring::builder();
-        match delivery(builder.setup_cqsize(answers)).build(ENTRIES) {
-            // The kernel takes the pages in one go, which a machine that is busy with files may refuse.
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory && answers > LEAST_ANSWERS => {
-                answers /= 2;
-            }
-            built => return built,
-        }
-    }
-}
+/// How long the thread may sleep in the ring before its event loop has a turn: as fine as the loop's own timers.
+static TURN: types::Timespec = types::Timespec::new().nsec(1_000_000);
+/// Names the timer of that in answers; no place in the table.
+const TURN_OVER: u64 = u64::MAX;
 
 /// A call that the kernel has, or a free place.
 #[derive(Default)]
@@ -145,6 +89,14 @@ struct Inner {
     waiting: VecDeque<usize>,
     /// The call that watches the descriptor.
     leader: Option<usize>,
+    /// Calls whose tasks are to be woken by their answers.
+    unanswered: usize,
+    /// Answers taken so far, and how many there were when the thread went to sleep in the ring last.
+    answers: u64,
+    answers_before: Option<u64>,
+    /// Whether the kernel has a timer that ends such a sleep. One that stays for many sleeps: to set and to stop one
+    /// costs a virtual machine a microsecond each time.
+    turn_runs: bool,
 }
 
 /// The ring of one load thread.
@@ -152,6 +104,8 @@ pub(super) struct Ring {
     // Before the ring: its descriptor must leave the reactor first.
     watch: AsyncFd<RawFd>,
     inner: RefCell<Inner>,
+    /// Says that there are answers to ask for, where the ring's descriptor does not.
+    _bell: Option<OwnedFd>,
 }
 
 impl std::fmt::Debug for Ring {
@@ -163,9 +117,16 @@ impl std::fmt::Debug for Ring {
 impl Ring {
     /// A ring for the calling thread, whose runtime must have its I/O driver enabled.
     pub(super) fn new() -> io::Result<Rc<Self>> {
-        let ring = build()?;
-        let fd = ring.as_raw_fd();
-        // SAFETY: the descriptor is the ring's, which is dropped after the watch (see `Ring`).
+        let (ring, delivery) = build(wakeup::has_sleeper())?;
+        let mut bell = None;
+        let mut fd = ring.as_raw_fd();
+        if delivery == Delivery::OnDemand {
+            let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+            fd = made.as_raw_fd();
+            ring.submitter().register_eventfd(fd)?;
+            bell = Some(made);
+        }
+        // SAFETY: the descriptor is the ring's or the bell, which are dropped after the watch (see `Ring`).
         let watch = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
         let inner = Inner {
             fixed: Fixed::new(&ring),
@@ -174,10 +135,15 @@ impl Ring {
             free: Vec::new(),
             waiting: VecDeque::new(),
             leader: None,
+            unanswered: 0,
+            answers: 0,
+            answers_before: None,
+            turn_runs: false,
         };
         let ring = Rc::new(Self {
             watch,
             inner: RefCell::new(inner),
+            _bell: bell,
         });
         wakeup::register(&ring);
         Ok(ring)
@@ -346,14 +312,12 @@ impl Ring {
 }
 
 impl Look for Ring {
-    fn look(&self) {
-        let mut inner = self.inner.borrow_mut();
-        if inner.ring.completion().is_empty() {
-            return;
-        }
-        if let Some(waker) = inner.leader.and_then(|at| inner.entries[at].waker.as_ref()) {
-            waker.wake_by_ref();
-        }
+    fn look(&self) -> bool {
+        self.inner.borrow_mut().look()
+    }
+
+    fn sleep(&self, tasks: usize) -> Slept {
+        self.inner.borrow_mut().sleep(tasks)
     }
 }
 
@@ -378,6 +342,48 @@ fn failed(mut work: Box<Work>, failure: Failure) -> Box<Work> {
 }
 
 impl Inner {
+    /// See [`Look::sleep`].
+    fn sleep(&mut self, tasks: usize) -> Slept {
+        if tasks == 0 || self.unanswered != tasks || self.answers_before == Some(self.answers) {
+            self.ring.completion().enable_eventfd();
+            // In this order no answer is missed: one that comes from here on rings the bell.
+            fence(Ordering::SeqCst);
+            self.look();
+            return Slept::Not;
+        }
+        self.answers_before = Some(self.answers);
+        self.ring.completion().disable_eventfd();
+        let long = !self.turn_runs;
+        if long {
+            self.begin_turn();
+        }
+        if self.ring.completion().is_empty() {
+            // Interrupted, or nothing can be given to it just now: the tasks look, and wait again.
+            let _ = self.ring.submit_and_wait(1);
+        }
+        self.reap(None);
+        if long { Slept::Long } else { Slept::Well }
+    }
+
+    /// Wakes the leader if there are answers; whether there are.
+    fn look(&mut self) -> bool {
+        if self.ring.completion().is_empty() && !self.ring.submission().taskrun() {
+            return false;
+        }
+        if let Some(waker) = self.leader.and_then(|at| self.entries[at].waker.as_ref()) {
+            waker.wake_by_ref();
+        }
+        true
+    }
+
+    /// Has the kernel end the thread's sleep in the ring after a while.
+    fn begin_turn(&mut self) {
+        let call = opcode::Timeout::new(&TURN).build().user_data(TURN_OVER);
+        // SAFETY: what it points to is a constant of the program.
+        let pushed = unsafe { self.ring.submission().push(&call) };
+        self.turn_runs = pushed.is_ok();
+    }
+
     /// The number of the region that `buffer` lies in, if the kernel knows it.
     fn number(&mut self, buffer: &Buffer) -> Option<u16> {
         self.fixed.number(&self.ring, buffer)
@@ -435,7 +441,14 @@ impl Inner {
     /// a disk that has answered everything has nothing to do before its next request. The others are taken once
     /// that has left, see [`Inner::start`].
     fn reap_for(&mut self, index: usize) {
-        if self.entries[index].answer.is_none() {
+        if self.entries[index].answer.is_some() {
+            return;
+        }
+        self.reap(Some(index));
+        if self.entries[index].answer.is_none() && self.ring.submission().taskrun() {
+            // The bell rings for the first answer only, until all were asked for. Interrupted: whoever polls next
+            // tries again.
+            let _ = self.ring.submit();
             self.reap(Some(index));
         }
     }
@@ -443,6 +456,11 @@ impl Inner {
     /// Takes all answers, or those up to the one to call `own`, and wakes who waits for them.
     fn reap(&mut self, own: Option<usize>) {
         for answer in self.ring.completion() {
+            if answer.user_data() == TURN_OVER {
+                self.turn_runs = false;
+                continue;
+            }
+            self.answers += 1;
             let index = answer.user_data() as usize;
             let entry = &mut self.entries[index];
             if entry.abandoned {
@@ -454,6 +472,7 @@ impl Inner {
             }
             entry.answer = Some(answer.result());
             let waits = std::mem::take(&mut entry.waits);
+            self.unanswered -= usize::from(waits);
             if own == Some(index) {
                 break;
             }
@@ -479,7 +498,7 @@ impl Inner {
             Some(known) => known.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
-        entry.waits = true;
+        self.unanswered += usize::from(!std::mem::replace(&mut entry.waits, true));
         if !std::mem::replace(&mut entry.listed, true) {
             self.waiting.push_back(index);
         }
@@ -521,7 +540,10 @@ impl Drop for Flight<'_> {
         if let Some((_, answer)) = inner.take(self.index) {
             inner.entries[self.index].unclaimed(answer);
         } else {
-            inner.entries[self.index].abandoned = true;
+            let entry = &mut inner.entries[self.index];
+            entry.abandoned = true;
+            let waited = std::mem::take(&mut entry.waits);
+            inner.unanswered -= usize::from(waited);
             inner.leave(self.index);
         }
     }
@@ -530,6 +552,8 @@ impl Drop for Flight<'_> {
 impl Drop for Ring {
     fn drop(&mut self) {
         let inner = self.inner.get_mut();
+        // What has ended, but was not asked for.
+        let _ = inner.ring.submit();
         inner.reap(None);
         for entry in &mut inner.entries {
             if let Some(answer) = entry.answer.take() {

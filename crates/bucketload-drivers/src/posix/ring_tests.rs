@@ -1,7 +1,9 @@
 //! Tests of the ring: who watches it, and what the kernel may touch.
 
+use std::cell::Cell;
 use std::ffi::CString;
 use std::fs::File as StdFile;
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bucketload_core::wakeup::{self, Look, Slept};
 use io_uring::{opcode, types};
 use tokio::task::LocalSet;
 
@@ -55,8 +58,15 @@ fn number_in(work: &Work) -> usize {
     u64::from_le_bytes(work.buffer[..8].try_into().unwrap()) as usize
 }
 
-/// Runs `body` on a ring in a runtime, and fails if that takes a minute.
-fn on_ring<F: Future<Output = ()>>(body: impl FnOnce(Rc<Ring>) -> F) {
+/// Runs `body` on a ring in a runtime, on a thread with a sleeper and on one without, and fails if that takes a minute.
+fn on_ring(body: impl AsyncFn(Rc<Ring>)) {
+    for sleeper in [true, false] {
+        wakeup::expect_sleeper(sleeper);
+        on_this_ring(&body);
+    }
+}
+
+fn on_this_ring(body: &impl AsyncFn(Rc<Ring>)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -73,7 +83,7 @@ fn on_ring<F: Future<Output = ()>>(body: impl FnOnce(Rc<Ring>) -> F) {
 fn every_call_is_answered_whoever_else_has_ended() {
     let directory = tempfile::tempdir().unwrap();
     let file = numbered(directory.path());
-    on_ring(|ring| async move {
+    on_ring(async |ring| {
         let tasks: Vec<_> = (0..48)
             .map(|task| {
                 let (ring, file) = (Rc::clone(&ring), Arc::clone(&file));
@@ -97,7 +107,7 @@ fn every_call_is_answered_whoever_else_has_ended() {
 fn calls_that_are_given_up_leave_the_others_their_answers() {
     let directory = tempfile::tempdir().unwrap();
     let file = numbered(directory.path());
-    on_ring(|ring| async move {
+    on_ring(async |ring| {
         for round in 0..40 {
             let tasks: Vec<_> = (0..24)
                 .map(|task| {
@@ -119,6 +129,67 @@ fn calls_that_are_given_up_leave_the_others_their_answers() {
                 assert!(ended.is_ok() || number % 2 == 0, "{ended:?}");
             }
         }
+    });
+}
+
+/// Reads all blocks with `tasks` tasks while the thread sleeps in the ring whenever it can.
+async fn reads_asleep(ring: Rc<Ring>, file: Arc<std::os::fd::OwnedFd>, tasks: usize) {
+    let live = Rc::new(Cell::new(tasks));
+    let reading = (0..tasks).map(|first| {
+        let (ring, file, live) = (Rc::clone(&ring), Arc::clone(&file), Rc::clone(&live));
+        tokio::task::spawn_local(async move {
+            for block in (first..BLOCKS).step_by(tasks) {
+                let done = ring.run(work(&file, block), file.as_fd()).await;
+                assert_eq!(number_in(&done), block);
+            }
+            live.set(live.get() - 1);
+        })
+    });
+    let reading: Vec<_> = reading.collect();
+    while live.get() > 0 {
+        ring.sleep(live.get());
+        tokio::task::yield_now().await;
+    }
+    for task in reading {
+        task.await.unwrap();
+    }
+}
+
+#[test]
+fn a_thread_whose_tasks_all_wait_sleeps_in_the_ring_until_they_have_their_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = numbered(directory.path());
+    on_ring(async |ring| {
+        for tasks in [1, 3, 16] {
+            reads_asleep(Rc::clone(&ring), Arc::clone(&file), tasks).await;
+            assert_eq!(ring.inner.borrow().unanswered, 0);
+        }
+    });
+}
+
+#[test]
+fn a_sleep_in_the_ring_ends_without_an_answer_and_is_not_repeated_in_vain() {
+    on_ring(async |ring| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let pipe: Arc<std::os::fd::OwnedFd> = Arc::new(reader.into());
+        let (ring_too, pipe_too) = (Rc::clone(&ring), Arc::clone(&pipe));
+        let reading = tokio::task::spawn_local(async move {
+            let mut work = work(&pipe_too, 0);
+            // At its present place, which is all that a pipe has.
+            work.offset = u64::MAX;
+            ring_too.run(work, pipe_too.as_fd()).await
+        });
+        while ring.inner.borrow().unanswered == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ring.sleep(2), Slept::Not, "another task may go on");
+        assert_eq!(ring.sleep(1), Slept::Long);
+        assert_eq!(ring.sleep(1), Slept::Not, "the last one was in vain");
+        let mut block = [0; BLOCK];
+        block[0] = 7;
+        (&writer).write_all(&block).unwrap();
+        assert_eq!(number_in(&reading.await.unwrap()), 7);
+        assert_eq!(ring.inner.borrow().unanswered, 0);
     });
 }
 
@@ -147,7 +218,7 @@ fn a_file_that_was_opened_for_a_call_that_is_given_up_is_closed() {
         }
         index
     };
-    on_ring(|ring| {
+    on_ring(async |ring| {
         let index = opening(&ring);
         assert_eq!(opened(&path), 1);
         drop(Flight {
@@ -159,7 +230,6 @@ fn a_file_that_was_opened_for_a_call_that_is_given_up_is_closed() {
         // Nor does one stay open whose call nobody has begun to wait for when the ring goes.
         opening(&ring);
         assert_eq!(opened(&path), 1);
-        async {}
     });
     assert_eq!(opened(&path), 0);
 }

@@ -1,0 +1,56 @@
+//! Has a load thread sleep in its driver, where that hands answers over sooner than the event loop.
+//!
+//! ```text
+//!  a round of the event loop:  worker ─▶ worker ─▶ … ─▶ sleeper: do all wait for the driver?
+//!                                                        ├─ yes: sleep there, wake who is answered
+//!                                                        └─ no, twice in a row: sleep in the event loop again,
+//!                                                           until an answer ends that
+//! ```
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use bucketload_core::wakeup::{self, Slept};
+use tokio::task::yield_now;
+
+use crate::shard::Shard;
+
+/// Sleeps in the driver whenever all closed-loop workers of the thread wait there, for ever; run it as a task of the
+/// thread. Nothing else on the thread may have to be on time to less than a millisecond or two.
+pub(crate) async fn sleep_in_driver(shard: &Shard) {
+    let mut in_vain = 0;
+    loop {
+        match wakeup::sleep(shard.closed_live.get()) {
+            Slept::Well => {
+                in_vain = 0;
+                turn_after(|cx| cx.waker().wake_by_ref()).await;
+            }
+            Slept::Long => {
+                in_vain = 0;
+                // After the event loop has asked its own descriptors and timers.
+                yield_now().await;
+            }
+            Slept::Not if in_vain == 0 => {
+                in_vain = 1;
+                turn_after(|cx| cx.waker().wake_by_ref()).await;
+            }
+            Slept::Not => {
+                in_vain = 0;
+                turn_after(wakeup::wake_after).await;
+            }
+        }
+    }
+}
+
+/// Comes back after `before` was called in a turn before.
+async fn turn_after(before: impl Fn(&Context<'_>)) {
+    let mut called = false;
+    poll_fn(|cx| match std::mem::replace(&mut called, true) {
+        true => Poll::Ready(()),
+        false => {
+            before(cx);
+            Poll::Pending
+        }
+    })
+    .await;
+}
