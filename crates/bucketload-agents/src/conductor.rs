@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bucketload_core::driver::DriverFacts;
@@ -34,6 +34,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 const ROWS_AT_ONCE: usize = 2_000;
 /// How long the operation log of a phase may take to leave after the phase.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often the thread that sends rows looks whether a flush is asked for while there are none.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Says something to the coordinator from a thread that may wait.
 #[derive(Clone)]
@@ -386,8 +388,14 @@ struct Relay {
 
 impl Relay {
     fn run(&self, batches: &Receiver<Batch>, saying: &Saying) {
+        // Flushes that were asked for before the channel was looked at.
+        let mut asked = 0;
         loop {
-            match batches.recv_timeout(Duration::from_millis(20)) {
+            let pause = match self.answered() < asked {
+                true => Duration::ZERO,
+                false => LOOK,
+            };
+            match batches.recv_timeout(pause) {
                 Ok(batch) => {
                     if !saying.push(&saying.out.ops, message::ops(&batch)) {
                         let lost = batch.len() as u64;
@@ -396,23 +404,35 @@ impl Relay {
                     batch.recycle();
                     continue;
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.answer_flush(),
+                Err(RecvTimeoutError::Timeout) => self.answer(asked),
+                Err(RecvTimeoutError::Disconnected) => return self.answer(self.asked()),
             }
-            self.answer_flush();
+            asked = self.asked();
         }
     }
 
-    /// Nothing is left of what was logged before a flush was asked for.
-    fn answer_flush(&self) {
-        let mut flush = self.flush.lock().unwrap_or_else(PoisonError::into_inner);
-        flush.1 = flush.0;
+    fn state(&self) -> MutexGuard<'_, (u64, u64)> {
+        self.flush.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> u64 {
+        self.state().0
+    }
+
+    fn answered(&self) -> u64 {
+        self.state().1
+    }
+
+    /// Nothing is left of what was logged before flush number `asked` was asked for. Not simply of the last one:
+    /// that may have been asked for, and something logged before, since the channel was found empty.
+    fn answer(&self, asked: u64) {
+        self.state().1 = asked;
         self.flushed.notify_all();
     }
 
     /// Waits until everything that was logged is on its way. Nothing may be logged meanwhile.
     fn flush(&self, dead: &AtomicBool) {
-        let mut flush = self.flush.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flush = self.state();
         flush.0 += 1;
         let mine = flush.0;
         let begun = std::time::Instant::now();
@@ -427,5 +447,29 @@ impl Relay {
 
     fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Condvar, Mutex};
+
+    use super::Relay;
+
+    #[test]
+    fn a_flush_that_is_asked_for_after_the_look_waits_for_the_next_one() {
+        let relay = Relay {
+            dropped: Arc::default(),
+            flush: Mutex::default(),
+            flushed: Condvar::new(),
+        };
+        relay.state().0 = 1;
+        let before_the_look = relay.asked();
+        // The channel is found empty; then rows are logged, and the end of their phase asks for a flush.
+        relay.state().0 = 2;
+        relay.answer(before_the_look);
+        assert!(relay.answered() < relay.asked());
+        relay.answer(relay.asked());
+        assert_eq!(relay.answered(), 2);
     }
 }
