@@ -164,6 +164,7 @@ mod tests {
         register(&other);
         assert_eq!(sleep(3), Slept::Not, "an answer may come to either");
     }
+
     #[test]
     fn what_registers_can_know_of_the_sleeper() {
         assert!(!has_sleeper());
