@@ -11,6 +11,7 @@
 pub mod agent;
 pub mod anatomy;
 pub mod capacity;
+mod divisor;
 pub mod driver;
 pub mod endpoint;
 pub mod error;

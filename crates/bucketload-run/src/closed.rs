@@ -10,12 +10,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bucketload_core::driver::Driver;
-use bucketload_core::op::Op;
+use bucketload_core::op::{Op, OpClass};
 use tokio::sync::Semaphore;
 
 use crate::clock::now_ns;
 use crate::named::{NamedTurns, NamedWork};
-use crate::open::BURST;
 use crate::options::Pacing;
 use crate::perform::{Performed, Taken, Worker, perform};
 use crate::ranks::{RankTurns, RankWork, Turn, Wait};
@@ -23,6 +22,10 @@ use crate::session::open_session;
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
+
+/// How long a worker goes on without ever waiting before other tasks of the thread get their turn, nanoseconds: short
+/// enough that they do not notice, long enough that the microsecond of the event loop is lost among the operations.
+const TURN_NS: u64 = 200_000;
 
 /// One worker's place in its work.
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +183,7 @@ pub(crate) fn labour<D: Driver>(
         let mut turns = Turns::new(&shard, place, &mut worker);
         let mut ready_ns = now_ns();
         let mut now = ready_ns;
-        let mut burst = 0;
+        let mut gone_on_ns = now;
         let mut turn = 0;
         loop {
             let before_ns = ready_ns;
@@ -199,40 +202,38 @@ pub(crate) fn labour<D: Driver>(
                     think.sleep_until(ready_ns, worker.slot).await;
                 }
                 now = now_ns();
+                gone_on_ns = now;
             }
             shard.check_bytes(now);
             if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
                 break;
             }
-            // A block, so that the future holds the operation once.
-            let mut taken = {
-                let op = match turns.next(&shard, place, turn, now) {
-                    Turn::Number(seq) => shard.source(place.work).op(seq),
-                    Turn::Op(op) => op,
-                    Turn::End => break,
-                    Turn::Meet(wait) => {
-                        if !turns.meet(&shard, wait).await {
-                            break;
-                        }
-                        ready_ns = now_ns();
-                        now = ready_ns;
-                        turn += 1;
-                        continue;
-                    }
-                };
-                shard.tick(now);
-                shard.offered(ready_ns, &op);
-                shard.recorder.tally().issued += 1;
-                Taken {
-                    work: place.work,
-                    op,
-                    due_ns: ready_ns,
-                    taken_ns: now,
-                    dispatch_ns: 0,
-                    blocked_ns: 0,
-                    absent_expected: false,
-                }
+            let mut taken = Taken {
+                work: place.work,
+                op: Op::new(OpClass::Get),
+                due_ns: ready_ns,
+                taken_ns: now,
+                dispatch_ns: 0,
+                blocked_ns: 0,
+                absent_expected: false,
             };
+            match turns.next(&shard, place, turn, now) {
+                Turn::Number(seq) => shard.source(place.work).op_into(seq, &mut taken.op),
+                Turn::Op(op) => taken.op = op,
+                Turn::End => break,
+                Turn::Meet(wait) => {
+                    if !turns.meet(&shard, wait).await {
+                        break;
+                    }
+                    ready_ns = now_ns();
+                    now = ready_ns;
+                    turn += 1;
+                    continue;
+                }
+            }
+            shard.tick(now);
+            shard.offered(ready_ns, &taken.op);
+            shard.recorder.tally().issued += 1;
             if turn == 0
                 && let Some(streams) = &shard.streams
             {
@@ -247,13 +248,14 @@ pub(crate) fn labour<D: Driver>(
                 (ready_ns, now) = (end.now_ns, end.now_ns);
                 end.waited
             };
-            burst = if waited { 0 } else { burst + 1 };
-            if burst == BURST {
-                burst = 0;
+            if waited {
+                gone_on_ns = now;
+            } else if now - gone_on_ns >= TURN_NS {
                 // The worker is ready when it gets its turn again: the pause is its own.
                 tokio::task::yield_now().await;
                 ready_ns = now_ns();
                 now = ready_ns;
+                gone_on_ns = now;
             }
         }
         if let Some(streams) = &shard.streams {

@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::timer::DueTimer;
 
 /// Operations that a task executes without waiting before it lets other tasks run.
-pub(crate) const BURST: u32 = 64;
+const BURST: u32 = 64;
 
 /// What the workers of one open work share beside the baton.
 pub(crate) struct OpenWork<D: Driver> {

@@ -172,6 +172,8 @@ pub(crate) struct Recorder {
     made: Cell<usize>,
     /// The slowest operations of the phase so far; `None` in phases that do not measure.
     slowest: Option<RefCell<Slowest<SlowTrail>>>,
+    /// See [`Recorder::kept_from_ns`].
+    kept_from_ns: Cell<u64>,
     op_log: Option<RefCell<Producer>>,
 }
 
@@ -187,6 +189,11 @@ impl Recorder {
     ) -> Self {
         Self {
             slowest: keeps_slowest.then(|| RefCell::new(Slowest::new(KEPT))),
+            kept_from_ns: Cell::new(match (&op_log, keeps_slowest) {
+                (Some(_), _) => 0,
+                (None, true) => 1,
+                (None, false) => u64::MAX,
+            }),
             op_log: op_log.map(RefCell::new),
             thread,
             recording: RefCell::new(make()),
@@ -258,11 +265,7 @@ impl Recorder {
     /// An operation whose response takes at least this long, nanoseconds, is kept one by one.
     #[inline]
     pub(crate) fn kept_from_ns(&self) -> u64 {
-        match (&self.slowest, &self.op_log) {
-            (_, Some(_)) => 0,
-            (Some(slowest), None) => slowest.borrow().threshold() + 1,
-            (None, None) => u64::MAX,
-        }
+        self.kept_from_ns.get()
     }
 
     /// Keeps an operation one by one where that is wanted: all of them for the operation log, the
@@ -291,7 +294,11 @@ impl Recorder {
             && record.outcome != Outcome::Failed(ErrorKind::Cancelled)
         {
             let entry = (trail, KeyText::new(request.key));
-            slowest.borrow_mut().offer(record.response_ns(), entry);
+            let mut slowest = slowest.borrow_mut();
+            slowest.offer(record.response_ns(), entry);
+            if self.op_log.is_none() {
+                self.kept_from_ns.set(slowest.threshold() + 1);
+            }
         }
     }
 

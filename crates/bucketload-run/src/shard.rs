@@ -20,7 +20,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Op;
 use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::Arena;
-use bucketload_core::plan::{PhasePlan, Plan};
+use bucketload_core::plan::{Limits, PhasePlan, Plan};
 use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::Event;
@@ -98,6 +98,8 @@ pub(crate) struct Shard {
     pub(crate) cutoff_ns: Cell<u64>,
     /// Latest due instant offered.
     pub(crate) last_due_ns: Cell<u64>,
+    /// Of the phase: at hand, for they are asked for before and after every operation.
+    limits: Limits,
     byte_limit_hit: Cell<bool>,
     workers: Cell<u32>,
     pub(crate) startup: Startup,
@@ -125,6 +127,7 @@ impl Shard {
         Self {
             streams,
             rows: Rows::of(shared.phase_plan(), shared.threads),
+            limits: shared.phase_plan().limits,
             shared,
             thread,
             slots: Slots::default(),
@@ -146,7 +149,7 @@ impl Shard {
     /// The phase begins at `start_ns`.
     pub(crate) fn start(&self, start_ns: u64) {
         self.start_ns.set(start_ns);
-        let duration = self.shared.phase_plan().limits.duration_ns;
+        let duration = self.limits.duration_ns;
         if duration > 0 {
             self.cutoff_ns.set(start_ns.saturating_add(duration));
         }
@@ -186,11 +189,10 @@ impl Shard {
     /// Whether the phase's operation limit forbids sequence number `seq` (of whichever work).
     #[inline]
     pub(crate) fn beyond_ops(&self, seq: u64) -> bool {
-        let phase = self.shared.phase_plan();
-        let limit = phase.limits.ops;
+        let limit = self.limits.ops;
         if limit == 0 {
             false
-        } else if phase.works.len() == 1 {
+        } else if self.shared.sources.len() == 1 {
             seq >= limit
         } else {
             let mine = self.shared.share.part(limit);
@@ -201,7 +203,7 @@ impl Shard {
     /// Closes the phase when its byte limit is reached. Cheap when there is none.
     #[inline]
     pub(crate) fn check_bytes(&self, now_ns: u64) {
-        let bytes = self.shared.phase_plan().limits.bytes;
+        let bytes = self.limits.bytes;
         if bytes > 0 {
             self.check_bytes_of(bytes, now_ns);
         }
@@ -283,7 +285,7 @@ impl Shard {
         if let Some(streams) = &self.streams {
             streams.record(record);
         }
-        if self.shared.phase_plan().limits.bytes > 0 {
+        if self.limits.bytes > 0 {
             self.shared.bytes.fetch_add(record.bytes, Ordering::Relaxed);
             self.check_bytes(now_ns);
         }
@@ -387,7 +389,7 @@ impl Shard {
     /// Delivers the last interval and the report of this thread's part.
     pub(crate) fn finish(&self, now_ns: u64) {
         self.tick(now_ns);
-        let duration = self.shared.phase_plan().limits.duration_ns;
+        let duration = self.limits.duration_ns;
         let done = Done {
             thread: self.thread,
             last_due_ns: self.last_due_ns.get(),

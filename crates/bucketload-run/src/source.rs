@@ -209,8 +209,16 @@ impl Source {
     /// The operation with sequence number `seq` of a closed loop or of a static schedule.
     #[inline]
     pub(crate) fn op(&self, seq: u64) -> Op {
+        let mut op = Op::new(OpClass::Get);
+        self.op_into(seq, &mut op);
+        op
+    }
+
+    /// As [`Source::op`], where it stays.
+    #[inline]
+    pub(crate) fn op_into(&self, seq: u64, op: &mut Op) {
         match &self.ops {
-            Ops::Mix(ops) => ops.op(seq),
+            Ops::Mix(ops) => ops.op_into(seq, op),
             // Their feeds give operations themselves.
             Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
                 unreachable!("no operation by number")

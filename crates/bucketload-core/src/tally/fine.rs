@@ -1,6 +1,8 @@
 //! Counts at a hundredth of an interval: what the index of dispersion at 10 and 100 ms rests on
 //! (statistics.md section 9).
 
+use crate::divisor::Divisor;
+
 /// Bins per interval.
 pub const FINE_BINS: usize = 100;
 
@@ -8,10 +10,8 @@ pub const FINE_BINS: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FineCounts {
     start_ns: u64,
-    /// Length of a bin, nanoseconds; 0 before the first interval begins.
-    bin_ns: u64,
-    /// 2^64 over the length of a bin, rounded down: dividing takes longer than all else that counting does.
-    inverse: u64,
+    /// Length of a bin, nanoseconds; `None` before the first interval begins.
+    bin: Option<Divisor>,
     offered: Vec<u32>,
     completed: Vec<u32>,
 }
@@ -21,8 +21,7 @@ impl FineCounts {
     /// use only.
     pub fn begin(&mut self, start_ns: u64, len_ns: u64) {
         self.start_ns = start_ns;
-        self.bin_ns = (len_ns / FINE_BINS as u64).max(1);
-        self.inverse = u64::MAX / self.bin_ns;
+        self.bin = Some(Divisor::new((len_ns / FINE_BINS as u64).max(1)));
         self.offered.resize(FINE_BINS, 0);
         self.completed.resize(FINE_BINS, 0);
     }
@@ -30,8 +29,7 @@ impl FineCounts {
     /// An operation fell due at `due_ns`.
     #[inline]
     pub fn offered(&mut self, due_ns: u64) {
-        if self.bin_ns > 0 {
-            let at = self.bin(due_ns);
+        if let Some(at) = self.bin(due_ns) {
             self.offered[at] += 1;
         }
     }
@@ -39,29 +37,22 @@ impl FineCounts {
     /// An operation succeeded at `done_ns`.
     #[inline]
     pub fn completed(&mut self, done_ns: u64) {
-        if self.bin_ns > 0 {
-            let at = self.bin(done_ns);
+        if let Some(at) = self.bin(done_ns) {
             self.completed[at] += 1;
         }
     }
 
     /// What ended just before the boundary and is recorded just after it counts in the first bin.
     #[inline]
-    fn bin(&self, at_ns: u64) -> usize {
-        (self.bins_in(at_ns.saturating_sub(self.start_ns)) as usize).min(FINE_BINS - 1)
-    }
-
-    /// Whole bins in `ns`: the product with the inverse is that or one less.
-    #[inline]
-    fn bins_in(&self, ns: u64) -> u64 {
-        let least = ((u128::from(ns) * u128::from(self.inverse)) >> 64) as u64;
-        least + u64::from(ns - least * self.bin_ns >= self.bin_ns)
+    fn bin(&self, at_ns: u64) -> Option<usize> {
+        let bins = self.bin?.quotient(at_ns.saturating_sub(self.start_ns));
+        Some((bins as usize).min(FINE_BINS - 1))
     }
 
     /// Length of a bin, nanoseconds; 0 when nothing was counted.
     #[must_use]
-    pub const fn bin_ns(&self) -> u64 {
-        self.bin_ns
+    pub fn bin_ns(&self) -> u64 {
+        self.bin.map_or(0, Divisor::by)
     }
 
     /// Sums of the squares of the counts of operations that fell due, per bin and per ten bins.
@@ -89,7 +80,7 @@ impl FineCounts {
         if bin_ns == 0 {
             return;
         }
-        if self.bin_ns == 0 {
+        if self.bin.is_none() {
             self.begin(start_ns, bin_ns.saturating_mul(FINE_BINS as u64));
         }
         let add = |into: &mut Vec<u32>, from: &[u32]| {
@@ -103,7 +94,7 @@ impl FineCounts {
     pub(super) fn merge(&mut self, other: &Self) {
         self.add(
             other.start_ns,
-            other.bin_ns,
+            other.bin_ns(),
             &other.offered,
             &other.completed,
         );
@@ -127,26 +118,7 @@ fn squares(counts: &[u32]) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::FineCounts;
-
-    proptest! {
-        #[test]
-        fn bins_are_told_as_a_division_tells_them(
-            bin_ns in prop_oneof![1u64..1000, 1u64..1 << 40, any::<u64>()],
-            bins in any::<u64>(),
-            beyond in 0u64..3,
-        ) {
-            let mut fine = FineCounts::default();
-            fine.begin(0, bin_ns.saturating_mul(super::FINE_BINS as u64));
-            // At the bounds of bins as well as anywhere.
-            let edge = (bins % 1000).saturating_mul(fine.bin_ns());
-            for ns in [bins, edge.saturating_add(beyond).saturating_sub(1)] {
-                prop_assert_eq!(fine.bins_in(ns), ns / fine.bin_ns());
-            }
-        }
-    }
 
     #[test]
     fn counts_fall_into_their_hundredth_and_add_up_over_threads() {

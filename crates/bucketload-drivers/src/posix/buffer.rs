@@ -4,7 +4,7 @@
 //! a steady state allocates nothing and an idle session owns nothing. Memory is aligned to a page,
 //! which O_DIRECT asks for; and cut from a [`Region`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -31,7 +31,9 @@ pub(super) struct Buffer {
 unsafe impl Send for Buffer {}
 
 thread_local! {
-    /// Buffers that nobody uses, and their bytes.
+    /// The buffer that was given back last: most operations want as much as the one before.
+    static LAST: Cell<Buffer> = const { Cell::new(Buffer::NONE) };
+    /// The others that nobody uses, and their bytes.
     static FREE: RefCell<(Vec<Buffer>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
@@ -54,17 +56,30 @@ impl Buffer {
     /// than it has just been written in, as it is when a buffer is handed on.
     pub(super) fn renew(&mut self, len: usize) {
         self.release();
-        let found = FREE.with_borrow_mut(|(free, bytes)| {
-            let Some(at) = free.iter().rposition(|buffer| buffer.len >= len) else {
-                return false;
-            };
-            *self = free.swap_remove(at);
-            *bytes -= self.len;
-            true
+        let found = LAST.with(|last| {
+            let buffer = last.replace(Self::NONE);
+            let fits = buffer.len >= len;
+            match fits {
+                true => *self = buffer,
+                false => last.set(buffer),
+            }
+            fits
         });
         if !found {
-            *self = Self::new(len);
+            self.find(len);
         }
+    }
+
+    /// Becomes one of the others that nobody uses, or a new one.
+    #[cold]
+    fn find(&mut self, len: usize) {
+        let found = FREE.with_borrow_mut(|(free, bytes)| {
+            let at = free.iter().rposition(|buffer| buffer.len >= len)?;
+            let buffer = free.swap_remove(at);
+            *bytes -= buffer.len;
+            Some(buffer)
+        });
+        *self = found.unwrap_or_else(|| Self::new(len));
     }
 
     fn new(len: usize) -> Self {
@@ -97,8 +112,20 @@ impl Buffer {
 
     /// Puts it into the thread's pool.
     fn keep(self) {
-        let buffer = self;
+        if self.len > KEPT_BYTES {
+            return;
+        }
         // An operation may end while the thread's locals are being destroyed.
+        if let Ok(older) = LAST.try_with(|last| last.replace(self))
+            && older.len > 0
+        {
+            older.keep_among_others();
+        }
+    }
+
+    #[cold]
+    fn keep_among_others(self) {
+        let buffer = self;
         let _ = FREE.try_with(|free| {
             let (free, bytes) = &mut *free.borrow_mut();
             if *bytes + buffer.len <= KEPT_BYTES {
@@ -161,9 +188,11 @@ mod tests {
         assert!(first.is_empty());
         let mut larger = Buffer::take(9000);
         assert_ne!(larger.as_ptr(), at);
-        let again = Buffer::take(8192);
+        let mut again = Buffer::take(8192);
         assert_eq!((again.as_ptr(), again[8191]), (at, 7));
+        // One is kept by itself, the rest among the others.
         larger.release();
+        again.release();
         assert_eq!(
             FREE.with_borrow(|(free, bytes)| (free.len(), *bytes)),
             (1, 16_384)

@@ -3,6 +3,7 @@
 use super::FRESH_STRIDE;
 use super::check::{check_count, empty, error, role};
 use super::latest::Latest;
+use crate::divisor::Divisor;
 use crate::generate::LawError;
 use crate::generate::objects::{Population, Ranking};
 use crate::generate::popularity::Popularity;
@@ -14,7 +15,7 @@ use crate::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeLaw};
 #[derive(Clone, Debug)]
 pub(super) enum Keys {
     /// `seq · stride` modulo `count`.
-    Sequential { count: u64, stride: u64 },
+    Sequential { count: Divisor, stride: u64 },
     /// By the place in the worker's chain; see [`super::Chain`].
     Chained { count: u64 },
     /// A new object per operation.
@@ -53,7 +54,7 @@ pub(super) enum Role {
 #[derive(Clone, Debug)]
 pub(super) struct RangeLaw {
     pub(super) len: SizeSampler,
-    pub(super) align: u64,
+    pub(super) align: Divisor,
     /// Smallest size any object of the key set can have: what is surely there to be read where the
     /// size is not known.
     pub(super) least_size: u64,
@@ -169,7 +170,7 @@ impl Entry {
                 // Refuses a key set without objects.
                 Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?;
                 Keys::Sequential {
-                    count,
+                    count: Divisor::new(count),
                     stride: if entry.class == OpClass::DeleteMany {
                         batch
                     } else {
@@ -216,7 +217,7 @@ impl Entry {
                 }
                 Some(RangeLaw {
                     len: sampler("range.len", &range.len)?,
-                    align: range.align,
+                    align: Divisor::new(range.align),
                     least_size,
                 })
             }

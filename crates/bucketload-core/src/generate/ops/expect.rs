@@ -23,9 +23,8 @@ impl OpGen {
     #[must_use]
     pub fn shares(&self, entry: u16) -> Option<Shares> {
         match &self.entries[usize::from(entry)].keys {
-            Keys::Sequential { count, .. } | Keys::Chained { count } => {
-                Some(Shares::uniform(*count))
-            }
+            Keys::Sequential { count, .. } => Some(Shares::uniform(count.by())),
+            Keys::Chained { count } => Some(Shares::uniform(*count)),
             Keys::Fresh => None,
             Keys::Ranked { popularity, .. } => Some(popularity.shares()),
             Keys::Latest(latest) => Some(latest.shares()),

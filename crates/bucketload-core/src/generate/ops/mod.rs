@@ -27,7 +27,7 @@ use super::LawError;
 use super::alias::AliasTable;
 use super::objects::Population;
 use super::rng::{Draws, Purpose, Stream};
-use crate::op::{ByteRange, Op};
+use crate::op::{ByteRange, Op, OpClass};
 use crate::plan::{KeyLaw, MixEntry, ModelPlan, Plan, WorkPlan};
 
 /// Distance between the fresh objects of successive works that write into the same key set; a work
@@ -211,9 +211,18 @@ impl OpGen {
     #[inline]
     #[must_use]
     pub fn op(&self, seq: u64) -> Op {
+        let mut op = Op::new(OpClass::Get);
+        self.op_into(seq, &mut op);
+        op
+    }
+
+    /// Makes `op` the operation with sequence number `seq`, where it stays: the processor waits for what is copied in
+    /// wider pieces than it has just been written in.
+    #[inline]
+    pub fn op_into(&self, seq: u64, op: &mut Op) {
         let index = self.entry_of(seq);
         let entry = &self.entries[index];
-        self.op_at(index, seq, self.place(entry, seq))
+        self.op_at(index, seq, self.place(entry, seq), op);
     }
 
     /// The operation of mix entry `entry` on object `key`, for models that choose both by
@@ -223,13 +232,15 @@ impl OpGen {
     /// If the mix has no such entry.
     #[must_use]
     pub fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
-        self.op_at(usize::from(entry), seq, Place { key, rank: None })
+        let mut op = Op::new(OpClass::Get);
+        self.op_at(usize::from(entry), seq, Place { key, rank: None }, &mut op);
+        op
     }
 
     #[inline]
-    fn op_at(&self, index: usize, seq: u64, place: Place) -> Op {
+    fn op_at(&self, index: usize, seq: u64, place: Place, op: &mut Op) {
         let entry = &self.entries[index];
-        let mut op = Op {
+        *op = Op {
             seq,
             class: entry.class,
             entry: index as u16,
@@ -263,7 +274,6 @@ impl OpGen {
                 op.key = entry.fresh_base + seq;
             }
         }
-        op
     }
 
     /// The mix entry of operation `seq`.
@@ -285,8 +295,8 @@ impl OpGen {
             Keys::Sequential { count, stride } => {
                 // The product may need 128 bits; dividing so many is a call of a function.
                 unranked(match seq.checked_mul(*stride) {
-                    Some(product) => product % count,
-                    None => (u128::from(seq) * u128::from(*stride) % u128::from(*count)) as u64,
+                    Some(product) => count.remainder(product),
+                    None => (u128::from(seq) * u128::from(*stride) % u128::from(count.by())) as u64,
                 })
             }
             Keys::Fresh => unranked(entry.fresh_base + seq),
@@ -358,7 +368,7 @@ impl OpGen {
         }
         let mut draws = Draws::new(self.seed, self.streams.range, seq);
         let len = law.len.sample(&mut draws).clamp(1, size);
-        let offset = law.align * draws.below((size - len) / law.align + 1);
+        let offset = law.align.by() * draws.below(law.align.quotient(size - len) + 1);
         Some(ByteRange { offset, len })
     }
 
