@@ -83,27 +83,40 @@ pub(crate) struct Performed {
     pub(crate) bytes: u64,
 }
 
-/// Carries out `execute` until it ends or slot `slot` is cut, which [`Slots::cut`](crate::slots::Slots::cut)
-/// then explains; `on_wait` is called each time it has to wait. Takes the future by reference: by value it would
-/// be copied per operation, and be in the worker's state twice. That the cut is not part of the output keeps the
-/// output as it came: the processor waits for bytes that are moved to another place just after they were written.
+/// Carries out `execute` until it ends or slot `slot` is cut: then the output is the failure that the cut is.
+/// `on_wait` is called each time it has to wait. Takes the future by reference: by value it would be copied per
+/// operation, and be in the worker's state twice. That a cut has no form of its own keeps the output where it came:
+/// the processor waits for bytes that are moved to another place just after they were written.
 pub(crate) fn until_cut(
     shard: &Shard,
     slot: usize,
     mut execute: Pin<&mut impl Future<Output = Result<Completion, OpError>>>,
     on_wait: &impl Fn(),
-) -> impl Future<Output = Option<Result<Completion, OpError>>> {
+) -> impl Future<Output = Result<Completion, OpError>> {
     poll_fn(move |cx| {
-        if let Poll::Ready(result) = execute.as_mut().poll(cx) {
-            return Poll::Ready(Some(result));
+        let mut polled = execute.as_mut().poll(cx);
+        if polled.is_pending() {
+            on_wait();
+            shard.recorder.count_meanwhile();
+            if let Some(cut) = shard.slots.cut(slot) {
+                polled = Poll::Ready(Err(failure(shard, cut)));
+            }
         }
-        on_wait();
-        shard.recorder.count_meanwhile();
-        match shard.slots.cut(slot) {
-            Some(_) => Poll::Ready(None),
-            None => Poll::Pending,
-        }
+        polled
     })
+}
+
+/// The failure that `cut` is.
+#[cold]
+fn failure(shard: &Shard, cut: Cut) -> OpError {
+    match cut {
+        Cut::Cancel => OpError::new(ErrorKind::Cancelled, "the phase ended before the answer"),
+        Cut::Timeout => {
+            let limit_ms = shard.shared.plan.timeout_ns / 1_000_000;
+            let detail = format!("no complete answer within {limit_ms} ms");
+            OpError::new(ErrorKind::Timeout, detail)
+        }
+    }
 }
 
 /// Performs `taken` with all attempts that the plan's retry policy allows and records it. What the oracle
@@ -206,7 +219,7 @@ pub(crate) fn perform<'p, S: Session>(
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
                 until_cut(shard, worker.slot, execute, &on_wait).await
             } else {
-                Some(Err(not_made(request.bucket)))
+                Err(not_made(request.bucket))
             };
             let (connects, times) = worker.probe.connects();
             if connects > 0 {
@@ -371,17 +384,17 @@ enum Ended {
     Cancelled,
 }
 
-/// What `attempt` of the worker in `slot` came to, which is `None` when it was cut.
+/// What `attempt` of the worker in `slot` came to.
 #[inline]
-fn ended(shard: &Shard, slot: usize, attempt: Option<Result<Completion, OpError>>) -> Ended {
+fn ended(shard: &Shard, slot: usize, attempt: Result<Completion, OpError>) -> Ended {
     match attempt {
-        Some(Ok(completion)) => Ended::Well(completion),
-        Some(Err(error)) => Ended::Badly(error),
-        None if shard.slots.cut(slot) == Some(Cut::Cancel) => Ended::Cancelled,
-        None => {
-            let limit_ms = shard.shared.plan.timeout_ns / 1_000_000;
-            let detail = format!("no complete answer within {limit_ms} ms");
-            Ended::Badly(OpError::new(ErrorKind::Timeout, detail))
+        Ok(completion) => Ended::Well(completion),
+        Err(error) => {
+            let cancelled = shard.slots.cut(slot) == Some(Cut::Cancel);
+            match cancelled && error.kind == ErrorKind::Cancelled {
+                true => Ended::Cancelled,
+                false => Ended::Badly(error),
+            }
         }
     }
 }

@@ -81,17 +81,13 @@ pub(crate) async fn compare<S: Session>(
     let cut = shard.slots.cut(slot);
     shard.slots.disarm(slot);
     let (kind, what) = match attempt {
-        Some(Ok(_)) => return Outcome::Ok,
-        None if cut == Some(Cut::Cancel) => return Outcome::Failed(ErrorKind::Cancelled),
-        None => (
-            ErrorKind::Timeout,
-            format!("no complete answer within {} ms", timeout_ns / 1_000_000),
-        ),
-        // That an acknowledged object is not there is as wrong as other bytes.
-        Some(Err(error)) if error.kind == ErrorKind::NotFound => {
-            (ErrorKind::Corrupt, error.to_string())
+        Ok(_) => return Outcome::Ok,
+        Err(error) if error.kind == ErrorKind::Cancelled && cut == Some(Cut::Cancel) => {
+            return Outcome::Failed(ErrorKind::Cancelled);
         }
-        Some(Err(error)) => (error.kind, error.to_string()),
+        // That an acknowledged object is not there is as wrong as other bytes.
+        Err(error) if error.kind == ErrorKind::NotFound => (ErrorKind::Corrupt, error.to_string()),
+        Err(error) => (error.kind, error.to_string()),
     };
     let detail = format!("the write was acknowledged, but reading it back: {what}");
     let error = OpError::new(kind, detail);

@@ -96,6 +96,7 @@ pub struct Population {
     keyset: u16,
     count: u64,
     sizes: SizeSampler,
+    fixed_size: Option<u64>,
     assign: SizeAssign,
     overwritten: bool,
     ranking: Ranking,
@@ -126,6 +127,7 @@ impl Population {
             seed: plan.seed,
             keyset,
             count,
+            fixed_size: sizes.fixed(),
             sizes,
             assign,
             overwritten: set.overwritten,
@@ -149,6 +151,12 @@ impl Population {
     #[must_use]
     pub const fn sizes(&self) -> &SizeSampler {
         &self.sizes
+    }
+
+    /// The size of each object, in bytes, where all have the same.
+    #[inline]
+    pub(crate) const fn fixed_size(&self) -> Option<u64> {
+        self.fixed_size
     }
 
     /// The ranking that sizes are assigned by.

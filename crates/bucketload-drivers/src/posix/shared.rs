@@ -61,6 +61,7 @@ fn has_slash(name: &[u8]) -> bool {
 impl SharedFiles {
     /// Makes `file` the file of `numbers` beside the object `key`, unless it is that already; `false`
     /// where this thread has not opened it so.
+    #[inline]
     pub(super) fn find(
         &self,
         file: &mut Option<File>,

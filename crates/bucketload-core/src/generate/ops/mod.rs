@@ -331,6 +331,14 @@ impl OpGen {
     #[inline]
     fn known_size(&self, entry: &Entry, place: Place) -> u64 {
         let set = &self.sets[entry.set].1;
+        match set.fixed_size() {
+            Some(size) if place.key < set.count() && !set.overwritten() => size,
+            _ => self.sampled_size(entry, place),
+        }
+    }
+
+    fn sampled_size(&self, entry: &Entry, place: Place) -> u64 {
+        let set = &self.sets[entry.set].1;
         if set.overwritten() && entry.role != Role::WriteInitial {
             Op::UNKNOWN_SIZE
         } else if place.key < set.count() {

@@ -57,6 +57,14 @@ impl SizeSampler {
         self.kind.sample(draws).clamp(self.min, self.max)
     }
 
+    /// The only size, in bytes, where there is but one.
+    pub(crate) fn fixed(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Const(bytes) => Some(bytes.clamp(self.min, self.max)),
+            _ => None,
+        }
+    }
+
     /// The size, in bytes, that a share `u` (0 to 1) of all sizes does not exceed.
     #[inline]
     #[must_use]
