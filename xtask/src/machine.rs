@@ -2,11 +2,13 @@
 //!
 //! A shared machine takes a core away for milliseconds, and a bound on a latency then fails although the code is
 //! right. [`bare_timer`] says what the machine can do, [`undisturbed`] gives a check another chance if it failed
-//! *and* the machine was seen to stand still.
+//! *and* the machine was seen to stand still. A check that had no chance on a core of its own is neither passed nor
+//! failed: it is listed as not judged.
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{
     CpuSet, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
@@ -17,6 +19,9 @@ use crate::bench::median;
 use crate::random::Random;
 use crate::sh::Result;
 use crate::watch::{STOOD_STILL, Watch};
+
+/// `USER_HZ`, the unit of `/proc/stat`, on every architecture that the program is built for.
+const TICKS_PER_S: f64 = 100.0;
 
 /// By how much a sleeper was late, µs.
 #[derive(Clone, Copy)]
@@ -42,21 +47,98 @@ impl fmt::Display for Late {
     }
 }
 
-/// Runs `check`, up to `chances` times if it fails while the machine stands still.
-pub(crate) fn undisturbed<T>(chances: u32, mut check: impl FnMut() -> Result<T>) -> Result<T> {
-    let mut chance = 1;
-    loop {
-        let watch = Watch::start();
+/// Share of the time that others may have a core for before a 99th percentile cannot be told: a fifth of the
+/// hundredth beyond it.
+const STOLEN: f64 = 0.002;
+/// What could not be judged, a line each.
+static NOT_JUDGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What a check says of times that it bounds.
+pub(crate) enum Times {
+    Kept,
+    /// Beyond a bound, and by how much.
+    Missed(String),
+}
+
+/// What follows when a check did not pass.
+#[derive(Debug, PartialEq)]
+enum Next {
+    Fail,
+    Again,
+    /// No chance was on cores of its own: neither right nor wrong.
+    NotJudged,
+}
+
+/// `stolen`: the least share of a core that others had during any chance.
+fn next(stood_still: Duration, stolen: f64, last: bool, times: bool) -> Next {
+    match (stood_still >= STOOD_STILL, last) {
+        (false, _) => Next::Fail,
+        (true, false) => Next::Again,
+        (true, true) if times && stolen > STOLEN => Next::NotJudged,
+        (true, true) => Next::Fail,
+    }
+}
+
+/// Runs `check`, up to `chances` times if it does not pass while the machine stands still.
+///
+/// Where the hypervisor gave the cores to others during every chance, times that were missed are no failure of the
+/// code, and are not kept either: a line about `what` is left for [`take_not_judged`].
+///
+/// # Errors
+/// What `check` said, be it an error or times missed on a machine that had time for it.
+pub(crate) fn undisturbed(
+    what: &str,
+    chances: u32,
+    mut check: impl FnMut() -> Result<Times>,
+) -> Result {
+    let mut stolen = f64::INFINITY;
+    for chance in 1.. {
+        let (watch, begun, before) = (Watch::start(), Instant::now(), stolen_s()?);
         let outcome = check();
         let stood_still = watch.end();
-        if outcome.is_ok() || stood_still < STOOD_STILL || chance == chances {
-            return outcome;
+        let share = (stolen_s()? - before) / begun.elapsed().as_secs_f64();
+        stolen = stolen.min(share);
+        let (error, times) = match outcome {
+            Ok(Times::Kept) => break,
+            Ok(Times::Missed(line)) => (line, true),
+            Err(error) => (error, false),
+        };
+        let seen = format!(
+            "the machine stood still for {stood_still:?}, others had {:.1} % of a core",
+            share * 100.0
+        );
+        match next(stood_still, stolen, chance == chances, times) {
+            Next::Fail => return Err(error),
+            Next::Again => eprintln!("{error}\n{seen}: once more"),
+            Next::NotJudged => {
+                let line = format!("{what}: {error}; but {seen}, in chance {chance} of {chances}");
+                NOT_JUDGED.lock().map_err(|e| e.to_string())?.push(line);
+                break;
+            }
         }
-        if let Err(what) = outcome {
-            eprintln!("{what}\nthe machine stood still for {stood_still:?}: once more");
-        }
-        chance += 1;
     }
+    Ok(())
+}
+
+/// What could not be judged since the last call.
+pub(crate) fn take_not_judged() -> Vec<String> {
+    NOT_JUDGED
+        .lock()
+        .map_or_else(|_| Vec::new(), |mut lines| std::mem::take(&mut *lines))
+}
+
+/// Time that this machine's cores, taken together, wanted to run and were not let by the hypervisor, seconds since the
+/// boot; 0 where the kernel is not told.
+fn stolen_s() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/stat").map_err(|e| format!("/proc/stat: {e}"))?;
+    Ok(steal_ticks(&stat) as f64 / TICKS_PER_S)
+}
+
+/// The eighth figure of the line of all cores (proc_stat(5)).
+fn steal_ticks(stat: &str) -> u64 {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let figure = line.and_then(|line| line.split_whitespace().nth(7));
+    figure.and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
 /// Keeps Poisson instants for `time` with nothing but the kernel's timer, on the core that a single load
@@ -114,5 +196,42 @@ fn sleep_until(due_ns: u64) {
     while now_ns() < due_ns {
         // Where a signal ends it, the clock says so.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_times_missed_on_stolen_cores_are_not_judged() {
+        let still = STOOD_STILL;
+        assert_eq!(next(still, 1.0, true, true), Next::NotJudged);
+        assert_eq!(next(still, 1.0, true, false), Next::Fail);
+        assert_eq!(next(still, STOLEN, true, true), Next::Fail);
+        assert_eq!(next(still / 2, 1.0, true, true), Next::Fail);
+        assert_eq!(next(still / 2, 1.0, false, true), Next::Fail);
+        assert_eq!(next(still, 0.0, false, true), Next::Again);
+        assert_eq!(next(still, 1.0, false, false), Next::Again);
+    }
+
+    #[test]
+    fn what_is_wrong_stays_wrong_and_what_passes_is_not_repeated() {
+        // Whatever the machine does meanwhile: an error is never "not judged".
+        let ended = undisturbed("error", 2, || Err("wrong".to_owned()));
+        assert_eq!(ended, Err("wrong".to_owned()));
+        let mut left = 1;
+        let ended = undisturbed("kept", 1, || {
+            left -= 1;
+            Ok(Times::Kept)
+        });
+        assert_eq!((ended, left), (Ok(()), 0));
+    }
+
+    #[test]
+    fn steal_is_read_from_the_line_of_all_cores() {
+        let stat = "cpu  1 2 3 4 5 6 7 800 9 10\ncpu0 1 2 3 4 5 6 7 400 9 10\n";
+        assert_eq!(steal_ticks(stat), 800);
+        assert_eq!(steal_ticks("cpu  1 2 3 4\n"), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::undisturbed;
+use crate::machine::{Times, undisturbed};
 use crate::own::{TempDir, bucketload, call, percentile_ns, run_phase};
 use crate::random::Random;
 use crate::sh::Result;
@@ -24,7 +24,7 @@ pub(crate) fn instants() -> Result {
     let trace = dir.file("trace.csv");
     std::fs::write(&trace, lines()).map_err(|e| e.to_string())?;
     let mut chance = 0;
-    undisturbed(3, || {
+    undisturbed("replay", 3, || {
         chance += 1;
         replay(&trace, &dir.file(&format!("run{chance}")))
     })
@@ -43,7 +43,7 @@ fn lines() -> String {
     text
 }
 
-fn replay(trace: &str, out: &str) -> Result {
+fn replay(trace: &str, out: &str) -> Result<Times> {
     let columns = ["--format", "csv", "--map", "ts=1,op=2,key=3,size=4"];
     let more = [
         "--time-unit",
@@ -79,9 +79,10 @@ fn replay(trace: &str, out: &str) -> Result {
     );
     eprintln!("{line}");
     // Whatever is not known is above its bound.
-    let kept = ok == u64::from(RECORDS) && p99 < LAG_US && memory < MEMORY;
-    match kept {
-        true => Ok(()),
-        false => Err(line),
+    let whole = ok == u64::from(RECORDS) && memory < MEMORY;
+    match (whole, p99 < LAG_US) {
+        (false, _) => Err(line),
+        (true, false) => Ok(Times::Missed(line)),
+        (true, true) => Ok(Times::Kept),
     }
 }
