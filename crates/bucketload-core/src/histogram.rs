@@ -117,6 +117,14 @@ impl Histogram {
         }
     }
 
+    /// How many durations the bucket of `ns` holds. Who asks for several before they are recorded waits for their
+    /// memory once.
+    #[inline]
+    #[must_use]
+    pub fn alike(&self, ns: u64) -> u64 {
+        self.counts[Self::index_of(ns)]
+    }
+
     /// `ns`, which bucket `index` holds, is a new extreme.
     #[cold]
     fn stretch(&mut self, index: usize, ns: u64) {

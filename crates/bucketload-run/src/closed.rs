@@ -88,6 +88,7 @@ impl<'a> Turns<'a> {
     }
 
     /// When the worker is ready for its turn number `turn` that could begin at `ready_ns`.
+    #[inline]
     fn ready_ns(&self, source: &Source, place: Place, turn: u64, ready_ns: u64) -> u64 {
         match self {
             Self::Named(work, turns) => ready_ns.max(turns.not_before_ns(work)),
@@ -98,6 +99,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Nothing is offered from this instant on, nanoseconds since the epoch.
+    #[inline]
     fn cutoff_ns(&self, shard: &Shard) -> u64 {
         let own = match self {
             Self::Numbered | Self::Ranks(..) => u64::MAX,
@@ -107,6 +109,7 @@ impl<'a> Turns<'a> {
     }
 
     /// What turn number `turn` is, which could begin at `now_ns`.
+    #[inline]
     fn next(&mut self, shard: &Shard, place: Place, turn: u64, now_ns: u64) -> Turn {
         let op = match self {
             Self::Ranks(work, turns) => return turns.next(work, shard, now_ns),
@@ -130,6 +133,7 @@ impl<'a> Turns<'a> {
         }
     }
 
+    #[inline]
     fn ended(&mut self, op: &Op, due_ns: u64, end: &Performed) {
         match self {
             Self::Numbered => {}

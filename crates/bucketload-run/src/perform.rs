@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bucketload_core::driver::{Completion, Session};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -87,23 +87,34 @@ pub(crate) struct Performed {
 /// `on_wait` is called each time it has to wait. Takes the future by reference: by value it would be copied per
 /// operation, and be in the worker's state twice. That a cut has no form of its own keeps the output where it came:
 /// the processor waits for bytes that are moved to another place just after they were written.
-pub(crate) fn until_cut(
-    shard: &Shard,
-    slot: usize,
-    mut execute: Pin<&mut impl Future<Output = Result<Completion, OpError>>>,
-    on_wait: &impl Fn(),
-) -> impl Future<Output = Result<Completion, OpError>> {
-    poll_fn(move |cx| {
-        let mut polled = execute.as_mut().poll(cx);
+pub(crate) struct UntilCut<'a, F, W> {
+    pub(crate) shard: &'a Shard,
+    pub(crate) slot: usize,
+    pub(crate) execute: Pin<&'a mut F>,
+    pub(crate) on_wait: &'a W,
+}
+
+impl<F, W> Future for UntilCut<'_, F, W>
+where
+    F: Future<Output = Result<Completion, OpError>>,
+    W: Fn(),
+{
+    type Output = F::Output;
+
+    // In place, for the same reason.
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let mut polled = this.execute.as_mut().poll(cx);
         if polled.is_pending() {
-            on_wait();
-            shard.recorder.count_meanwhile();
-            if let Some(cut) = shard.slots.cut(slot) {
-                polled = Poll::Ready(Err(failure(shard, cut)));
+            (this.on_wait)();
+            this.shard.recorder.count_meanwhile();
+            if let Some(cut) = this.shard.slots.cut(this.slot) {
+                polled = Poll::Ready(Err(failure(this.shard, cut)));
             }
         }
         polled
-    })
+    }
 }
 
 /// The failure that `cut` is.
@@ -217,7 +228,14 @@ pub(crate) fn perform<'p, S: Session>(
             let admitted = own.is_none_or(|(set, number)| set.admits(request.op.class, number));
             let attempt = if admitted {
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
-                until_cut(shard, worker.slot, execute, &on_wait).await
+                let (slot, on_wait) = (worker.slot, &on_wait);
+                UntilCut {
+                    shard,
+                    slot,
+                    execute,
+                    on_wait,
+                }
+                .await
             } else {
                 Err(not_made(request.bucket))
             };

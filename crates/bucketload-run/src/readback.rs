@@ -16,7 +16,7 @@ use bucketload_core::record::{Outcome, Probe};
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::perform::until_cut;
+use crate::perform::UntilCut;
 use crate::shard::Shard;
 use crate::slots::Cut;
 
@@ -77,7 +77,13 @@ pub(crate) async fn compare<S: Session>(
     let mut probe = Probe::new(now_ns);
     shard.slots.arm(slot, now_ns().saturating_add(timeout_ns));
     let execute = pin!(session.execute(&read, &mut probe));
-    let attempt = until_cut(shard, slot, execute, on_wait).await;
+    let until_cut = UntilCut {
+        shard,
+        slot,
+        execute,
+        on_wait,
+    };
+    let attempt = until_cut.await;
     let cut = shard.slots.cut(slot);
     shard.slots.disarm(slot);
     let (kind, what) = match attempt {

@@ -249,10 +249,9 @@ impl Recorder {
     /// Counts what has ended.
     #[inline(never)]
     fn count(&self, ended: &mut Ended) {
-        let mut recording = self.recording.borrow_mut();
-        for record in &ended.records[..ended.len] {
-            recording.record(record);
-        }
+        self.recording
+            .borrow_mut()
+            .record_all(&ended.records[..ended.len]);
         ended.len = 0;
     }
 

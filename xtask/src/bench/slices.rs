@@ -74,18 +74,24 @@ impl Sliced {
         Ok(sliced)
     }
 
-    /// Lets the program go on for a slice; bytes per second that it moved.
+    /// Lets the program go on for a slice; bytes per second that it moved. A slice in which nothing moves, as while the
+    /// kernel holds writers back or others have the core, goes on until something does.
     pub(super) fn slice(&self) -> Result<f64> {
         self.signal(libc::SIGCONT)?;
         std::thread::sleep(SETTLE);
         let (began, before) = (Instant::now(), self.bytes()?);
-        std::thread::sleep(SLICE);
-        let (time, after) = (began.elapsed(), self.bytes()?);
+        let (time, bytes) = loop {
+            std::thread::sleep(SLICE);
+            let (time, bytes) = (began.elapsed(), self.bytes()? - before);
+            if bytes > 0 {
+                break (time, bytes);
+            }
+            if time > PATIENCE {
+                return Err(format!("{}: moves no data any more", self.shown));
+            }
+        };
         self.signal(libc::SIGSTOP)?;
-        match after - before {
-            0 => Err(format!("{}: moved nothing in a slice", self.shown)),
-            bytes => Ok(bytes as f64 / time.as_secs_f64()),
-        }
+        Ok(bytes as f64 / time.as_secs_f64())
     }
 
     fn signal(&self, signal: i32) -> Result {

@@ -61,6 +61,31 @@ impl Recording {
         }
     }
 
+    /// Records operations that ended, in order.
+    ///
+    /// Nearly each touches buckets that have left the caches since the last list, and recording one is longer than the
+    /// processor looks ahead: so it is shown the buckets of all first, and waits for them together.
+    pub fn record_all(&mut self, records: &[OpRecord]) {
+        let near = records.iter().fold(0, |sum, r| sum ^ self.near(r));
+        std::hint::black_box(near);
+        for r in records {
+            self.record(r);
+        }
+    }
+
+    /// Reads the buckets that the usual operation will be recorded in.
+    #[inline]
+    fn near(&self, r: &OpRecord) -> u64 {
+        let wanted = |c: &Cell| c.class == r.class && c.work == r.work;
+        let Some(at) = self.tally.cells.iter().position(wanted) else {
+            return 0;
+        };
+        let built = self.alike.get(at).map_or(0, |alike| {
+            alike.built.alike(r.lag_ns()) ^ alike.waited.alike(r.service_ns())
+        });
+        built ^ self.tally.cells[at].response.alike(r.response_ns())
+    }
+
     #[cold]
     fn extend(&mut self) {
         let cells = self.tally.cells.len();
@@ -174,10 +199,10 @@ mod tests {
             let mut recording = Recording::default();
             for records in [&records, &again] {
                 let mut tally = Tally::new();
-                for r in records {
-                    recording.record(r);
-                    tally.record(r);
-                }
+                let (one_by_one, together) = records.split_at(records.len() / 2);
+                one_by_one.iter().for_each(|r| recording.record(r));
+                recording.record_all(together);
+                records.iter().for_each(|r| tally.record(r));
                 recording.counts().offered += 3;
                 tally.offered += 3;
                 let by_cell = |mut tally: Tally| {

@@ -36,6 +36,11 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> Failure {
 
 /// Performs the step below the driver's root.
 pub(super) fn perform_for(driver: &Inner, work: &mut Work, source: Option<Source<'_>>) {
+    // What small requests are, many of them, by itself: the frame and the length of all the others cost it more than
+    // its own work.
+    if let Task::Read { open: false, close } = work.task {
+        return read_on(work, close);
+    }
     match driver.root() {
         Ok(root) => perform(work, root.as_fd(), source),
         // No session is opened without it.
@@ -43,7 +48,21 @@ pub(super) fn perform_for(driver: &Inner, work: &mut Work, source: Option<Source
     }
 }
 
+/// Reads on in the open file.
+fn read_on(work: &mut Work, close: bool) {
+    work.mark_start();
+    work.moved = 0;
+    work.result = Ok(());
+    if let Err(failure) = read_open(work) {
+        work.result = Err(failure);
+        work.file = None;
+    } else if close {
+        close_read(work);
+    }
+}
+
 /// Performs the step. What is written comes from `source` where there is one, else from the buffer.
+#[inline(never)]
 fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
     work.mark_start();
     work.moved = 0;
@@ -127,22 +146,33 @@ fn read(work: &mut Work, root: BorrowedFd<'_>, open: bool, close: bool) -> Resul
         let file = retry_on_intr(|| openat(root, path, flags, Mode::empty()));
         work.file = Some(File::Own(file.map_err(failed("open"))?));
     }
-    let Some(file) = &work.file else {
-        return Err(Failure::new("read", Errno::BADF));
-    };
-    while work.moved < work.enough.min(work.len) {
-        let room = &mut work.buffer[work.moved..work.len];
-        let at = work.offset + work.moved as u64;
-        match retry_on_intr(|| pread(file, &mut *room, at)).map_err(failed("read"))? {
-            0 => break,
-            n => work.moved += n,
-        }
-    }
-    work.mark_answer();
+    read_open(work)?;
     if close {
         close_read(work);
     }
     Ok(())
+}
+
+/// Reads from the open file, and marks the answer.
+#[inline]
+fn read_open(work: &mut Work) -> Result<(), Failure> {
+    let result = match &work.file {
+        None => Err(Failure::new("read", Errno::BADF)),
+        Some(file) => loop {
+            if work.moved >= work.enough.min(work.len) {
+                break Ok(());
+            }
+            let room = &mut work.buffer[work.moved..work.len];
+            let at = work.offset + work.moved as u64;
+            match retry_on_intr(|| pread(file, &mut *room, at)) {
+                Ok(0) => break Ok(()),
+                Ok(n) => work.moved += n,
+                Err(errno) => break Err(Failure::new("read", errno)),
+            }
+        },
+    };
+    work.mark_answer();
+    result
 }
 
 /// Ends the reading of a file, outside its time.

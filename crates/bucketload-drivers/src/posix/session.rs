@@ -47,6 +47,7 @@ impl PosixSession {
     }
 
     /// A work for an operation that `probe` follows.
+    #[inline]
     pub(super) fn begin(&mut self, probe: &Probe) -> Box<Work> {
         let mut work = self.work.take().unwrap_or_else(|| {
             // The last operation's step may still come back to the old reply.
@@ -99,6 +100,7 @@ impl PosixSession {
     }
 
     /// Ends an operation: tells the probe, keeps the work, and says what a failure means.
+    #[inline]
     pub(super) fn end(
         &mut self,
         mut work: Box<Work>,

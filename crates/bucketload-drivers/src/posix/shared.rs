@@ -38,8 +38,31 @@ struct Open {
 impl Open {
     /// Whether the object `key` of `bucket` lies beside the file.
     fn is_beside(&self, bucket: &str, key: &str) -> bool {
-        let name = key.as_bytes().strip_prefix(self.directory.as_slice());
-        name.is_some_and(|name| !has_slash(name)) && self.bucket == bucket
+        let Some((directory, name)) = key.as_bytes().split_at_checked(self.directory.len()) else {
+            return false;
+        };
+        same(directory, &self.directory)
+            && !has_slash(name)
+            && same(self.bucket.as_bytes(), bucket.as_bytes())
+    }
+}
+
+/// Whether both are the same bytes, found in pieces that overlap at the end: for names, which are short, that is less
+/// than a call of the library's function, whose page the processor has not seen since the last operation either.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.last_chunk::<16>(), b.last_chunk::<16>()) {
+        (Some(last), Some(other)) => {
+            let (pieces, others) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
+            last == other && pieces.iter().zip(others).all(|(a, b)| a == b)
+        }
+        _ => match (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+            (Some(last), Some(other)) => last == other && a.first_chunk::<8>() == b.first_chunk(),
+            _ => a.iter().zip(b).all(|(a, b)| a == b),
+        },
     }
 }
 
@@ -112,6 +135,7 @@ pub(super) const fn numbers(op: &Op) -> [u64; 2] {
 ///
 /// # Errors
 /// `Rejected` for objects larger than a slot, of unknown size, or beyond the largest file.
+#[inline]
 pub(super) fn place(request: &Request<'_>, slot: u64, size: Option<u64>) -> Result<u64, OpError> {
     let rejected = |text: String| Err(OpError::new(ErrorKind::Rejected, text));
     match size {
@@ -141,7 +165,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::work::File;
-    use super::{SharedFiles, has_slash};
+    use super::{SharedFiles, has_slash, same};
+
+    #[test]
+    fn names_differ_in_any_byte_and_in_length() {
+        for length in 0..50 {
+            let name: Vec<u8> = (0..length).collect();
+            let mut other = name.clone();
+            assert!(same(&name, &other), "{length}");
+            for at in 0..usize::from(length) {
+                other[at] ^= 0x80;
+                assert!(!same(&name, &other), "{at} of {length}");
+                other[at] ^= 0x80;
+                assert!(!same(&name, &other[..at]), "{at} of {length}");
+            }
+        }
+    }
 
     #[test]
     fn slashes_are_found_wherever_they_are() {

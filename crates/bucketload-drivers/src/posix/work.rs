@@ -169,6 +169,7 @@ impl Work {
     }
 
     /// Forgets an earlier operation.
+    #[inline]
     pub(super) fn reset(&mut self, clock: fn() -> u64) {
         // An operation that was abandoned between two steps leaves its file open.
         self.leave_file();
