@@ -59,11 +59,14 @@ pub(crate) fn stall() -> Result<Times> {
     let service = seconds("service", 0.999)?;
     let line = format!("response p99 {p99:.3} s, p99.9 {p999:.3} s; service p99.9 {service:.4} s");
     eprintln!("{line}");
-    let holds = (0.28..0.52).contains(&p99) && (0.90..0.99).contains(&p999) && service < 0.1;
-    Ok(match holds {
-        true => Times::Kept,
-        false => Times::Missed(format!("the stall is not shown as it was: {line}")),
-    })
+    let line = format!("the stall is not shown as it was: {line}");
+    // A busy machine adds to times. What is missing of the stall was not seen.
+    let seen = p99 >= 0.28 && p999 >= 0.90;
+    match (seen, p99 < 0.52 && p999 < 0.99 && service < 0.1) {
+        (false, _) => Err(line),
+        (true, false) => Ok(Times::Missed(line)),
+        (true, true) => Ok(Times::Kept),
+    }
 }
 
 /// The backup scenario against a store that stops for 12 s: three ticks of a client are outstanding
@@ -124,13 +127,15 @@ pub(crate) fn backlog() -> Result<Times> {
          {slowest:.2} s, {ok} of {all} ok"
     );
     eprintln!("{line}");
-    let holds = in_flight >= waiting
-        && waiting >= 30.0
-        && (10.0..12.0).contains(&oldest)
-        && batches == 3.0
-        && (11.0..12.0).contains(&slowest);
     let line = format!("the stopped store is not shown as it was: {line}");
-    match (ok == all, holds) {
+    // As above.
+    let seen = ok == all
+        && in_flight >= waiting
+        && waiting >= 30.0
+        && oldest >= 10.0
+        && batches >= 3.0
+        && slowest >= 11.0;
+    match (seen, oldest < 12.0 && batches == 3.0 && slowest < 12.0) {
         (false, _) => Err(line),
         (true, false) => Ok(Times::Missed(line)),
         (true, true) => Ok(Times::Kept),
