@@ -209,7 +209,7 @@ fn load_thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<[
                 .filter_map(count)
                 .sum()
         };
-        let sha = sum(&|line| line.contains("sha256") && line.contains("compress"));
+        let sha = sum(&|line| line.contains("sha256_block_data_order"));
         // Only the load thread signs by the thousand.
         if sha > busiest[1] {
             busiest = [sum(&|line| line.contains("PROGRAM TOTALS")), sha];

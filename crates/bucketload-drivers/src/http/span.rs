@@ -1,7 +1,8 @@
 //! A part of an object's content: what a request sends, and what its checksums cover.
 
 use bucketload_core::payload::Content;
-use sha2::{Digest, Sha256};
+
+use super::sha256::Pieces;
 
 /// Bytes handed to a hash at a time: one stamp interval stays in the second-level cache.
 const STEP: usize = 256 * 1024;
@@ -41,8 +42,8 @@ impl<'a> Span<'a> {
     }
 
     pub(crate) fn sha256(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        self.each(|bytes| hash.update(bytes));
-        hash.finalize().into()
+        let mut pieces = Pieces::NEW;
+        self.each(|bytes| pieces.update(bytes));
+        pieces.finish()
     }
 }

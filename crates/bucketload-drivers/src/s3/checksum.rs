@@ -5,8 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;
 use md5::Md5;
-use sha1::Sha1;
-use sha2::Digest;
+use sha1::{Digest, Sha1};
 
 use super::config::ChecksumAlgorithm;
 use crate::http::span::Span;
