@@ -14,7 +14,7 @@ use bucketload_drivers::s3::{
     Addressing, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Driver,
     TlsConfig,
 };
-use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
+use bucketload_store::server::{Access, KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 use bucketload_wire::tls::{Identity, Pem, ServerOptions};
 use support::{op, open, probe, request, run};
@@ -86,7 +86,7 @@ fn another_region() {
 
 #[test]
 fn anonymous_access() {
-    let server = server(|c| c.anonymous = true);
+    let server = server(|c| c.access = Access::Anonymous);
     let mut config = config(&server);
     config.credentials = None;
     passes(config.clone());

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use bucketload_store::server::{KeyPair, Server, ServerConfig};
+use bucketload_store::server::{Access, KeyPair, Server, ServerConfig};
 use bucketload_store::{
     EtagMode, MemoryOptions, MemoryStore, NullOptions, NullStore, PosixOptions, PosixStore, Store,
 };
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for argument in arguments {
         match argument.split_once('=') {
             Some(("threads", count)) => config.threads = count.parse()?,
-            None if argument == "anonymous" => config.anonymous = true,
+            None if argument == "anonymous" => config.access = Access::Anonymous,
             None if argument == "fast-etag" => etag = EtagMode::Opaque,
             _ => config.faults.push(argument.parse()?),
         }

@@ -69,7 +69,7 @@ impl Setup {
                 size,
                 "--threads",
                 "1",
-                "--anonymous",
+                "--no-signature-check",
             ];
             if tls {
                 args.extend(["--tls-cert", cert.as_str(), "--tls-key", key.as_str()]);

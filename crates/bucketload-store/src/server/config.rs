@@ -25,8 +25,8 @@ pub struct ServerConfig {
     pub keys: KeyPair,
     /// The region that signatures must name. Default: `us-east-1`.
     pub region: String,
-    /// Whether requests without a signature are served. Those with one are checked all the same.
-    pub anonymous: bool,
+    /// Whose requests are served. Default: signed ones.
+    pub access: Access,
     /// Domain for virtual-host addressing (`BUCKET.DOMAIN`); path style goes on working.
     pub domain: Option<String>,
     /// Certificate and key; with them the server speaks TLS only.
@@ -46,6 +46,18 @@ pub struct ServerConfig {
     pub stats_page: bool,
 }
 
+/// Whose requests a server serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Those of whoever signs with the server's key pair.
+    Signed,
+    /// Those without a signature, too; a signature is checked where there is one.
+    Anonymous,
+    /// All of them: nobody looks at signatures. Clients are then compared on equal terms, whether they
+    /// sign or not, for the server does the same work for each.
+    Unchecked,
+}
+
 impl ServerConfig {
     /// Defaults with the key pair `keys`.
     #[must_use]
@@ -55,7 +67,7 @@ impl ServerConfig {
             threads: 1,
             keys,
             region: "us-east-1".to_owned(),
-            anonymous: false,
+            access: Access::Signed,
             domain: None,
             tls: None,
             idle_timeout: Duration::from_secs(60),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::config::{KeyPair, ServerConfig};
+use crate::server::config::{Access, KeyPair, ServerConfig};
 use crate::server::faults::{Faults, History};
 use crate::server::stats::Counters;
 use crate::server::thread::Shared;
@@ -24,7 +24,7 @@ fn thread(stats_page: bool) -> Thread {
         secret_key: "secret".into(),
     };
     let mut config = ServerConfig::new(keys);
-    config.anonymous = true;
+    config.access = Access::Anonymous;
     config.domain = Some("s3.local".into());
     config.stats_page = stats_page;
     let shared = Shared {

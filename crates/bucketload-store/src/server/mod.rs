@@ -87,7 +87,7 @@ use bucketload_wire::listen::Port;
 use bucketload_wire::tls::{ConfigError, ServerTls};
 use tokio::sync::oneshot;
 
-pub use config::{KeyPair, ServerConfig};
+pub use config::{Access, KeyPair, ServerConfig};
 pub use faults::{FaultError, FaultRule, FaultStats};
 pub use router::Operation;
 pub use stats::ServerStats;

@@ -18,7 +18,7 @@ fn verifier() -> Verifier {
         access_key: KEY.into(),
         secret_key: SECRET.into(),
     };
-    Verifier::new(keys, "us-east-1".into(), false)
+    Verifier::new(keys, "us-east-1".into(), Access::Signed)
 }
 
 fn check(method: &str, uri: &str, headers: &[(&str, &str)], now: u64) -> S3Result<PayloadAuth> {
@@ -293,7 +293,7 @@ fn what_is_wrong_is_told() {
         access_key: KEY.into(),
         secret_key: SECRET.into(),
     };
-    let mut open = Verifier::new(keys, "us-east-1".into(), true);
+    let mut open = Verifier::new(keys, "us-east-1".into(), Access::Anonymous);
     check_with(&mut open, "GET", "/test.txt", anonymous, NOW).unwrap();
 }
 

@@ -116,7 +116,7 @@ impl Thread {
     /// When there are fault rules and no timer can be made.
     pub(crate) fn new(shared: Arc<Shared>, number: usize) -> io::Result<Self> {
         let config = &shared.config;
-        let verifier = Verifier::new(config.keys.clone(), config.region.clone(), config.anonymous);
+        let verifier = Verifier::new(config.keys.clone(), config.region.clone(), config.access);
         let delays = if shared.faults.is_empty() {
             None
         } else {

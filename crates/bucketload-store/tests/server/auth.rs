@@ -1,6 +1,6 @@
 //! Who may do what: signatures, regions, clocks, presigned URLs, anonymous access.
 
-use bucketload_store::server::Server;
+use bucketload_store::server::{Access, Server};
 
 use crate::client::{Auth, Client, SECRET, config, memory, req, start, start_with};
 use crate::signer::{amz_date, encode};
@@ -83,7 +83,7 @@ fn anonymous_requests_need_the_option() {
     c.send(&req("GET", "/bucket/k").auth(Auth::Anonymous))
         .is_error(403, "AccessDenied");
     let mut open = config();
-    open.anonymous = true;
+    open.access = Access::Anonymous;
     let (_server, mut c) = start_with(open);
     c.send(&req("PUT", "/bucket/k").auth(Auth::Anonymous).body("v"))
         .is(200);
@@ -95,6 +95,23 @@ fn anonymous_requests_need_the_option() {
     );
     c.signer.secret = "wrong".into();
     c.get("/bucket/k").is_error(403, "SignatureDoesNotMatch");
+}
+
+#[test]
+fn unchecked_servers_look_at_no_signature() {
+    let mut unchecked = config();
+    unchecked.access = Access::Unchecked;
+    let (_server, mut c) = start_with(unchecked);
+    c.signer.secret = "wrong".into();
+    c.signer.key = "nobody".into();
+    c.signer.region = "elsewhere".into();
+    c.send(&req("PUT", "/bucket/k").body("v")).is(200);
+    assert_eq!(c.get("/bucket/k").is(200).text(), "v");
+    c.send(&req("DELETE", "/bucket/k").auth(Auth::Anonymous))
+        .is(204);
+    let target = presign(&c, "GET", "/bucket/k", "1");
+    c.send(&req("GET", &target).auth(Auth::Anonymous))
+        .is_error(404, "NoSuchKey");
 }
 
 /// The target of a presigned URL.

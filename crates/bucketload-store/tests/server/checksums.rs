@@ -1,6 +1,8 @@
 //! Additional checksums, payload hashes, `Content-MD5`, `aws-chunked` bodies.
 
-use crate::client::{Auth, Request, req, start};
+use bucketload_store::server::Access;
+
+use crate::client::{Auth, Request, config, req, start, start_with};
 use crate::signer::{Signer, sha256_hex};
 
 /// CRC32, CRC32C, CRC64NVME, SHA1 and SHA256 of `hello`.
@@ -170,6 +172,25 @@ fn signed_chunks_with_trailer() {
         let bytes = with_body(&c.signer, &request, &body, false);
         c.raw(&bytes).is_error(400, "BadDigest");
     }
+}
+
+#[test]
+fn chunks_without_a_check_of_signatures_still_have_their_sums() {
+    let mut unchecked = config();
+    unchecked.access = Access::Unchecked;
+    let (_server, mut c) = start_with(unchecked);
+    c.signer.secret = "wrong".into();
+    let kind = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
+    let sum = ("x-amz-checksum-crc32", SUMS[0].1);
+    let request = streaming(kind, 5).header("x-amz-trailer", sum.0);
+    let mut send = |chunks: &[&[u8]]| {
+        let body = c.signer.signed_chunks("", chunks, Some(sum));
+        let bytes = with_body(&c.signer, &request, &body, false);
+        c.raw(&bytes)
+    };
+    send(&[b"he", b"llo"]).is(200);
+    send(&[b"hu", b"llo"]).is_error(400, "BadDigest");
+    assert_eq!(c.get("/bucket/k").is(200).text(), "hello");
 }
 
 #[test]

@@ -69,6 +69,11 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) anonymous: bool,
 
+    /// Serve all requests without looking at their signatures, which takes the server more time than a small
+    /// object; on loopback only
+    #[arg(long, conflicts_with = "anonymous")]
+    pub(crate) no_signature_check: bool,
+
     /// Region that signatures must name
     #[arg(long, value_name = "NAME", default_value = "us-east-1")]
     pub(crate) region: String,
@@ -139,9 +144,15 @@ impl ServeArgs {
         if self.null_size.is_some() && self.store != StoreKind::Null {
             return Err("--null-size is for --store null; remove it".to_owned());
         }
-        if self.anonymous && !self.listen.ip().is_loopback() {
+        let open = [
+            ("--anonymous", self.anonymous),
+            ("--no-signature-check", self.no_signature_check),
+        ];
+        if let Some((flag, _)) = open.iter().find(|(_, given)| *given)
+            && !self.listen.ip().is_loopback()
+        {
             return Err(format!(
-                "--anonymous would let anyone who reaches {} read and write; listen on loopback, or sign requests",
+                "{flag} would let anyone who reaches {} read and write; listen on loopback, or sign requests",
                 self.listen
             ));
         }
@@ -200,6 +211,8 @@ mod tests {
             "--tls-cert a.pem",
             "--memory-limit lots",
             "--secret-key x",
+            "--anonymous --no-signature-check",
+            "--no-signature-check --listen 0.0.0.0:1",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use bucketload_store::server::{KeyPair, Server, ServerConfig};
+use bucketload_store::server::{Access, KeyPair, Server, ServerConfig};
 use bucketload_store::{
     Durability, EtagMode, MemoryOptions, MemoryStore, NullOptions, NullStore, PosixOptions,
     PosixStore, Store,
@@ -24,7 +24,11 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     let mut config = ServerConfig::new(keys);
     config.address = args.listen;
     config.threads = usize::from(args.threads);
-    config.anonymous = args.anonymous;
+    config.access = match (args.no_signature_check, args.anonymous) {
+        (true, _) => Access::Unchecked,
+        (false, true) => Access::Anonymous,
+        (false, false) => Access::Signed,
+    };
     config.region.clone_from(&args.region);
     config.domain.clone_from(&args.domain);
     config.stats_page = args.stats_page;
