@@ -1,9 +1,11 @@
 //! The libs3 library in the process beside plain files: the same data, the same directory, in turn.
 //!
 //! The measure is the processor time of a C program (`crates/libs3-bucketload/tests/c/bench.c`) that
-//! does both sides of each row once per repetition, in alternating order. Large objects are compared
+//! does all sides of each row once per repetition, in alternating order. Large objects are compared
 //! by the ratio of the throughputs, small ones by the time that the library adds. Nothing but the
 //! system calls of the file system is in either side, so that processor time is the time it takes.
+//! A third side says what is left of that where the library does nothing: a file that becomes whole by a
+//! rename, whose data goes through a buffer that is not the application's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,8 +37,13 @@ const ROWS: [(&str, &str); 7] = [
     ("delete", "delete"),
 ];
 
-/// Costs per repetition in ns: of files and of the library.
-type Pairs = Vec<(f64, f64)>;
+/// Costs of an operation in one repetition, in ns.
+struct Costs {
+    files: f64,
+    library: f64,
+    /// Of what no library could avoid, without one.
+    bare: Option<f64>,
+}
 
 /// Measures and compares with the goals. `--repetitions N` (default 7), `--write` puts the table into
 /// `docs/performance.md`. The directory is a tmpfs.
@@ -50,16 +57,24 @@ pub(super) fn main(args: &[String]) -> Result {
     let opaque = measure(&program, &folder, "opaque", repetitions)?;
     let md5 = measure(&program, &folder, "md5", repetitions)?;
     let mut table = String::from(
-        "| operation | size | goal | measured: median (range, n) | files | library | with MD5 tags |\n\
-         |---|--:|--:|--:|--:|--:|--:|\n",
+        "| operation | size | goal | measured: median (range, n) | unavoidable | files | library | with MD5 tags |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
     for (word, name) in ROWS {
-        for ((_, size), pairs) in opaque.range((word, 0)..=(word, u64::MAX)) {
-            let row = Row::of(word, *size, pairs);
-            let tagged = md5
-                .get(&(word, *size))
-                .map(|pairs| Row::of(word, *size, pairs));
+        for ((_, size), costs) in opaque.range((word, 0)..=(word, u64::MAX)) {
+            let library = |costs: &Costs| Some(costs.library);
+            let of = |which: fn(&Costs) -> Option<f64>, costs| Row::of(word, *size, costs, which);
+            let Some(row) = of(library, costs) else {
+                continue;
+            };
+            let bare = of(|costs| costs.bare, costs);
+            let tagged = md5.get(&(word, *size)).and_then(|costs| of(library, costs));
+            let middle = |which: fn(&Costs) -> f64| {
+                time(median(&costs.iter().map(which).collect::<Vec<_>>()))
+            };
+            let figure =
+                |row: Option<Row>| row.map_or_else(String::new, |row| row.figure(row.middle));
             if row.misses() {
                 missed.push(format!(
                     "{name}, {}: {}",
@@ -69,16 +84,17 @@ pub(super) fn main(args: &[String]) -> Result {
             }
             let _ = writeln!(
                 table,
-                "| {name} | {} | {} | {} ({} to {}, n={}) | {} | {} | {} |",
+                "| {name} | {} | {} | {} ({} to {}, n={}) | {} | {} | {} | {} |",
                 bytes(*size),
                 row.goal(),
                 row.figure(row.middle),
                 row.figure(row.least),
                 row.figure(row.most),
-                pairs.len(),
-                time(median(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>())),
-                time(median(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>())),
-                tagged.map_or_else(String::new, |row| row.figure(row.middle)),
+                costs.len(),
+                figure(bare),
+                middle(|costs| costs.files),
+                middle(|costs| costs.library),
+                figure(tagged),
             );
         }
     }
@@ -121,23 +137,33 @@ struct Row {
 }
 
 impl Row {
-    fn of(word: &str, size: u64, pairs: &Pairs) -> Self {
+    /// Of a side beside files; `None` where the operation has no such side.
+    fn of(
+        word: &str,
+        size: u64,
+        costs: &[Costs],
+        side: impl Fn(&Costs) -> Option<f64>,
+    ) -> Option<Self> {
         let by_speed = size >= LARGE && !["stat", "delete"].contains(&word);
-        let mut values: Vec<f64> = pairs
+        let mut values: Vec<f64> = costs
             .iter()
-            .map(|(files, library)| match by_speed {
-                true => files / library,
-                false => (library - files) / 1e3,
+            .filter_map(|costs| {
+                let side = side(costs)?;
+                Some(match by_speed {
+                    true => costs.files / side,
+                    false => (side - costs.files) / 1e3,
+                })
             })
             .collect();
         values.sort_by(f64::total_cmp);
-        Self {
+        let (least, most) = (*values.first()?, *values.last()?);
+        Some(Self {
             by_speed,
             has_goal: by_speed || size <= SMALL,
             middle: median(&values),
-            least: values.first().copied().unwrap_or(f64::NAN),
-            most: values.last().copied().unwrap_or(f64::NAN),
-        }
+            least,
+            most,
+        })
     }
 
     fn figure(&self, value: f64) -> String {
@@ -170,7 +196,7 @@ fn measure(
     folder: &Path,
     etag: &str,
     repetitions: u32,
-) -> Result<BTreeMap<(&'static str, u64), Pairs>> {
+) -> Result<BTreeMap<(&'static str, u64), Vec<Costs>>> {
     let directory = Path::new("/dev/shm").join(format!("bench-libs3-{}", std::process::id()));
     let at = |e: std::io::Error| format!("{}: {e}", directory.display());
     std::fs::create_dir_all(&directory).map_err(at)?;
@@ -184,22 +210,25 @@ fn measure(
     std::fs::remove_dir_all(&directory).map_err(at)?;
     let outcome = outcome?;
     outcome.expect_code(0)?;
-    let mut all: BTreeMap<(&'static str, u64), Pairs> = BTreeMap::new();
+    let mut all: BTreeMap<(&'static str, u64), Vec<Costs>> = BTreeMap::new();
     for line in outcome.stdout.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let parsed = match &words[..] {
-            [word, size, files, library] => {
-                ROWS.iter()
-                    .find(|(known, _)| known == word)
-                    .and_then(|(known, _)| {
-                        let pair = (files.parse().ok()?, library.parse().ok()?);
-                        Some(((*known, size.parse().ok()?), pair))
-                    })
-            }
+            [word, size, files, library, bare] => ROWS
+                .iter()
+                .find(|(known, _)| known == word)
+                .and_then(|(known, _)| {
+                    let costs = Costs {
+                        files: files.parse().ok()?,
+                        library: library.parse().ok()?,
+                        bare: bare.parse().ok(),
+                    };
+                    Some(((*known, size.parse().ok()?), costs))
+                }),
             _ => None,
         };
-        let (row, pair) = parsed.ok_or_else(|| format!("unexpected line {line:?}"))?;
-        all.entry(row).or_default().push(pair);
+        let (row, costs) = parsed.ok_or_else(|| format!("unexpected line {line:?}"))?;
+        all.entry(row).or_default().push(costs);
     }
     Ok(all)
 }

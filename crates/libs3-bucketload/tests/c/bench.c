@@ -1,10 +1,13 @@
 /* What the library costs beside plain files. Usage: bench DIRECTORY REPETITIONS.
  *
- * In each repetition and for each size, both sides write, read, stat and delete the same number of
+ * In each repetition and for each size, all sides write, read, stat and delete the same number of
  * objects of equal content, in turn; which side begins alternates. An object is a file of
  * DIRECTORY/plain (open, write, close; open, read, close; stat; unlink), and an object of a bucket in
- * DIRECTORY/store. Prints one line per measurement: operation, size in bytes, and the processor
- * time of this process per operation in ns, of files and of the library.
+ * DIRECTORY/store. A third side, of writes and reads, is a file of DIRECTORY/bare that is treated as
+ * no library could avoid to, but without one: it becomes whole by a rename, and its data goes through
+ * a buffer that is not the application's. Prints one line per measurement: operation, size in bytes,
+ * and the processor time of this process per operation in ns, of files, of the library, and of the
+ * third side ("-" where there is none).
  *
  * "write", "overwrite" and "read" copy: the application has the data in an array of its own, from
  * which it writes files by one call, and from or to which its callbacks copy. "produce" and "consume"
@@ -24,6 +27,8 @@ enum { PIECE = 1 << 20 };
 static S3BucketContext BUCKET;
 static char plain[4096];
 static char *data;
+static int bare_directory;
+static char lent[128 << 10];
 
 typedef struct {
     char *at;
@@ -197,6 +202,44 @@ static void object(int operation, const char *key, uint64_t size)
     must(t.status == OK, key);
 }
 
+/* What is left of an object without the library. */
+static void bare(int operation, const char *key, uint64_t size)
+{
+    struct stat found;
+    uint64_t done = 0;
+    if (operation == READ) {
+        int fd = openat(bare_directory, key, O_RDONLY | O_CLOEXEC);
+        must(fd >= 0 && fstat(fd, &found) == 0, key);
+        while (done < size) {
+            ssize_t n = read(fd, lent, sizeof lent);
+            must(n > 0, key);
+            memcpy(data + done, lent, n);
+            done += n;
+        }
+        must(close(fd) == 0, key);
+        return;
+    }
+    int fd = openat(bare_directory, ".new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    must(fd >= 0, key);
+    while (done < size) {
+        uint64_t n = size - done < sizeof lent ? size - done : sizeof lent;
+        memcpy(lent, data + done, n);
+        must(write(fd, lent, n) == (ssize_t)n, key);
+        done += n;
+    }
+    /* Two objects written within one tick of the file system's clock are two versions. */
+    struct timespec times[2] = {{0, UTIME_OMIT}};
+    clock_gettime(CLOCK_REALTIME, &times[1]);
+    must(futimens(fd, times) == 0 && close(fd) == 0, key);
+    must(renameat(bare_directory, ".new", bare_directory, key) == 0, key);
+}
+
+static void remove_bare(int operation, const char *key, uint64_t size)
+{
+    (void)operation, (void)size;
+    must(unlinkat(bare_directory, key, 0) == 0, key);
+}
+
 static double measure(void (*side)(int, const char *, uint64_t), int operation, uint64_t size,
                       int count)
 {
@@ -215,10 +258,16 @@ int main(int argc, char **argv)
         return 2;
     }
     static const uint64_t sizes[] = {0, 1024, 4096, 65536, 1 << 20, 16 << 20, 128 << 20};
-    char store[4096];
+    static void (*const sides[])(int, const char *, uint64_t) = {file, object, bare};
+    enum { SIDES = 3, BARE = 2 };
+    char store[4096], third[4096];
     snprintf(plain, sizeof plain, "%s/plain", argv[1]);
     snprintf(store, sizeof store, "%s/store", argv[1]);
+    snprintf(third, sizeof third, "%s/bare", argv[1]);
     must(mkdir(plain, 0777) == 0, plain);
+    must(mkdir(third, 0777) == 0, third);
+    bare_directory = open(third, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    must(bare_directory >= 0, third);
     BUCKET = (S3BucketContext){store, "bench", HTTP, PATH, "a", "s", NULL, NULL};
     must(S3_initialize("bench", 1, store) == OK, "S3_initialize");
     Transfer t = {NULL, 0, 0, -1};
@@ -233,24 +282,28 @@ int main(int argc, char **argv)
             uint64_t size = sizes[s];
             int count = size <= 65536 ? 2000 : (int)((256ULL << 20) / size);
             for (int operation = 0; operation < OPERATIONS; operation++) {
-                double files, objects;
+                double costs[SIDES] = {0, 0, 0};
                 if ((operation == PRODUCE || operation == CONSUME) && size < PIECE) {
                     continue;
                 }
-                if (repetition % 2) {
-                    objects = measure(object, operation, size, count);
-                    files = measure(file, operation, size, count);
-                } else {
-                    files = measure(file, operation, size, count);
-                    objects = measure(object, operation, size, count);
+                int has_bare = operation == WRITE || operation == OVERWRITE || operation == READ;
+                int of = has_bare ? SIDES : BARE;
+                for (int turn = 0; turn < of; turn++) {
+                    int side = (repetition + turn) % of;
+                    costs[side] = measure(sides[side], operation, size, count);
                 }
-                printf("%s %lu %.0f %.0f\n", NAMES[operation], (unsigned long)size, files,
-                       objects);
+                if (operation == DELETE) {
+                    measure(remove_bare, operation, size, count);
+                }
+                printf("%s %lu %.0f %.0f ", NAMES[operation], (unsigned long)size, costs[0],
+                       costs[1]);
+                printf(has_bare ? "%.0f\n" : "-\n", costs[BARE]);
             }
         }
     }
     S3_deinitialize();
     must(rmdir(plain) == 0, plain);
+    must(close(bare_directory) == 0 && rmdir(third) == 0, third);
     free(data);
     return 0;
 }
