@@ -20,7 +20,7 @@
 //! | B15 | mistakes show when the stage starts | `b15_…` here, `bucketload-cosbench/tests/samples.rs` |
 //! | B16 | sequences repeat, and miss combinations | `bucketload_core::generate::named` tests |
 //! | B17 | numbers of workloads repeat, commas break tables | `b17_…` here, `bucketload-cosbench/tests/artifacts.rs`; drivers that are dead: `agents.rs`, `a_killed_agent_…` |
-//! | B18 | memory and handles leak | `bucketload-run/tests/cost.rs`, `bucketload-agents/tests/scale.rs`; controller: a day's run in `cargo xtask conformance console` |
+//! | B18 | memory and handles leak | `bucketload-run/tests/cost.rs`, `bucketload-agents/tests/course.rs`; controller: a day's run in `cargo xtask conformance console` |
 //! | B19 | start scripts break | none: one program without scripts |
 
 mod common;

@@ -11,7 +11,8 @@
 //! | the next interval of an agent | three time-outs, at least 30 s |
 //! | any sign of life | the time-out (on the network thread) |
 //!
-//! An agent that misses one is lost. What it sent is kept, the others finish, and the phase ends as
+//! An agent that misses one is lost. So is one that gives its load up without being told to, as it does
+//! when it holds the coordinator for lost. What it sent is kept, the others finish, and the phase ends as
 //! aborted: a part of the load is missing, so the result is incomplete.
 
 use std::time::{Duration, Instant};
@@ -224,6 +225,11 @@ impl<'a> Course<'a> {
                 self.remote.dropped[at] = dropped;
                 match outcome {
                     Ok(part) => {
+                        let told = self.told > StopLevel::Run || self.converged;
+                        if !told && !is_own(part.end) {
+                            let reason = "it gave its load up without being told to";
+                            self.fail(rank, AgentState::Failed, reason);
+                        }
                         self.done[at] = Some(part);
                         self.remote.merger.done(at);
                         self.remote.fleet.roster.state(rank, AgentState::Ready);
@@ -527,12 +533,7 @@ impl<'a> Course<'a> {
             () => PhaseEnd::Complete,
         };
         // A request to stop that came after the phase's own end did not end it.
-        let by_itself = parts().all(|(part, _)| {
-            matches!(
-                part.end,
-                PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit
-            )
-        });
+        let by_itself = parts().all(|(part, _)| is_own(part.end));
         let end = self.end.filter(|_| !by_itself || self.failed.is_some());
         let end = end.unwrap_or(own_end);
         let offered_until = parts().map(|(part, offset)| shifted(part.at_ns, offset));
@@ -578,4 +579,12 @@ impl<'a> Course<'a> {
         }
         self.failed.map_or(Ok(summary), Err)
     }
+}
+
+/// Whether a phase ended like this as its plan says, rather than because somebody stopped it.
+const fn is_own(end: PhaseEnd) -> bool {
+    matches!(
+        end,
+        PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit
+    )
 }

@@ -1,0 +1,221 @@
+//! A load phase on agents, seen from the coordinator: nothing is lost, nothing hangs, and a load that was
+//! not whole is not called complete.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucketload_agents::{
+    Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, dial, simulate,
+};
+use bucketload_core::agent::{AgentState, AgentsFile};
+use bucketload_core::driver::DriverFacts;
+use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
+use bucketload_core::sink::{Event, PhaseEnd, RunSink};
+use bucketload_core::spec::WorkloadFile;
+use bucketload_core::tally::Interval;
+use bucketload_run::{
+    Order, Orders as _, PhaseSummary, PhaseTotals, RemoteLoad as _, RunError, RunOptions,
+    StopHandle, now_ns,
+};
+
+fn plan(seconds: u64) -> Plan {
+    let text = format!(
+        "name = \"course\"\n[keysets.o]\ncount = 10\nsize = \"1KiB\"\n[phases.run]\nrate = \"10/s\"\n\
+         steady-state = false\nduration = \"{seconds}s\"\nmix = {{ get = 1 }}\n"
+    );
+    let file = WorkloadFile::parse("scale.toml", &text).unwrap();
+    resolve(&file, &Overrides::default(), &ResolveContext::default())
+        .unwrap()
+        .plan
+}
+
+#[derive(Default)]
+struct Seen {
+    intervals: u64,
+    ok: u64,
+    sessions: u64,
+    end: Option<PhaseEnd>,
+}
+
+impl RunSink for Seen {
+    fn event(&mut self, event: &Event) {
+        if let Event::PhaseEnded { end, .. } = event {
+            self.end = Some(*end);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        assert_eq!(interval.index, self.intervals, "in order");
+        self.intervals += 1;
+        self.ok += interval.tally.ok();
+        self.sessions = interval.gauges.sessions;
+    }
+}
+
+/// What came of a phase.
+struct Outcome {
+    summary: Result<PhaseSummary, RunError>,
+    seen: Seen,
+    agents: AgentsFile,
+}
+
+/// The load phase of [`plan`] on `agents` that call `listener`.
+fn course(listener: TcpListener, agents: u32, seconds: u64) -> Outcome {
+    let mut fleet = Fleet::gather(Gather {
+        children: Vec::new(),
+        dial: Vec::new(),
+        listen: Some((listener, agents)),
+        access: access(),
+        run_id: "17-ab".to_owned(),
+        timeout: Duration::from_secs(60),
+        deadline: Duration::from_secs(60),
+    })
+    .unwrap();
+    let plan = plan(seconds);
+    fleet
+        .assign(|index| Assignment {
+            run_id: "17-ab".to_owned(),
+            bucket: "b".to_owned(),
+            prefix: String::new(),
+            index,
+            of: agents,
+            pins: bucketload_core::plan::crews::Pins::new(),
+            interval_ns: 1_000_000_000,
+            threads: None,
+            cores: None,
+            data: None,
+            op_log: false,
+            plan: plan.clone(),
+            setup: serde_json::Value::Null,
+        })
+        .unwrap();
+    let watch = fleet.watch();
+    let mut remote = fleet.remote(&plan, Duration::from_secs(1));
+    let (options, stop) = (RunOptions::default(), StopHandle::new());
+    let mut seen = Seen::default();
+    let summary = remote.run_phase(load_phase(&plan), &options, &mut seen, &stop);
+    drop(remote);
+    Outcome {
+        summary,
+        seen,
+        agents: watch.snapshot(),
+    }
+}
+
+fn load_phase(plan: &Plan) -> usize {
+    let mut phases = plan.phases.iter();
+    phases.position(|p| p.kind == PhaseKind::Run).unwrap()
+}
+
+fn access() -> Access {
+    Access::new("1", None, None)
+}
+
+/// Runs `agents` on a thread of its own.
+fn beside(agents: impl Future<Output = ()> + Send + 'static) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(|| {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(agents);
+    })
+}
+
+#[test]
+fn every_interval_of_every_agent_is_in_the_result_once() {
+    const AGENTS: u32 = 40;
+    const SECONDS: u64 = 3;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let agents = beside(async move {
+        let mut all = tokio::task::JoinSet::new();
+        for _ in 0..AGENTS {
+            let address = address.clone();
+            all.spawn(async move { simulate::agent(&address, &access()).await });
+        }
+        while let Some(ended) = all.join_next().await {
+            ended.unwrap().unwrap();
+        }
+    });
+    let Outcome {
+        summary,
+        seen,
+        agents: file,
+    } = course(listener, AGENTS, SECONDS);
+    agents.join().unwrap();
+    let each = simulate::interval().tally.ok();
+    assert_eq!(seen.intervals, SECONDS);
+    assert_eq!(seen.ok, u64::from(AGENTS) * SECONDS * each);
+    assert_eq!(seen.sessions, u64::from(AGENTS) * 8);
+    assert_eq!(
+        (summary.unwrap().end, seen.end),
+        (PhaseEnd::TimeLimit, Some(PhaseEnd::TimeLimit))
+    );
+    let ok: u64 = file.agents.iter().map(|agent| agent.totals.ok).sum();
+    assert_eq!(ok, seen.ok, "the sum of the agents is that of the run");
+}
+
+/// Gives its load up once it has begun, as an agent does that holds the coordinator for lost.
+struct GivesUp;
+
+impl Host for GivesUp {
+    fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
+        let phase = load_phase(&assignment.plan);
+        conductor.accepted(1, DriverFacts::default());
+        let gate = conductor.gate();
+        let (_, mut orders) = conductor.parts();
+        while let Some(order) = orders.next() {
+            assert!(matches!(order, Order::Phase(p) if p == phase));
+            let start_ns = loop {
+                if let Some(start_ns) = gate.start_ns(phase as u16) {
+                    break start_ns;
+                }
+                std::thread::yield_now();
+            };
+            let summary = PhaseSummary {
+                phase: phase as u16,
+                start_ns,
+                at_ns: now_ns(),
+                drained_ns: now_ns(),
+                end: PhaseEnd::Aborted,
+                totals: PhaseTotals::default(),
+            };
+            orders.phase_done(phase, Ok(summary));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let agents = beside(async move {
+        let options = AgentOptions {
+            access: access(),
+            rank: Some(1),
+            host: Arc::new(GivesUp),
+            say: Arc::new(|_| ()),
+        };
+        let access = access();
+        let (whole, gave_up) = tokio::join!(
+            simulate::agent(&address, &access),
+            dial(options, &address, Duration::from_secs(60))
+        );
+        whole.unwrap();
+        gave_up.unwrap();
+    });
+    let outcome = course(listener, 2, 1);
+    agents.join().unwrap();
+    let error = outcome.summary.unwrap_err().to_string();
+    assert!(
+        error.contains("agent 1") && error.contains("without being told"),
+        "{error}"
+    );
+    assert_eq!(outcome.seen.end, Some(PhaseEnd::Aborted));
+    let states: Vec<_> = outcome.agents.agents.iter().map(|a| a.state).collect();
+    assert_eq!(states, [AgentState::Finished, AgentState::Failed]);
+}
