@@ -19,6 +19,7 @@ use crate::{Failure, SIZE, clock};
 /// What is measured of Hadoop, which answers some thousand requests a second.
 const LOAD: Load = Load {
     workers: 8,
+    warm: 20,
     requests: 400,
     objects: 64,
     all_threads: true,

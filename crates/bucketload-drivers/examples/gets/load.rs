@@ -1,5 +1,7 @@
 //! Sessions alone, without workload model and records, that read objects of 4 KiB.
 
+use std::ops::Range;
+
 use bucketload_core::driver::{Driver, Session, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{Op, OpClass, Request};
@@ -15,7 +17,9 @@ pub(crate) const BUCKET: &str = "bench";
 pub(crate) struct Load {
     /// Sessions, each with one request in flight.
     pub(crate) workers: u32,
-    /// Objects that each of them reads.
+    /// Objects that each of them reads before it is measured.
+    pub(crate) warm: u32,
+    /// Objects that each of them reads while it is measured.
     pub(crate) requests: u32,
     /// Objects there are.
     pub(crate) objects: u32,
@@ -35,35 +39,47 @@ pub(crate) async fn gets<D: Driver>(load: Load, driver: &D) -> Result<f64, Failu
         true => cpu::process_ns(),
         false => cpu::thread_ns(),
     };
-    let local = tokio::task::LocalSet::new();
+    let sessions = turn(sessions, 0..load.warm, load.objects).await?;
     let before = now();
-    let mut tasks = Vec::new();
-    for session in sessions {
-        tasks.push(local.spawn_local(work(load, session)));
-    }
-    local
-        .run_until(async {
-            for task in tasks {
-                task.await??;
-            }
-            Ok::<_, Failure>(())
-        })
-        .await?;
+    let read = load.warm..load.warm + load.requests;
+    let sessions = turn(sessions, read, load.objects).await?;
     let spent = now() - before;
+    drop(sessions);
     Ok(spent as f64 / f64::from(load.workers * load.requests))
 }
 
-async fn work<S: Session>(load: Load, mut session: S) -> Result<(), OpError> {
+/// All sessions read the objects `read`, of `objects`, at the same time.
+async fn turn<S: Session + 'static>(
+    sessions: Vec<S>,
+    read: Range<u32>,
+    objects: u32,
+) -> Result<Vec<S>, Failure> {
+    let local = tokio::task::LocalSet::new();
+    let tasks = sessions.into_iter();
+    let tasks = tasks.map(|session| local.spawn_local(work(session, read.clone(), objects)));
+    let tasks: Vec<_> = tasks.collect();
+    local
+        .run_until(async {
+            let mut sessions = Vec::with_capacity(tasks.len());
+            for task in tasks {
+                sessions.push(task.await??);
+            }
+            Ok(sessions)
+        })
+        .await
+}
+
+async fn work<S: Session>(mut session: S, read: Range<u32>, objects: u32) -> Result<S, OpError> {
     let mut probe = Probe::new(clock);
     let mut key = String::new();
     let op = op(OpClass::Get);
-    for seq in 0..load.requests {
-        set_key(&mut key, seq % load.objects);
+    for seq in read {
+        set_key(&mut key, seq % objects);
         probe.reset();
         let request = Request::new(&op, BUCKET, &key);
         session.execute(&request, &mut probe).await?;
     }
-    Ok(())
+    Ok(session)
 }
 
 /// Makes `key` the key of object `number`.

@@ -17,8 +17,8 @@
 //!
 //! A row costs so many times what its reference costs for as many requests: a GET by WebHDFS or by HDFS's own
 //! protocol is two requests and is compared with two of S3; where the second ends its connection, with one of
-//! S3 that does not and one that does. Prints a line per row: name, requests per object, reference, median, smallest and largest
-//! ratio, median cost per object in nanoseconds; tabs between them.
+//! S3 that does not and one that does. Prints a line per row: name, requests per object, reference, median and quartiles of
+//! the ratio, median cost per object in nanoseconds; tabs between them.
 
 mod answers;
 mod cpu;
@@ -167,15 +167,15 @@ fn table(
             .iter()
             .map(|&(at, requests)| format!("{requests} x {}", rows[at].name))
             .collect();
-        let middle = repetitions / 2;
+        let (quarter, middle) = (repetitions / 4, repetitions / 2);
         println!(
             "{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}\t{:.0}",
             row.name,
             row.requests,
             against.join(" + "),
             ratios[middle],
-            ratios[0],
-            ratios[repetitions - 1],
+            ratios[quarter],
+            ratios[repetitions - 1 - quarter],
             own[middle]
         );
     }
