@@ -92,7 +92,7 @@ impl AgentOptions {
 }
 
 /// Serves one run after another at `listener`, each to its end, until `stop` ends; a single one with
-/// `once`.
+/// `once`. A run that is under way when `stop` ends is served to its end, which is said.
 ///
 /// # Errors
 /// When the listener breaks; with `once` also when the run was lost.
@@ -110,11 +110,11 @@ pub async fn listen(
         runtime: tokio::runtime::Handle::current(),
         ended: once.then_some(ended.clone()),
     });
-    let handler: Arc<dyn Handler> = Arc::new(waiting);
+    let handler: Arc<dyn Handler> = Arc::new(Arc::clone(&waiting));
     let mut outcome = Ok(());
     let shutdown = async {
         tokio::select! {
-            () = stop => {}
+            () = stop => waiting.stopped(),
             Some(how) = end.recv() => outcome = how,
         }
     };
@@ -212,6 +212,13 @@ struct Waiting {
 impl Waiting {
     fn busy(&self) -> std::sync::MutexGuard<'_, Option<String>> {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says why the agent does not end at once, where it does not.
+    fn stopped(&self) {
+        if let Some(run) = &*self.busy() {
+            (self.options.say)(&format!("stopping when run {run} has ended"));
+        }
     }
 
     /// Waits until somebody has called.

@@ -180,6 +180,38 @@ fn a_killed_agent_makes_the_run_incomplete_and_keeps_what_it_sent() {
 }
 
 #[test]
+fn an_agent_that_is_interrupted_serves_its_run_to_the_end_and_a_second_time_gives_it_up() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let mut agents = ["first", "second"].map(|name| Agent::start(dir.path(), name, None));
+    let (url, list) = (
+        server.url(),
+        format!("{},{}", agents[0].address, agents[1].address),
+    );
+    let run = background(&mut bucketload(dir.path(), &long_run(&url, &list, "10s")));
+    measuring(dir.path());
+    let first = &mut agents[0];
+    let pid = Pid::from_child(&first.child);
+    kill_process(pid, Signal::INT).unwrap();
+    wait_for("the agent's word", || {
+        first.said().contains("stopping when run").then_some(())
+    });
+    let known = agents_of(&dir.path().join("out")).unwrap();
+    let interval = |file: &AgentsFile| file.agents[0].last_interval.map(|i| i.index);
+    wait_for("another interval of the agent", || {
+        let later = agents_of(&dir.path().join("out"))?;
+        (interval(&later) > interval(&known)).then_some(())
+    });
+    assert!(first.child.try_wait().unwrap().is_none(), "it still serves");
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(first.child.wait().unwrap().code(), Some(130));
+    let outcome = end_of(run);
+    outcome.expect(4, &["agent 0", "lost"]);
+    assert!(outcome.stdout.contains("INCOMPLETE"), "{}", outcome.stdout);
+}
+
+#[test]
 fn agents_stop_when_the_coordinator_is_killed_or_stopped_and_its_directory_is_readable() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);

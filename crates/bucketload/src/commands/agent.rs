@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bucketload_agents::launch::rank::{Place, detect};
 use bucketload_agents::{Access, AgentOptions, AgentsError, dial, listen, serve_stdio};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::cli::GlobalArgs;
 use crate::cli::agents::{AgentArgs, AgentsArgs};
@@ -47,10 +48,12 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
     let runtime = runtime()?;
     let outcome = runtime.block_on(async {
         if args.stdio {
-            return serve_stdio(options).await;
+            return serve_stdio(options).await.map(|()| Exit::Ok);
         }
         if let Some(controller) = &args.controller {
-            return dial(options, controller, args.wait).await;
+            return dial(options, controller, args.wait)
+                .await
+                .map(|()| Exit::Ok);
         }
         let Some(address) = args.listen else {
             return Err(AgentsError::usage(
@@ -74,14 +77,25 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
             let _ = out.flush();
         }
         if !global.quiet {
-            eprintln!("bucketload: agent at {listening}; end it with Ctrl-C");
+            eprintln!(
+                "bucketload: agent at {listening}; end it with Ctrl-C, twice to give up its run"
+            );
         }
-        listen(options, listener, args.once, ended()).await
+        let (stop, stopped) = oneshot::channel();
+        let served = listen(options, listener, args.once, async {
+            // Without handlers the sender is gone at once, but signals end the process anyway.
+            if stopped.await.is_err() {
+                std::future::pending().await
+            }
+        });
+        tokio::select! {
+            outcome = served => outcome.map(|()| Exit::Ok),
+            () = ended_twice(stop) => Ok(Exit::Interrupted),
+        }
     });
     // What a load thread may still hold is not waited for.
     runtime.shutdown_background();
-    outcome.map_err(broken)?;
-    Ok(Exit::Ok)
+    outcome.map_err(broken)
 }
 
 /// Works for the coordinator at `controller`: this process was started together with it.
@@ -120,16 +134,22 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|e| Failure::aborted(format!("agent: {e}")))
 }
 
-/// Ends with Ctrl-C or SIGTERM.
-async fn ended() {
+/// Ends with the second Ctrl-C or SIGTERM; `first` learns of the first.
+async fn ended_twice(first: oneshot::Sender<()>) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
     ) else {
         return std::future::pending().await;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
+    let mut next = async || {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    next().await;
+    // A server that has ended meanwhile need not know.
+    let _ = first.send(());
+    next().await;
 }
