@@ -61,7 +61,14 @@ pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf> {
         let args = ["build", "--release", "--locked", "-p", package, "--example"];
         run(cargo(args).arg(name))?;
     }
-    Ok(program.with_file_name("examples").join(name))
+    let path = program.with_file_name("examples").join(name);
+    if !path.exists() {
+        let path = path.display();
+        return Err(format!(
+            "{path} is missing: build it with `cargo build --release -p {package} --example {name}`"
+        ));
+    }
+    Ok(path)
 }
 
 /// The release build with every client engine, built on first use beside the usual one.
