@@ -33,7 +33,8 @@ pub(super) fn build(stage: &Path, out: &Path) -> Result {
     }
 }
 
-fn installed() -> Result<PathBuf> {
+/// Where mdBook is, which is built if it has to be.
+pub(super) fn installed() -> Result<PathBuf> {
     let home = root().join("target/tools");
     let program = home.join("bin/mdbook");
     let has_version = |program: &Path| {

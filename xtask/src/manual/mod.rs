@@ -56,6 +56,11 @@ pub(crate) fn main(args: &[String]) -> Result {
     Ok(())
 }
 
+/// Makes sure that the program that builds the book is there.
+pub(crate) fn need_mdbook() -> Result {
+    book::installed().map(drop)
+}
+
 /// Where stage and book lie.
 fn work_dir() -> PathBuf {
     root().join("target/manual")
