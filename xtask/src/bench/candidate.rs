@@ -1,36 +1,29 @@
-//! What is compared: our program, foreign tools and the floor clients, each as "do this for a
-//! moment and say what CPU time it cost".
+//! What is compared: our program, foreign tools and the floor clients, each as a program that goes on during its
+//! slices and tells at its end what it believes to have done.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, call, run_phase};
-use crate::sh::{Result, show};
+use super::slices::{Moved, Slice, Sliced};
+use super::sockets::Counter;
+use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, run_phase};
+use crate::sh::Result;
 
 /// Core that clients are pinned to; servers take the next one.
 pub(super) const CLIENT_CORE: usize = 0;
+/// How long each would go on if it were not ended, seconds.
+const ENOUGH_S: u32 = 3600;
+/// How far what a program counts may lie from what the kernel counts for its sockets: what it counts no more when it
+/// is ended, and what it did before it began to count.
+const TOLERANCE: f64 = 0.05;
 
-/// What one repetition of a candidate did.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    /// CPU time, nanoseconds.
-    pub(super) cpu_ns: f64,
-    /// Wall-clock time, nanoseconds.
-    pub(super) wall_ns: f64,
-    /// Requests.
-    pub(super) ops: f64,
-    /// Object bytes.
-    pub(super) bytes: f64,
-}
-
-/// Something that can be measured for a number of seconds.
+/// A program to measure.
 pub(super) enum Candidate {
-    /// Our program: arguments after `run`.
+    /// Ours: arguments after `run`.
     Own(Vec<String>),
-    /// Our program with another client engine: arguments after `run`.
+    /// Ours with another client engine: arguments after `run`.
     Engine(Vec<String>),
     /// wrk with these arguments.
     Wrk(Vec<String>),
@@ -40,112 +33,127 @@ pub(super) enum Candidate {
     Floor(Vec<String>),
 }
 
+/// A candidate that has been started.
+pub(super) struct Running<'a> {
+    candidate: &'a Candidate,
+    sliced: Sliced,
+    counter: Counter,
+    /// Of our program's run directory.
+    _dir: TempDir,
+}
+
 impl Candidate {
-    /// Measures it once.
-    pub(super) fn sample(&self, seconds: u32, server: &Serve) -> Result<Sample> {
+    /// Starts it, and stops it when it does what is to be measured.
+    pub(super) fn start(&self, counter: Counter, server: &Serve) -> Result<Running<'_>> {
+        /// More than our program prepares, and than anything takes to be under way.
+        const ANSWERS: u64 = 30_000;
+        const BYTES: u64 = 1 << 30;
+        let dir = TempDir::new(&format!("bench-{:p}", &raw const *self))?;
+        let mut command = self.command(&dir.file("run"), server)?;
+        let beginning = match counter {
+            Counter::Answers => ANSWERS,
+            Counter::Sent | Counter::Received => BYTES,
+        };
+        Ok(Running {
+            candidate: self,
+            sliced: Sliced::start(&mut command, Moved::Over(counter), beginning)?,
+            counter,
+            _dir: dir,
+        })
+    }
+
+    fn command(&self, out: &str, server: &Serve) -> Result<Command> {
+        let (seconds, duration) = (ENOUGH_S.to_string(), format!("{ENOUGH_S}s"));
+        let core = CLIENT_CORE.to_string();
+        let own = |program: fn(&[&str]) -> Result<Command>, args: &[String]| {
+            let mut line: Vec<&str> = vec!["run"];
+            line.extend(args.iter().map(String::as_str));
+            line.extend(["--duration", &duration, "--threads", "1", "--cores", &core]);
+            // What is stopped is not late.
+            line.extend(["--timeout", &duration, "--out", out]);
+            line.extend(["--output", "json", "--quiet"]);
+            program(&line).map(|mut command| {
+                command.envs(server.aws_env());
+                command
+            })
+        };
+        Ok(match self {
+            Self::Own(args) => own(bucketload, args)?,
+            Self::Engine(args) => own(bucketload_with_engines, args)?,
+            Self::Wrk(args) => {
+                let mut command = pinned("wrk", CLIENT_CORE);
+                command
+                    .args(args)
+                    .args(["-d", &duration, "--timeout", "10s"]);
+                command
+            }
+            Self::Iperf(args) => {
+                let mut command = pinned("iperf3", CLIENT_CORE);
+                command.args(args).args(["-J", "-t", &seconds]);
+                command
+            }
+            Self::Floor(args) => {
+                let program = std::env::current_exe().map_err(|e| e.to_string())?;
+                let mut command = pinned(&program.to_string_lossy(), CLIENT_CORE);
+                command.arg("floor").args(args).arg(seconds);
+                command
+            }
+        })
+    }
+
+    /// The requests that were answered as they should be, from what the program printed; none where it tells nothing,
+    /// as the floor clients do, which end at the first wrong answer.
+    fn answered(&self, text: &str) -> Result<Option<f64>> {
         match self {
-            Self::Own(args) => own(bucketload, args, seconds, server),
-            Self::Engine(args) => own(bucketload_with_engines, args, seconds, server),
-            Self::Wrk(args) => wrk(args, seconds),
-            Self::Iperf(args) => iperf(args, seconds),
-            Self::Floor(args) => floor(args, seconds),
+            Self::Own(_) | Self::Engine(_) => {
+                let result: Value =
+                    serde_json::from_str(text).map_err(|e| format!("bucketload: {e}: {text}"))?;
+                let totals = &run_phase(&result)?["totals"];
+                match (totals["ok"].as_f64(), totals["failed"].as_f64()) {
+                    (Some(ok), Some(0.0)) => Ok(Some(ok)),
+                    _ => Err(format!("bucketload: requests failed: {totals}")),
+                }
+            }
+            Self::Wrk(_) => {
+                if text.contains("Non-2xx") || text.contains("Socket errors") {
+                    return Err(format!("wrk met errors: {text}"));
+                }
+                // "  241234 requests in 2.00s, 1.05GB read"
+                text.lines()
+                    .find(|line| line.contains(" requests in "))
+                    .and_then(|line| line.split_whitespace().next()?.parse().ok())
+                    .map(Some)
+                    .ok_or_else(|| format!("wrk: {text}"))
+            }
+            Self::Iperf(_) | Self::Floor(_) => Ok(None),
         }
     }
 }
 
-fn own(
-    program: fn(&[&str]) -> Result<Command>,
-    args: &[String],
-    seconds: u32,
-    server: &Serve,
-) -> Result<Sample> {
-    let dir = TempDir::new("bench")?;
-    let (out, duration) = (dir.file("run"), format!("{seconds}s"));
-    let core = CLIENT_CORE.to_string();
-    let mut line: Vec<&str> = vec!["run"];
-    line.extend(args.iter().map(String::as_str));
-    line.extend([
-        "--duration",
-        &duration,
-        "--threads",
-        "1",
-        "--cores",
-        &core,
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ]);
-    let outcome = call(program(&line)?.envs(server.aws_env()))?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
-    let phase = run_phase(&result)?;
-    let number = |value: &Value| {
-        value
-            .as_f64()
-            .ok_or_else(|| format!("no figure in {phase}"))
-    };
-    let window = number(&phase["window"]["end_ns"])? - number(&phase["window"]["start_ns"])?;
-    let ops = number(&phase["rates"]["ops_per_s"]["mean"])? * window / 1e9;
-    Ok(Sample {
-        cpu_ns: number(&phase["client"]["cpu_us_per_op"])? * 1e3 * ops,
-        wall_ns: window,
-        ops,
-        bytes: number(&phase["rates"]["bytes_per_s"]["mean"])? * window / 1e9,
-    })
-}
-
-fn wrk(args: &[String], seconds: u32) -> Result<Sample> {
-    let mut command = pinned("wrk", CLIENT_CORE);
-    command.args(args).arg(format!("-d{seconds}s"));
-    let (text, cpu_ns, wall_ns) = timed(&mut command)?;
-    // "  241234 requests in 2.00s, 1.05GB read"
-    let ops = text
-        .lines()
-        .find(|line| line.contains(" requests in "))
-        .and_then(|line| line.split_whitespace().next())
-        .and_then(|word| word.parse::<f64>().ok())
-        .ok_or_else(|| format!("wrk: {text}"))?;
-    if text.contains("Non-2xx") || text.contains("Socket errors") {
-        return Err(format!("wrk met errors: {text}"));
+impl Running<'_> {
+    /// Lets it go on for a slice.
+    pub(super) fn slice(&self) -> Result<Slice> {
+        self.sliced.slice()
     }
-    Ok(Sample {
-        cpu_ns,
-        wall_ns,
-        ops,
-        bytes: 0.0,
-    })
-}
 
-fn iperf(args: &[String], seconds: u32) -> Result<Sample> {
-    let mut command = pinned("iperf3", CLIENT_CORE);
-    command.args(args).args(["-J", "-t", &seconds.to_string()]);
-    let (text, cpu_ns, wall_ns) = timed(&mut command)?;
-    let result: Value = serde_json::from_str(&text).map_err(|e| format!("iperf3: {e}: {text}"))?;
-    let bytes = result["end"]["sum_received"]["bytes"]
-        .as_f64()
-        .ok_or_else(|| format!("iperf3: {text}"))?;
-    Ok(Sample {
-        cpu_ns,
-        wall_ns,
-        ops: 0.0,
-        bytes,
-    })
-}
-
-fn floor(args: &[String], seconds: u32) -> Result<Sample> {
-    let program = std::env::current_exe().map_err(|e| e.to_string())?;
-    let mut command = pinned(&program.to_string_lossy(), CLIENT_CORE);
-    command.arg("floor").args(args).arg(seconds.to_string());
-    let (text, _, _) = timed(&mut command)?;
-    let result: Value = serde_json::from_str(&text).map_err(|e| format!("floor: {e}: {text}"))?;
-    let number = |key: &str| result[key].as_f64().ok_or_else(|| format!("floor: {text}"));
-    Ok(Sample {
-        cpu_ns: number("cpu_ns")?,
-        wall_ns: number("wall_ns")?,
-        ops: number("ops")?,
-        bytes: number("bytes")?,
-    })
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Requests failed, or what it counted is not what the kernel counted.
+    pub(super) fn finish(self) -> Result {
+        let (text, moved) = self.sliced.finish()?;
+        let answered = self.candidate.answered(&text)?;
+        let (Some(answered), Counter::Answers) = (answered, self.counter) else {
+            return Ok(());
+        };
+        let moved = moved as f64;
+        if (answered / moved - 1.0).abs() > TOLERANCE {
+            return Err(format!(
+                "{moved} segments of answers came, but {answered} requests were answered: {text}"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// A command whose process is pinned to `core`.
@@ -165,38 +173,4 @@ pub(super) fn pinned(program: &str, core: usize) -> Command {
         });
     }
     command
-}
-
-/// Standard output, CPU time and wall time of a command that must succeed.
-fn timed(command: &mut Command) -> Result<(String, f64, f64)> {
-    let shown = show(command);
-    let start = Instant::now();
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("{shown}: {e}"))?;
-    let mut text = String::new();
-    if let Some(mut stdout) = child.stdout.take() {
-        std::io::Read::read_to_string(&mut stdout, &mut text)
-            .map_err(|e| format!("{shown}: {e}"))?;
-    }
-    let cpu_ns = reap(&child).map_err(|e| format!("{shown}: {e}\n{text}"))?;
-    Ok((text, cpu_ns, start.elapsed().as_nanos() as f64))
-}
-
-/// Waits for `child` and returns the CPU time it used, nanoseconds.
-fn reap(child: &Child) -> Result<f64> {
-    let mut status = 0;
-    // SAFETY: an all-zero rusage is valid; the pointers are to live locals and the pid is our own
-    // child, which nobody else waits for.
-    let (pid, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let pid = libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage);
-        (pid, usage)
-    };
-    if pid < 0 || !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
-        return Err(format!("ended with status {status}"));
-    }
-    let ns = |t: libc::timeval| t.tv_sec as f64 * 1e9 + t.tv_usec as f64 * 1e3;
-    Ok(ns(usage.ru_utime) + ns(usage.ru_stime))
 }

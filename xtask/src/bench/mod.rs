@@ -1,10 +1,10 @@
 //! Peer benchmarks: what the client costs beside wrk, iperf3 and loops that do nothing else.
 //!
-//! Every figure is CPU time over requests or bytes. One repetition measures both sides of a row once,
-//! in alternating order, pinned to one core with the server on the other; the ratio is taken inside
-//! the repetition and the median of the repetitions is compared with the goal. A repetition in which
-//! a client used less than 0.8 of its core although it had 32 connections or more is repeated: then
-//! the server or the scheduler was the limit and every figure rises.
+//! Every figure is CPU time over requests or bytes. Both sides of a row are under way all the time, pinned to one core
+//! with their server on the other, and go on in turn for a tenth of a second ([`slices`]): the ratio is taken between
+//! neighbours, and the median of the ratios is compared with the goal. A pair in which a client used less than 0.8 of
+//! its core although it had 32 connections or more is repeated: then the server or the scheduler was the limit and
+//! every figure rises.
 
 mod candidate;
 mod drivers;
@@ -14,17 +14,17 @@ mod libs3;
 mod posix;
 mod rows;
 mod slices;
+mod sockets;
 
 use std::fmt::Write as _;
 
-use candidate::Sample;
 use rows::{Per, Row};
+use slices::{Slice, alternating};
 
 use crate::sh::{Result, need_programs, root};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
-/// `--repetitions N` (default 7, at least 7 for a verdict), `--seconds N` (default 2), `--write` puts
-/// the table into `docs/performance.md`. The word `engines` names the rows against other clients;
+/// `--repetitions N` (pairs of slices, default 100), `--write` puts the table into `docs/performance.md`. The word `engines` names the rows against other clients;
 /// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio,
 /// `gateway` the ways to the objects of a directory, `libs3` the libs3 library beside files.
 pub(crate) fn main(args: &[String]) -> Result {
@@ -40,15 +40,20 @@ pub(crate) fn main(args: &[String]) -> Result {
         ("iperf3", "iperf3"),
         ("taskset", "util-linux"),
     ])?;
-    let repetitions = option(args, "--repetitions", 7)?;
-    let seconds = option(args, "--seconds", 2)?;
+    if let Some(unknown) = args
+        .iter()
+        .find(|arg| arg.starts_with("--") && !["--repetitions", "--write"].contains(&arg.as_str()))
+    {
+        return Err(format!("unknown option {unknown}: --repetitions, --write"));
+    }
+    let repetitions = option(args, "--repetitions", 100)?;
     let words: Vec<&String> = args
         .iter()
         .filter(|arg| !arg.starts_with("--") && arg.parse::<u32>().is_err())
         .collect();
     let setup = rows::Setup::start()?;
     let mut table = String::from(
-        "| row | against | goal | measured: median (range, n) | our cost | its cost |\n|---|---|--:|--:|--:|--:|\n",
+        "| row | against | goal | measured: median (quartiles, n) | our cost | its cost |\n|---|---|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
     let mut rows = setup.rows();
@@ -59,7 +64,7 @@ pub(crate) fn main(args: &[String]) -> Result {
         if !words.is_empty() && !words.iter().any(|word| row.name.contains(word.as_str())) {
             continue;
         }
-        let figures = measure(&row, repetitions, seconds)?;
+        let figures = measure(&row, repetitions)?;
         let line = figures.line(&row);
         eprintln!("{line}");
         table.push_str(&line);
@@ -91,7 +96,8 @@ fn option(args: &[String], name: &str, default: u32) -> Result<u32> {
         Some(at) => args
             .get(at + 1)
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| format!("{name} needs a number")),
+            .filter(|number| *number > 0)
+            .ok_or_else(|| format!("{name} needs a number above 0")),
     }
 }
 
@@ -107,58 +113,55 @@ impl Figures {
     }
 
     fn line(&self, row: &Row<'_>) -> String {
-        let (lo, hi) = self
-            .ratios
-            .iter()
-            .fold((f64::MAX, f64::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        let mut sorted = self.ratios.clone();
+        sorted.sort_by(f64::total_cmp);
+        // Of a hundred slices the outermost tell nothing.
+        let n = sorted.len();
+        let (lo, hi) = (sorted[n / 4], sorted[n - 1 - n / 4]);
         let cost = |values: &[f64]| match row.per {
             Per::Op => format!("{:.2} µs", median(values) / 1e3),
-            Per::GiB | Per::GiBMore => format!("{:.3} s/GiB", median(values) / 1e9),
+            Per::GiB(_) | Per::GiBMore(_) => format!("{:.3} s/GiB", median(values) / 1e9),
         };
         format!(
-            "| {} | {} | ≤ {} | {:.2} ({lo:.2}-{hi:.2}, n={}) | {} | {} |",
+            "| {} | {} | ≤ {} | {:.2} ({lo:.2}-{hi:.2}, n={n}) | {} | {} |",
             row.name,
             row.against,
             row.goal,
             self.median(),
-            self.ratios.len(),
             cost(&self.ours),
             cost(&self.theirs)
         )
     }
 }
 
-fn measure(row: &Row<'_>, repetitions: u32, seconds: u32) -> Result<Figures> {
+fn measure(row: &Row<'_>, repetitions: u32) -> Result<Figures> {
     let mut figures = Figures {
         ratios: Vec::new(),
         ours: Vec::new(),
         theirs: Vec::new(),
     };
-    let mut discarded = 0;
-    while (figures.ratios.len() as u32) < repetitions {
-        let ours_first = figures.ratios.len().is_multiple_of(2);
-        let mut pair = [None, None];
-        for side in if ours_first { [0, 1] } else { [1, 0] } {
-            let candidate = if side == 0 { &row.ours } else { &row.theirs };
-            pair[side] = Some(candidate.sample(seconds, row.server)?);
-        }
-        let [Some(ours), Some(theirs)] = pair else {
-            continue;
-        };
-        let idle = |sample: &Sample| row.saturates && sample.cpu_ns / sample.wall_ns < 0.8;
-        if (idle(&ours) || idle(&theirs)) && discarded < repetitions {
-            discarded += 1;
-            eprintln!("{}: a core was not used; repeated", row.name);
-            continue;
-        }
-        let cost = |sample: &Sample| match row.per {
-            Per::Op => sample.cpu_ns / sample.ops,
-            Per::GiB | Per::GiBMore => sample.cpu_ns / sample.bytes * (1u64 << 30) as f64,
-        };
-        let (ours, theirs) = (cost(&ours), cost(&theirs));
+    let counter = row.per.counter();
+    let ours = row.ours.start(counter, row.server)?;
+    let theirs = row.theirs.start(counter, row.server)?;
+    let idle = |slice: &Slice| row.saturates && slice.cpu_ns / slice.wall_ns < 0.8;
+    let mut pairs = alternating(repetitions, || ours.slice(), || theirs.slice())?;
+    pairs.retain(|(ours, theirs)| !idle(ours) && !idle(theirs));
+    if pairs.len() < repetitions as usize {
+        let more = repetitions - pairs.len() as u32;
+        eprintln!("{}: {more} times a core was not used; repeated", row.name);
+        pairs.extend(alternating(more, || ours.slice(), || theirs.slice())?);
+    }
+    ours.finish()?;
+    theirs.finish()?;
+    let cost = |slice: &Slice| match row.per {
+        Per::Op => slice.cpu_ns / slice.moved,
+        Per::GiB(_) | Per::GiBMore(_) => slice.cpu_ns / slice.moved * (1u64 << 30) as f64,
+    };
+    for (ours, theirs) in &pairs {
+        let (ours, theirs) = (cost(ours), cost(theirs));
         figures.ratios.push(match row.per {
-            Per::Op | Per::GiB => ours / theirs,
-            Per::GiBMore => (ours - theirs) / 1e9,
+            Per::Op | Per::GiB(_) => ours / theirs,
+            Per::GiBMore(_) => (ours - theirs) / 1e9,
         });
         figures.ours.push(ours);
         figures.theirs.push(theirs);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::candidate::{CLIENT_CORE, pinned};
-use super::slices::{Moved, Sliced};
+use super::slices::{Moved, Slice, Sliced, alternating};
 use super::{median, option, write_table};
 use crate::own::{bucketload, call};
 use crate::sh::{Result, need_programs};
@@ -181,25 +181,6 @@ fn rows(place: &Path, words: &[&String], pairs: u32) -> Result<(String, Vec<Stri
     Ok((table, missed))
 }
 
-/// Measures both sides `times` times in turn, ours first every other time.
-fn alternating(
-    times: u32,
-    ours: impl Fn() -> Result<f64>,
-    theirs: impl Fn() -> Result<f64>,
-) -> Result<Vec<(f64, f64)>> {
-    (0..times)
-        .map(|time| {
-            if time % 2 == 0 {
-                let a = ours()?;
-                Ok((a, theirs()?))
-            } else {
-                let b = theirs()?;
-                Ok((ours()?, b))
-            }
-        })
-        .collect()
-}
-
 /// Blocks per second of both sides in each of `pairs` pairs of slices.
 fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
     /// More than a program reads to be started.
@@ -219,11 +200,11 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
         _ => lay_out(row, place)?,
     };
     let theirs = Sliced::start(&mut fio_command(row, &file), moved, BEGUN)?;
-    let block = row.block as f64;
+    let rate = |slice: Slice| slice.moved / row.block as f64 / slice.wall_ns * 1e9;
     let pairs = alternating(
         pairs,
-        || ours.slice().map(|bytes| bytes / block),
-        || theirs.slice().map(|bytes| bytes / block),
+        || ours.slice().map(rate),
+        || theirs.slice().map(rate),
     )?;
     drop(ours);
     std::fs::remove_dir_all(&out).map_err(|e| format!("{out}: {e}"))?;
@@ -353,6 +334,7 @@ fn own_command(row: &Row, place: &Path) -> Result<(Command, String)> {
         &out,
         "--output",
         "json",
+        "--quiet",
     ];
     if row.direct {
         args.push("--posix-direct");

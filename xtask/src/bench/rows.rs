@@ -1,6 +1,7 @@
 //! The rows of the comparison and the servers they need.
 
 use super::candidate::{Candidate, pinned};
+use super::sockets::Counter::{self, Received, Sent};
 use crate::own::{Serve, TempDir};
 use crate::server::free_port;
 use crate::sh::{Result, root};
@@ -14,9 +15,19 @@ pub(super) enum Per {
     /// CPU time per request.
     Op,
     /// CPU time per GiB.
-    GiB,
+    GiB(Counter),
     /// Difference of the CPU times per GiB, in seconds.
-    GiBMore,
+    GiBMore(Counter),
+}
+
+impl Per {
+    /// What is counted.
+    pub(super) fn counter(self) -> Counter {
+        match self {
+            Self::Op => Counter::Answers,
+            Self::GiB(counter) | Self::GiBMore(counter) => counter,
+        }
+    }
 }
 
 /// One comparison.
@@ -262,7 +273,7 @@ impl Setup {
                 "9 GET 64 MiB, counted",
                 "iperf3 -R -l 1M",
                 0.30,
-                GiB,
+                GiB(Received),
                 false,
                 self.large("get", false, &[]),
                 self.iperf(&["-R"]),
@@ -271,7 +282,7 @@ impl Setup {
                 "10 GET 64 MiB, verified",
                 "iperf3 -R -l 1M",
                 0.75,
-                GiB,
+                GiB(Received),
                 false,
                 self.large("get", false, &["--verify", "--payload", "zeros"]),
                 self.iperf(&["-R"]),
@@ -280,7 +291,7 @@ impl Setup {
                 "11 PUT 64 MiB",
                 "iperf3 -l 1M, sender",
                 0.75,
-                GiB,
+                GiB(Sent),
                 false,
                 self.large("put", false, &[]),
                 self.iperf(&[]),
@@ -289,7 +300,7 @@ impl Setup {
                 "11 PUT 64 MiB",
                 "bare send loop",
                 1.10,
-                GiB,
+                GiB(Sent),
                 false,
                 self.large("put", false, &[]),
                 self.floor(&["send", large, "67108864"]),
@@ -307,7 +318,7 @@ impl Setup {
                 "13 GET 64 MiB over TLS",
                 "our own without TLS, copied and verified like it; seconds more",
                 0.20,
-                GiBMore,
+                GiBMore(Received),
                 false,
                 self.large("get", true, &["--verify", "--payload", "zeros"]),
                 self.large("get", false, &["--verify", "--payload", "zeros"]),

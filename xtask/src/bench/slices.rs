@@ -1,13 +1,16 @@
 //! Two programs that are both under way, of which one goes on at a time, for a tenth of a second: what a machine
 //! whose speed changes from second to second lets one compare.
 //!
-//! Both are stopped and continued by signals. What they move is read from the kernel's account of each
-//! (`/proc/PID/io`): bytes that go to or come from a disk, or those that system calls moved.
+//! Both are stopped and continued by signals. What they move is read from the kernel's account of each process
+//! (`/proc/PID/io`: bytes that go to or come from a disk, or those that system calls moved) or of its sockets
+//! ([`sockets`](super::sockets)), and so is the CPU time of each.
 
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::sockets::{Counter, Sockets};
 use crate::sh::{Result, show};
 
 /// Length of a slice.
@@ -28,6 +31,19 @@ pub(super) enum Moved {
     Got,
     /// By system calls, into the page cache.
     Put,
+    /// Over the TCP sockets that are open when the first slice begins.
+    Over(Counter),
+}
+
+/// What a program did in a slice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slice {
+    /// Length, nanoseconds.
+    pub(super) wall_ns: f64,
+    /// CPU time of all its threads, nanoseconds.
+    pub(super) cpu_ns: f64,
+    /// What it moved: bytes, or answers.
+    pub(super) moved: f64,
 }
 
 /// A program that goes on during its slices only; ended when dropped.
@@ -35,33 +51,47 @@ pub(super) struct Sliced {
     child: Child,
     shown: String,
     moved: Moved,
+    /// From the first slice on.
+    sockets: Option<Sockets>,
+    /// Of the CPU time of its process.
+    clock: libc::clockid_t,
 }
 
 impl Sliced {
-    /// Starts `command` and stops it once it has moved more than `beginning` bytes.
+    /// Starts `command` and stops it once it has moved more than `beginning`, over sockets that are open at once.
     pub(super) fn start(command: &mut Command, moved: Moved, beginning: u64) -> Result<Self> {
         let shown = show(command);
         eprintln!("$ {shown}");
-        command.stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        // A stopped program would outlive us otherwise, whatever ends us.
-        // SAFETY: only prctl is called between fork and exec.
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // A stopped program would outlive us otherwise, whatever ends us. A shell has those that it starts in the
+        // background ignore SIGINT.
+        // SAFETY: only prctl and signal are called between fork and exec.
         unsafe {
-            command.pre_exec(
-                || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
                     0 => Ok(()),
                     _ => Err(std::io::Error::last_os_error()),
-                },
-            );
+                }
+            });
         }
         let child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
+        let mut clock = 0;
+        // SAFETY: the pointer is to a live local, the process our own child, which nobody has waited for.
+        let found = unsafe { libc::clock_getcpuclockid(child.id().cast_signed(), &raw mut clock) };
         let mut sliced = Self {
             child,
             shown,
             moved,
+            sockets: None,
+            clock,
         };
+        if found != 0 {
+            let error = std::io::Error::from_raw_os_error(found);
+            return Err(format!("{}: its CPU time: {error}", sliced.shown));
+        }
         let started = Instant::now();
-        while sliced.bytes()? <= beginning {
+        while sliced.moved()? <= beginning {
             if let Ok(Some(status)) = sliced.child.try_wait() {
                 return Err(format!("{}: ended early: {status}", sliced.shown));
             }
@@ -70,43 +100,88 @@ impl Sliced {
             }
             std::thread::sleep(SETTLE);
         }
+        if let Moved::Over(_) = moved {
+            sliced.sockets = Some(Sockets::of(sliced.child.id())?);
+        }
         sliced.signal(libc::SIGSTOP)?;
         Ok(sliced)
     }
 
-    /// Lets the program go on for a slice; bytes per second that it moved. A slice in which nothing moves, as while the
+    /// Lets the program go on for a slice, and tells what it did. A slice in which nothing moves, as while the
     /// kernel holds writers back or others have the core, goes on until something does.
-    pub(super) fn slice(&self) -> Result<f64> {
+    pub(super) fn slice(&self) -> Result<Slice> {
         self.signal(libc::SIGCONT)?;
         std::thread::sleep(SETTLE);
-        let (began, before) = (Instant::now(), self.bytes()?);
-        let (time, bytes) = loop {
+        let (began, cpu, before) = (Instant::now(), self.cpu_ns()?, self.moved()?);
+        let slice = loop {
             std::thread::sleep(SLICE);
-            let (time, bytes) = (began.elapsed(), self.bytes()? - before);
-            if bytes > 0 {
-                break (time, bytes);
+            let slice = Slice {
+                wall_ns: began.elapsed().as_nanos() as f64,
+                cpu_ns: (self.cpu_ns()? - cpu) as f64,
+                moved: (self.moved()? - before) as f64,
+            };
+            if slice.moved > 0.0 {
+                break slice;
             }
-            if time > PATIENCE {
+            if began.elapsed() > PATIENCE {
                 return Err(format!("{}: moves no data any more", self.shown));
             }
         };
         self.signal(libc::SIGSTOP)?;
-        Ok(bytes as f64 / time.as_secs_f64())
+        Ok(slice)
+    }
+
+    /// Ends the program as Ctrl-C does; what it printed, and all that it moved.
+    pub(super) fn finish(mut self) -> Result<(String, u64)> {
+        let moved = self.moved()?;
+        // No duplicate is to keep a connection open.
+        self.sockets = None;
+        self.signal(libc::SIGCONT)?;
+        self.interrupt()?;
+        let mut text = String::new();
+        if let Some(mut stdout) = self.child.stdout.take() {
+            let read = stdout.read_to_string(&mut text);
+            read.map_err(|e| format!("{}: {e}", self.shown))?;
+        }
+        let ended = self.child.wait();
+        ended.map_err(|e| format!("{}: {e}", self.shown))?;
+        Ok((text, moved))
     }
 
     fn signal(&self, signal: i32) -> Result {
         // SAFETY: the process is our child, and not waited for yet.
-        match unsafe { libc::kill(self.child.id().cast_signed(), signal) } {
+        self.done(unsafe { libc::kill(self.child.id().cast_signed(), signal) }.into())
+    }
+
+    /// Sends SIGINT to the main thread: wrk sleeps in it, and sleeps on if another one takes the signal.
+    fn interrupt(&self) -> Result {
+        let id = self.child.id().cast_signed();
+        // SAFETY: as above; a process's main thread has its number.
+        self.done(unsafe { libc::syscall(libc::SYS_tgkill, id, id, libc::SIGINT) })
+    }
+
+    /// The outcome of a system call that concerns the program.
+    fn done(&self, returned: i64) -> Result {
+        match returned {
             0 => Ok(()),
-            _ => Err(format!(
-                "{}: {}",
-                self.shown,
-                std::io::Error::last_os_error()
-            )),
+            _ => {
+                let error = std::io::Error::last_os_error();
+                Err(format!("{}: {error}", self.shown))
+            }
         }
     }
 
-    fn bytes(&self) -> Result<u64> {
+    fn cpu_ns(&self) -> Result<u64> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: `time` outlives the call.
+        self.done(unsafe { libc::clock_gettime(self.clock, &raw mut time) }.into())?;
+        Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+
+    fn moved(&self) -> Result<u64> {
         let path = format!("/proc/{}/io", self.child.id());
         let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
         let name = match self.moved {
@@ -114,11 +189,36 @@ impl Sliced {
             Moved::Written => "write_bytes: ",
             Moved::Got => "rchar: ",
             Moved::Put => "wchar: ",
+            Moved::Over(counter) => {
+                return match &self.sockets {
+                    Some(sockets) => Ok(sockets.sum(counter)),
+                    None => Ok(Sockets::of(self.child.id())?.sum(counter)),
+                };
+            }
         };
         text.lines()
             .find_map(|line| line.strip_prefix(name)?.parse().ok())
             .ok_or_else(|| format!("{path} has no {name}"))
     }
+}
+
+/// Lets both sides go on `times` times in turn, ours first every other time.
+pub(super) fn alternating<T>(
+    times: u32,
+    ours: impl Fn() -> Result<T>,
+    theirs: impl Fn() -> Result<T>,
+) -> Result<Vec<(T, T)>> {
+    (0..times)
+        .map(|time| {
+            if time % 2 == 0 {
+                let a = ours()?;
+                Ok((a, theirs()?))
+            } else {
+                let b = theirs()?;
+                Ok((ours()?, b))
+            }
+        })
+        .collect()
 }
 
 impl Drop for Sliced {
