@@ -5,36 +5,13 @@ use crate::{conformance, deps, gates, manual, own};
 
 /// Everything that must hold for a change to land.
 pub(crate) fn all() -> Result {
-    beside_builds(|| {
-        step("lint", lint)?;
-        step("test", test)
-    })?;
+    step("lint", lint)?;
+    step("test", test_beside_builds)?;
     step("deps", deps::check)?;
     step("docs", || docs(&[]))?;
     step("manual", || manual::main(&[]))?;
     step("gates", || gates::all(&[]))?;
     step("conformance", || conformance::all(&[]))
-}
-
-/// Does `body`, and beside it, at the lowest priority, the builds that later steps need: a release build takes a
-/// quarter of an hour, compilers leave a core alone now and then, and tests wait more than they compute.
-///
-/// # Errors
-/// What failed, when both have ended.
-fn beside_builds(body: impl FnOnce() -> Result) -> Result {
-    std::thread::scope(|scope| {
-        let builds = scope.spawn(|| {
-            // of this thread alone, and of the processes that it starts
-            rustix::process::setpriority_process(None, 19).map_err(|e| e.to_string())?;
-            own::program()?;
-            manual::need_mdbook()
-        });
-        let done = body();
-        let built = step("the builds beside", || {
-            builds.join().map_err(|_| "panicked".to_owned())?
-        });
-        done.and(built)
-    })
 }
 
 /// Format and clippy, warnings denied.
@@ -54,6 +31,28 @@ pub(crate) fn lint() -> Result {
 /// The tests that need nothing but the toolchain.
 pub(crate) fn test() -> Result {
     run(&mut cargo(["test", "--workspace", "--locked"]))
+}
+
+/// The tests, and beside them, at the lowest priority, the builds that later steps need: a release build takes the
+/// cores for a quarter of an hour, and tests wait more than they compute.
+///
+/// # Errors
+/// What failed, when both have ended.
+fn test_beside_builds() -> Result {
+    run(&mut cargo(["test", "--workspace", "--locked", "--no-run"]))?;
+    std::thread::scope(|scope| {
+        let builds = scope.spawn(|| {
+            // of this thread alone, and of the processes that it starts
+            rustix::process::setpriority_process(None, 19).map_err(|e| e.to_string())?;
+            own::program()?;
+            manual::need_mdbook()
+        });
+        let tested = test();
+        let built = step("the builds beside", || {
+            builds.join().map_err(|_| "panicked".to_owned())?
+        });
+        tested.and(built)
+    })
 }
 
 /// The documentation build; with `--open`, shows it.
