@@ -37,12 +37,16 @@ struct Seen {
     ok: u64,
     sessions: u64,
     end: Option<PhaseEnd>,
+    /// What is waited for where the phase begins.
+    begun: Option<Box<dyn FnMut() + Send>>,
 }
 
 impl RunSink for Seen {
     fn event(&mut self, event: &Event) {
-        if let Event::PhaseEnded { end, .. } = event {
-            self.end = Some(*end);
+        match (event, &mut self.begun) {
+            (Event::PhaseEnded { end, .. }, _) => self.end = Some(*end),
+            (Event::PhaseStarted { .. }, Some(begun)) => begun(),
+            _ => {}
         }
     }
 
@@ -61,8 +65,14 @@ struct Outcome {
     agents: AgentsFile,
 }
 
-/// The load phase of [`plan`] on `agents` that call `listener`.
-fn course(listener: TcpListener, agents: u32, seconds: u64) -> Outcome {
+/// The load phase of [`plan`] on `agents` that call `listener`. Where it begins, nothing else is done until
+/// `begun` holds of what is known of them.
+fn course(
+    listener: TcpListener,
+    agents: u32,
+    seconds: u64,
+    begun: fn(&AgentsFile) -> bool,
+) -> Outcome {
     let mut fleet = Fleet::gather(Gather {
         children: Vec::new(),
         dial: Vec::new(),
@@ -91,10 +101,17 @@ fn course(listener: TcpListener, agents: u32, seconds: u64) -> Outcome {
             setup: serde_json::Value::Null,
         })
         .unwrap();
-    let watch = fleet.watch();
+    let (watch, also) = (fleet.watch(), fleet.watch());
     let mut remote = fleet.remote(&plan, Duration::from_secs(1));
     let (options, stop) = (RunOptions::default(), StopHandle::new());
-    let mut seen = Seen::default();
+    let mut seen = Seen {
+        begun: Some(Box::new(move || {
+            while !begun(&also.snapshot()) {
+                std::thread::yield_now();
+            }
+        })),
+        ..Seen::default()
+    };
     let summary = remote.run_phase(load_phase(&plan), &options, &mut seen, &stop);
     drop(remote);
     Outcome {
@@ -144,7 +161,7 @@ fn every_interval_of_every_agent_is_in_the_result_once() {
         summary,
         seen,
         agents: file,
-    } = course(listener, AGENTS, SECONDS);
+    } = course(listener, AGENTS, SECONDS, |_| true);
     agents.join().unwrap();
     let each = simulate::interval().tally.ok();
     assert_eq!(seen.intervals, SECONDS);
@@ -208,7 +225,7 @@ fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
         whole.unwrap();
         gave_up.unwrap();
     });
-    let outcome = course(listener, 2, 1);
+    let outcome = course(listener, 2, 1, |_| true);
     agents.join().unwrap();
     let error = outcome.summary.unwrap_err().to_string();
     assert!(
@@ -218,4 +235,49 @@ fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
     assert_eq!(outcome.seen.end, Some(PhaseEnd::Aborted));
     let states: Vec<_> = outcome.agents.agents.iter().map(|a| a.state).collect();
     assert_eq!(states, [AgentState::Finished, AgentState::Failed]);
+}
+
+/// Tells when its load has begun, and does nothing more.
+struct Begins(tokio::sync::mpsc::UnboundedSender<()>);
+
+impl Host for Begins {
+    fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
+        let phase = load_phase(&assignment.plan);
+        conductor.accepted(1, DriverFacts::default());
+        let gate = conductor.gate();
+        let (_, mut orders) = conductor.parts();
+        while orders.next().is_some() {
+            while gate.start_ns(phase as u16).is_none() {
+                std::thread::yield_now();
+            }
+            self.0.send(()).unwrap();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn agents_that_are_lost_while_the_coordinator_is_busy_are_missed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let agents = beside(async move {
+        let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
+        let options = AgentOptions {
+            access: access(),
+            rank: Some(0),
+            host: Arc::new(Begins(begins)),
+            say: Arc::new(|_| ()),
+        };
+        // The connection ends with the one who would serve it.
+        tokio::select! {
+            ended = dial(options, &address, Duration::from_secs(60)) => panic!("{ended:?}"),
+            _ = begun.recv() => {}
+        }
+    });
+    let lost = |known: &AgentsFile| known.agents[0].state == AgentState::Lost;
+    let outcome = course(listener, 1, 1, lost);
+    agents.join().unwrap();
+    let error = outcome.summary.unwrap_err().to_string();
+    assert!(error.contains("agent 0"), "{error}");
+    assert_eq!(outcome.seen.end, Some(PhaseEnd::Aborted));
 }

@@ -61,6 +61,8 @@ pub(super) struct Course<'a> {
     stop: &'a StopHandle,
     ready: Vec<bool>,
     done: Vec<Option<Part>>,
+    /// Agents that have dropped out. The roster may know of a loss before its message was taken.
+    out: Vec<bool>,
     /// Clock offset of each agent in this phase, from its start on.
     offsets: Vec<i64>,
     start_ns: u64,
@@ -110,6 +112,7 @@ impl<'a> Course<'a> {
             stop,
             ready: vec![false; agents],
             done: vec![None; agents],
+            out: vec![false; agents],
             offsets: vec![0; agents],
             start_ns: 0,
             deadline: Some(Instant::now() + READY_TIMEOUT),
@@ -159,7 +162,7 @@ impl<'a> Course<'a> {
 
     /// Whether an agent owes nothing more.
     fn is_out(&self, rank: usize) -> bool {
-        self.done[rank].is_some() || self.remote.fleet.roster.is_failed(rank as u32)
+        self.done[rank].is_some() || self.out[rank]
     }
 
     fn take(&mut self, message: Inbound, sink: &mut dyn RunSink) {
@@ -329,6 +332,7 @@ impl<'a> Course<'a> {
 
     /// Goes on without an agent: the others finish.
     fn drop_out(&mut self, rank: u32, message: String) {
+        self.out[rank as usize] = true;
         self.remote.merger.done(rank as usize);
         if self.done[rank as usize].is_some() {
             // It has done its part of this phase; the next one will not begin without it.
