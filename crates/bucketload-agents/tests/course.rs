@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_agents::{
-    Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, dial, simulate,
+    Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, Watch, dial,
+    simulate,
 };
 use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::driver::DriverFacts;
@@ -17,7 +18,7 @@ use bucketload_core::spec::WorkloadFile;
 use bucketload_core::tally::Interval;
 use bucketload_run::{
     Order, Orders as _, PhaseSummary, PhaseTotals, RemoteLoad as _, RunError, RunOptions,
-    StopHandle, now_ns,
+    StartGate, StopHandle, now_ns,
 };
 
 fn plan(seconds: u64) -> Plan {
@@ -37,15 +38,22 @@ struct Seen {
     ok: u64,
     sessions: u64,
     end: Option<PhaseEnd>,
-    /// What is waited for where the phase begins.
-    begun: Option<Box<dyn FnMut() + Send>>,
+    /// What is known of the agents, and what of it is waited for where the phase begins.
+    begun: Option<(Watch, Known)>,
 }
+
+/// Something that may be known of the agents.
+type Known = fn(&AgentsFile) -> bool;
 
 impl RunSink for Seen {
     fn event(&mut self, event: &Event) {
-        match (event, &mut self.begun) {
+        match (event, &self.begun) {
             (Event::PhaseEnded { end, .. }, _) => self.end = Some(*end),
-            (Event::PhaseStarted { .. }, Some(begun)) => begun(),
+            (Event::PhaseStarted { .. }, Some((watch, holds))) => {
+                while !holds(&watch.snapshot()) {
+                    std::thread::yield_now();
+                }
+            }
             _ => {}
         }
     }
@@ -65,14 +73,9 @@ struct Outcome {
     agents: AgentsFile,
 }
 
-/// The load phase of [`plan`] on `agents` that call `listener`. Where it begins, nothing else is done until
-/// `begun` holds of what is known of them.
-fn course(
-    listener: TcpListener,
-    agents: u32,
-    seconds: u64,
-    begun: fn(&AgentsFile) -> bool,
-) -> Outcome {
+/// The load phase of [`plan`] on `agents` that call `listener`. Where it begins, the coordinator does nothing
+/// else until `begun` holds.
+fn course(listener: TcpListener, agents: u32, seconds: u64, begun: Option<Known>) -> Outcome {
     let mut fleet = Fleet::gather(Gather {
         children: Vec::new(),
         dial: Vec::new(),
@@ -101,15 +104,11 @@ fn course(
             setup: serde_json::Value::Null,
         })
         .unwrap();
-    let (watch, also) = (fleet.watch(), fleet.watch());
+    let watch = fleet.watch();
     let mut remote = fleet.remote(&plan, Duration::from_secs(1));
     let (options, stop) = (RunOptions::default(), StopHandle::new());
     let mut seen = Seen {
-        begun: Some(Box::new(move || {
-            while !begun(&also.snapshot()) {
-                std::thread::yield_now();
-            }
-        })),
+        begun: begun.map(|holds| (watch.clone(), holds)),
         ..Seen::default()
     };
     let summary = remote.run_phase(load_phase(&plan), &options, &mut seen, &stop);
@@ -128,6 +127,26 @@ fn load_phase(plan: &Plan) -> usize {
 
 fn access() -> Access {
     Access::new("1", None, None)
+}
+
+/// An agent whose load is `host`'s.
+fn agent(rank: u32, host: impl Host + 'static) -> AgentOptions {
+    AgentOptions {
+        access: access(),
+        rank: Some(rank),
+        host: Arc::new(host),
+        say: Arc::new(|_| ()),
+    }
+}
+
+/// Waits for the start that the coordinator names.
+fn agreed_start(gate: &dyn StartGate, phase: usize) -> u64 {
+    loop {
+        if let Some(start_ns) = gate.start_ns(phase as u16) {
+            return start_ns;
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// Runs `agents` on a thread of its own.
@@ -161,7 +180,7 @@ fn every_interval_of_every_agent_is_in_the_result_once() {
         summary,
         seen,
         agents: file,
-    } = course(listener, AGENTS, SECONDS, |_| true);
+    } = course(listener, AGENTS, SECONDS, None);
     agents.join().unwrap();
     let each = simulate::interval().tally.ok();
     assert_eq!(seen.intervals, SECONDS);
@@ -186,12 +205,7 @@ impl Host for GivesUp {
         let (_, mut orders) = conductor.parts();
         while let Some(order) = orders.next() {
             assert!(matches!(order, Order::Phase(p) if p == phase));
-            let start_ns = loop {
-                if let Some(start_ns) = gate.start_ns(phase as u16) {
-                    break start_ns;
-                }
-                std::thread::yield_now();
-            };
+            let start_ns = agreed_start(&*gate, phase);
             let summary = PhaseSummary {
                 phase: phase as u16,
                 start_ns,
@@ -211,12 +225,7 @@ fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let agents = beside(async move {
-        let options = AgentOptions {
-            access: access(),
-            rank: Some(1),
-            host: Arc::new(GivesUp),
-            say: Arc::new(|_| ()),
-        };
+        let options = agent(1, GivesUp);
         let access = access();
         let (whole, gave_up) = tokio::join!(
             simulate::agent(&address, &access),
@@ -225,7 +234,7 @@ fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
         whole.unwrap();
         gave_up.unwrap();
     });
-    let outcome = course(listener, 2, 1, |_| true);
+    let outcome = course(listener, 2, 1, None);
     agents.join().unwrap();
     let error = outcome.summary.unwrap_err().to_string();
     assert!(
@@ -247,9 +256,7 @@ impl Host for Begins {
         let gate = conductor.gate();
         let (_, mut orders) = conductor.parts();
         while orders.next().is_some() {
-            while gate.start_ns(phase as u16).is_none() {
-                std::thread::yield_now();
-            }
+            agreed_start(&*gate, phase);
             self.0.send(()).unwrap();
         }
         Ok(())
@@ -262,20 +269,15 @@ fn agents_that_are_lost_while_the_coordinator_is_busy_are_missed() {
     let address = listener.local_addr().unwrap().to_string();
     let agents = beside(async move {
         let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
-        let options = AgentOptions {
-            access: access(),
-            rank: Some(0),
-            host: Arc::new(Begins(begins)),
-            say: Arc::new(|_| ()),
-        };
+        let options = agent(0, Begins(begins));
         // The connection ends with the one who would serve it.
         tokio::select! {
             ended = dial(options, &address, Duration::from_secs(60)) => panic!("{ended:?}"),
             _ = begun.recv() => {}
         }
     });
-    let lost = |known: &AgentsFile| known.agents[0].state == AgentState::Lost;
-    let outcome = course(listener, 1, 1, lost);
+    let lost: Known = |known| known.agents[0].state == AgentState::Lost;
+    let outcome = course(listener, 1, 1, Some(lost));
     agents.join().unwrap();
     let error = outcome.summary.unwrap_err().to_string();
     assert!(error.contains("agent 0"), "{error}");

@@ -8,8 +8,8 @@
 //! mixed += low32(x ^ k) * high32(x ^ k) mod 2^64
 //! ```
 //!
-//! There are constants for as many rows as fit into the registers, a *group*; then they come again,
-//! and `mixed` is rotated in between. Blocks lie at multiples of [`BLOCK`] in the arena. What a run has of a block at either end is
+//! There are constants for as many rows as AVX-512 has room for in its registers, a *group*; then
+//! they come again, and `mixed` is rotated in between. Blocks lie at multiples of [`BLOCK`] in the arena. What a run has of a block at either end is
 //! compared byte by byte.
 //!
 //! Eight words in succession are in eight lanes, and a lane's `sum` differs when one of its words
