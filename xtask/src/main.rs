@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
-  bench         [ROW ...] [--repetitions N] [--write]  CPU time beside wrk and iperf3
+  bench         [ROW ...] [--repetitions N] [--write] [--before PROGRAM]  CPU time beside wrk and iperf3, or another build
   bench posix   [--directory DIR] [--repetitions N] [--write]  files, beside fio
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files

@@ -104,7 +104,8 @@ pub(crate) fn bucketload_with_engines(args: &[&str]) -> Result<Command> {
     Ok(clean_call(program_with_engines()?, args))
 }
 
-fn clean_call(program: &Path, args: &[&str]) -> Command {
+/// A call of `program`, a build of ours, in the root of the workspace.
+pub(crate) fn clean_call(program: &Path, args: &[&str]) -> Command {
     let mut command = cmd(&program.to_string_lossy(), args);
     // Only what a test states may reach the program.
     for name in [

@@ -30,6 +30,8 @@ pub struct NullDriver {
     marks: Arc<Mutex<Marks>>,
 }
 
+crate::any_driver!(NullDriver);
+
 impl NullDriver {
     /// A null target without buckets.
     #[must_use]

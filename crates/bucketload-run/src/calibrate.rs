@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::{
     ArrivalLaw, GapLaw, JobStart, JobsPlan, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
@@ -42,8 +42,8 @@ const WORKERS_PER_THREAD: u32 = 8;
 /// # Errors
 /// When the plan or the options cannot be carried out, or a load thread fails. A run that is
 /// stopped meanwhile gives the figures of what was done.
-pub fn calibrate<N: Driver>(
-    null: &Arc<N>,
+pub fn calibrate(
+    null: &AnyDriver,
     plan: &Plan,
     phase: usize,
     options: &RunOptions,
@@ -254,8 +254,8 @@ fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
 }
 
 /// Runs the phase with other models for `duration_ns`.
-fn drive<N: Driver>(
-    null: &Arc<N>,
+fn drive(
+    null: &AnyDriver,
     plan: &Plan,
     phase: usize,
     options: &RunOptions,

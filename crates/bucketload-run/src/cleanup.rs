@@ -11,10 +11,9 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_core::driver::{Admin, Driver};
+use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, ModelPlan, PhaseKind, Plan};
@@ -105,8 +104,8 @@ fn is_prepared(plan: &Plan, keyset: usize) -> bool {
 }
 
 /// Deletes what `what` says and aborts unfinished uploads; keeps marker and bucket.
-pub(crate) async fn discard<D: Driver>(
-    driver: &Arc<D>,
+pub(crate) async fn discard(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     what: Discard,
@@ -114,7 +113,7 @@ pub(crate) async fn discard<D: Driver>(
 ) -> Result<CleanupReport, RunError> {
     let failed = |error: OpError| failure(options, error);
     let mut report = CleanupReport::default();
-    let mut session = open_control(&**driver, plan).await.map_err(failed)?;
+    let mut session = open_control(driver, plan).await.map_err(failed)?;
     let marker = retry!(
         plan.timeout_ns,
         read_marker(&mut session, &options.bucket, &options.prefix)
@@ -162,19 +161,19 @@ fn failure(options: &RunOptions, error: OpError) -> RunError {
 }
 
 /// Aborts the unfinished uploads of every key set; returns how many there were.
-async fn abort_uploads<S: Admin>(
+async fn abort_uploads(
     plan: &Plan,
     options: &RunOptions,
-    session: &mut S,
+    session: &mut AnySession,
 ) -> Result<u64, OpError> {
     abort_uploads_in(plan, &options.prefix, session, &options.bucket).await
 }
 
 /// The same in another bucket.
-async fn abort_uploads_in<S: Admin>(
+async fn abort_uploads_in(
     plan: &Plan,
     prefix: &str,
-    session: &mut S,
+    session: &mut AnySession,
     bucket: &str,
 ) -> Result<u64, OpError> {
     let mut uploads = 0;
@@ -187,8 +186,8 @@ async fn abort_uploads_in<S: Admin>(
 
 /// Deletes everything that the run wrote. `claim` is what the run's preflight found, if the same
 /// plan had one, `own` what became of the buckets that the workload made itself.
-pub(crate) async fn clean<D: Driver>(
-    driver: &Arc<D>,
+pub(crate) async fn clean(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     claim: Option<&Claim>,
@@ -197,7 +196,7 @@ pub(crate) async fn clean<D: Driver>(
 ) -> Result<CleanupReport, RunError> {
     let failed = |error: OpError| failure(options, error);
     let mut report = CleanupReport::default();
-    let mut session = open_control(&**driver, plan).await.map_err(failed)?;
+    let mut session = open_control(driver, plan).await.map_err(failed)?;
     let marker = timed(
         plan.timeout_ns,
         read_marker(&mut session, &options.bucket, &options.prefix),
@@ -281,16 +280,16 @@ fn owned(
 }
 
 /// A clean-up under way.
-struct Sweep<'a, D: Driver> {
-    driver: &'a Arc<D>,
+struct Sweep<'a> {
+    driver: &'a AnyDriver,
     plan: &'a Plan,
     options: &'a RunOptions,
     stop: &'a StopHandle,
-    session: &'a mut D::Session,
+    session: &'a mut AnySession,
     report: &'a mut CleanupReport,
 }
 
-impl<D: Driver> Sweep<'_, D> {
+impl Sweep<'_> {
     /// Empties and deletes the buckets that the workload made itself; returns whether the user aborted
     /// it.
     ///
@@ -348,7 +347,7 @@ impl<D: Driver> Sweep<'_, D> {
     ) -> Result<bool, OpError> {
         let driver = self.driver;
         let marker = marker_key(prefix);
-        let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
+        let sessions: Rc<RefCell<Vec<AnySession>>> = Rc::default();
         let mut deletions: JoinSet<Result<u64, OpError>> = JoinSet::new();
         let mut after: Option<String> = None;
         loop {
@@ -374,7 +373,7 @@ impl<D: Driver> Sweep<'_, D> {
                 let spare = sessions.borrow_mut().pop();
                 let mut session = match spare {
                     Some(session) => session,
-                    None => open_control(&**driver, plan).await?,
+                    None => open_control(driver, plan).await?,
                 };
                 let (sessions, bucket) = (Rc::clone(&sessions), bucket.to_owned());
                 let timeout_ns = plan.timeout_ns;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
@@ -58,8 +58,8 @@ pub struct RunEnd {
 /// # Errors
 /// When the options or the plan cannot be carried out, the target is not usable, a load thread
 /// cannot start or panics, or the clean-up fails. Operations that fail are no error.
-pub fn run<D: Driver>(
-    driver: Arc<D>,
+pub fn run(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     sink: &mut dyn RunSink,
@@ -97,12 +97,12 @@ pub fn run<D: Driver>(
     };
     let has_load = chosen().any(|(_, p)| !p.works.is_empty());
     if has_load && plan.is_named() {
-        control.unless_aborted(stop, named::check(&*driver, plan, options))?;
+        control.unless_aborted(stop, named::check(driver, plan, options))?;
     } else if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
-        control.unless_aborted(stop, preflight(&*driver, plan, options))?;
+        control.unless_aborted(stop, preflight(driver, plan, options))?;
     }
     if options.data.is_some() {
-        control.unless_aborted(stop, check_data(&*driver, plan, options))?;
+        control.unless_aborted(stop, check_data(driver, plan, options))?;
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
@@ -118,10 +118,10 @@ pub fn run<D: Driver>(
             PhaseKind::Prepare | PhaseKind::Run => match &options.remote {
                 Some(remote) => remote.borrow_mut().run_phase(index, options, sink, stop),
                 None => prepared(phase.kind, options)
-                    .and_then(|()| run_phase(&driver, &mut context, index, sink)),
+                    .and_then(|()| run_phase(driver, &mut context, index, sink)),
             },
             PhaseKind::Init => control.phase(index, sink, stop, async {
-                let claim = claim(&*driver, plan, options).await?;
+                let claim = claim(driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;
                 claimed = Some(claim);
                 Ok(PhaseEnd::Complete)
@@ -134,7 +134,7 @@ pub fn run<D: Driver>(
                         let phase = u16::try_from(index).unwrap_or(u16::MAX);
                         let plan = &context.plan;
                         let done =
-                            audit(&driver, plan, options, oracle, phase, stop, &findings).await?;
+                            audit(driver, plan, options, oracle, phase, stop, &findings).await?;
                         audited.set(done);
                     }
                     Ok(PhaseEnd::Complete)
@@ -151,7 +151,7 @@ pub fn run<D: Driver>(
             }),
             PhaseKind::Cleanup => control.phase(index, sink, stop, async {
                 let cleaned = clean(
-                    &driver,
+                    driver,
                     plan,
                     options,
                     claimed.as_ref(),
@@ -249,8 +249,8 @@ impl RunContext<'_> {
 ///
 /// # Errors
 /// When the prefix does not carry this run's marker, or the store refuses.
-pub fn discard<D: Driver>(
-    driver: &Arc<D>,
+pub fn discard(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     what: Discard,

@@ -5,11 +5,10 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_agents::Watch;
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::verdict::Word;
@@ -73,9 +72,9 @@ impl Job {
     ///
     /// # Errors
     /// When the run directory cannot be written or the run broke; what was measured is kept.
-    pub(crate) fn execute<D: Driver>(
+    pub(crate) fn execute(
         mut self,
-        driver: Arc<D>,
+        driver: &AnyDriver,
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
         self.manifest.driver = driver.facts();
@@ -133,7 +132,7 @@ impl Job {
                 Ceiling::Measure(phase) => match &self.options.remote {
                     Some(remote) => remote.borrow_mut().calibrate(phase, stop),
                     None => {
-                        let null = Arc::new(NullDriver::new());
+                        let null = NullDriver::new().into();
                         calibrate(&null, &self.plan, phase, &self.options, stop).map(Some)
                     }
                 },

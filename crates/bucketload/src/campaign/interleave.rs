@@ -12,7 +12,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bucketload_core::driver::Driver as _;
 use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
 use bucketload_core::spec::SpecError;
 use bucketload_results::compare::{Options, Run, UsableVerdict, comparable, usable};
@@ -28,7 +27,7 @@ use crate::cli::target::TargetArgs;
 use crate::cli::values::words;
 use crate::commands::compare::Kind;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, flags_of, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of};
 use crate::embedded::random_hex;
 use crate::exit::{Exit, Failure};
 use crate::target::Target;
@@ -370,7 +369,7 @@ impl Campaign {
         let (file, connection) = (&spec.file, &spec.connection);
         let mut manifest =
             setup::manifest(&self.id, &resolved, file.text(), connection, &self.options)?;
-        manifest.driver = with_driver!(&connection.driver, driver => driver.facts());
+        manifest.driver = connection.driver.facts();
         Ok(manifest)
     }
 }

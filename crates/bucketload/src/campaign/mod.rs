@@ -19,7 +19,6 @@ mod order;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::plan::{PhaseKind, Plan};
@@ -30,7 +29,7 @@ use bucketload_results::result::RunResult;
 use bucketload_run::{Discard, RunEnd, RunOptions, StopHandle, StopLevel, discard, run};
 
 use crate::cli::run::LoadArgs;
-use crate::connection::{Connection, with_driver};
+use crate::connection::Connection;
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, failure};
 use crate::live::Live;
@@ -210,8 +209,7 @@ impl Campaign {
             plan: resolved.plan,
         };
         let driver = &spec.connection.driver;
-        let (done, exit) =
-            with_driver!(driver, driver => job.execute(Arc::clone(driver), &spec.stop))?;
+        let (done, exit) = job.execute(driver, &spec.stop)?;
         let Done { result, out } = done;
         if let (Ceiling::Measure(_), Some(calibration)) = (ceiling, result.calibration) {
             self.calibrations.push((schedule, calibration));
@@ -307,15 +305,14 @@ impl Campaign {
         let mut live = Live::new(plan, self.spec.quiet);
         let options = self.options(phases, 0);
         let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
-        let outcome = with_driver!(driver, driver => run(Arc::clone(driver), plan, &options, &mut live, stop));
+        let outcome = run(driver, plan, &options, &mut live, stop);
         live.finish();
         outcome.map_err(|error| failure(&error))
     }
 
     fn discard(&self, plan: &Plan, what: Discard) -> Result<(), Failure> {
         let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
-        let report =
-            with_driver!(driver, driver => discard(driver, plan, &self.options, what, stop));
+        let report = discard(driver, plan, &self.options, what, stop);
         report.map(drop).map_err(|error| failure(&error))
     }
 

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use bucketload_core::driver::{Admin, Driver, WorkerId};
+use bucketload_core::driver::{AnyDriver, AnySession, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use bucketload_run::{Marker, now_ns, prefix_in_own_buckets, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
-use crate::connection::{target_of, with_driver};
+use crate::connection::target_of;
 use crate::exit::{Exit, Failure};
 use crate::services;
 use crate::target::{Api, Target};
@@ -60,9 +60,7 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
         bucket,
         base: &base,
     };
-    let cleaned = with_driver!(service.driver, driver => {
-        LocalSet::new().block_on(&runtime, clean(&*driver, &place, args))
-    });
+    let cleaned = LocalSet::new().block_on(&runtime, clean(&service.driver, &place, args));
     cleaned
         .map(|()| Exit::Ok)
         .map_err(|e| Failure::target(format!("cleanup of {}{base}: {e}", place.url)))
@@ -79,11 +77,7 @@ struct Place<'a> {
     base: &'a str,
 }
 
-async fn clean<D: Driver>(
-    driver: &D,
-    place: &Place<'_>,
-    args: &CleanupArgs,
-) -> Result<(), OpError> {
+async fn clean(driver: &AnyDriver, place: &Place<'_>, args: &CleanupArgs) -> Result<(), OpError> {
     let Place {
         root,
         url,
@@ -122,8 +116,8 @@ async fn clean<D: Driver>(
 }
 
 /// The places below `base` that carry a run's marker.
-async fn marked_places<A: Admin>(
-    session: &mut A,
+async fn marked_places(
+    session: &mut AnySession,
     bucket: &str,
     base: &str,
 ) -> Result<Vec<String>, OpError> {
@@ -152,8 +146,8 @@ async fn marked_places<A: Admin>(
 /// Empties and deletes a bucket that the run of `prefix` made itself, if it still exists. Only objects
 /// below the run's prefix are deleted; the bucket is the run's when its name proves it or such objects
 /// lie in it.
-async fn remove_bucket<A: Admin>(
-    session: &mut A,
+async fn remove_bucket(
+    session: &mut AnySession,
     (root, bucket): (&str, &str),
     prefix: &str,
     proven: bool,
@@ -186,8 +180,8 @@ async fn remove_bucket<A: Admin>(
 }
 
 /// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.
-async fn empty<A: Admin>(
-    session: &mut A,
+async fn empty(
+    session: &mut AnySession,
     bucket: &str,
     prefix: &str,
     dry: bool,

@@ -1,14 +1,10 @@
 //! The agent's side: opens the target of an assignment and drives it.
 
-use std::sync::Arc;
-
 use bucketload_agents::{Assignment, Conductor, Host, Problem};
-use bucketload_core::driver::Driver as _;
 use bucketload_drivers::null::NullDriver;
 use bucketload_run::{Cores, DataOf, RunOptions, Share, serve};
 
 use super::setup::Setup;
-use crate::connection::with_driver;
 use crate::exit::{Exit, Failure};
 use crate::job::failure;
 use crate::setup;
@@ -71,12 +67,18 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
             .map_err(|e| Failure::aborted(format!("operation log: {e}")))?;
         options.op_log = Some(log);
     }
-    let facts = with_driver!(&connection.driver, driver => driver.facts());
+    let facts = connection.driver.facts();
     conductor.accepted(threads as u32, facts);
-    let (null, stop) = (Arc::new(NullDriver::new()), conductor.stop());
+    let (null, stop) = (NullDriver::new().into(), conductor.stop());
     let (mut sink, mut orders) = conductor.parts();
-    with_driver!(&connection.driver, driver => serve(
-        driver, &null, &plan, &options, &mut sink, &stop, &mut orders,
-    ))
+    serve(
+        &connection.driver,
+        &null,
+        &plan,
+        &options,
+        &mut sink,
+        &stop,
+        &mut orders,
+    )
     .map_err(|e| failure(&e))
 }
