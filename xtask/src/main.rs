@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod deps;
+mod features;
 mod gates;
 mod machine;
 mod manual;
@@ -26,7 +27,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   ci            all of the following, in this order; the entry of continuous integration
   lint          rustfmt and clippy, warnings denied
   test          cargo test --workspace
-  deps          dependency directions, licences and bans
+  deps          dependency directions, licences and bans, one set of features
   docs          rustdoc with warnings denied
   manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
