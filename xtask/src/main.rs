@@ -19,6 +19,7 @@ mod sh;
 /// The tests of the runner watch the machine as well.
 #[path = "../../crates/bucketload-run/tests/common/watch.rs"]
 mod watch;
+mod weight;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench posix   [--directory DIR] [--repetitions N] [--write]  files, beside fio
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
+  weight        [--quick] [--write]  what the project weighs for who builds it (--quick: nothing is compiled)
   floor         reference clients that the benchmarks compare with
 ";
 
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),
+        Some("weight") => weight::main(rest),
         Some("floor") => bench::floor::main(rest),
         _ => {
             eprint!("{USAGE}");

@@ -16,12 +16,11 @@ mod rows;
 mod slices;
 mod sockets;
 
-use std::fmt::Write as _;
 
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
-use crate::sh::{Result, need_programs, root};
+use crate::sh::{Result, need_programs, root, write_between};
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
 /// `--repetitions N` (pairs of slices, default 100), `--write` puts the table into `docs/performance.md`. The word `engines` names the rows against other clients;
@@ -182,16 +181,5 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 
 /// Replaces the part of `docs/performance.md` between the markers called `name` by the new table.
 fn write_table(name: &str, table: &str) -> Result {
-    let path = root().join("docs/performance.md");
-    let at = |e: std::io::Error| format!("{}: {e}", path.display());
-    let text = std::fs::read_to_string(&path).map_err(at)?;
-    let begin = format!("<!-- {name} -->\n");
-    let end = format!("<!-- end of {name} -->");
-    let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
-        return Err(format!("{}: the markers are missing", path.display()));
-    };
-    let mut new = text[..from + begin.len()].to_owned();
-    let _ = writeln!(new, "\n{table}");
-    new.push_str(&text[to..]);
-    std::fs::write(&path, new).map_err(at)
+    write_between(&root().join("docs/performance.md"), name, table)
 }
