@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod deps;
+mod features;
 mod gates;
 mod machine;
 mod manual;
@@ -18,6 +19,7 @@ mod sh;
 /// The tests of the runner watch the machine as well.
 #[path = "../../crates/bucketload-run/tests/common/watch.rs"]
 mod watch;
+mod weight;
 
 use std::process::ExitCode;
 
@@ -26,7 +28,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   ci            all of the following, in this order; the entry of continuous integration
   lint          rustfmt and clippy, warnings denied
   test          cargo test --workspace
-  deps          dependency directions, licences and bans
+  deps          dependency directions, licences and bans, one set of features
   docs          rustdoc with warnings denied
   manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
@@ -35,6 +37,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench posix   [--directory DIR] [--repetitions N] [--write]  files, beside fio
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
+  weight        [--quick] [--write]  what the project weighs for who builds it (--quick: nothing is compiled)
   floor         reference clients that the benchmarks compare with
 ";
 
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),
+        Some("weight") => weight::main(rest),
         Some("floor") => bench::floor::main(rest),
         _ => {
             eprint!("{USAGE}");

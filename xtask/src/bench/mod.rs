@@ -16,12 +16,11 @@ mod rows;
 mod slices;
 mod sockets;
 
-use std::fmt::Write as _;
 
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
-use crate::sh::{Result, need_programs, root};
+use crate::sh::{Result, need_programs, root, write_between};
 
 const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 
@@ -193,16 +192,5 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 
 /// Replaces the part of `docs/performance.md` between the markers called `name` by the new table.
 fn write_table(name: &str, table: &str) -> Result {
-    let path = root().join("docs/performance.md");
-    let at = |e: std::io::Error| format!("{}: {e}", path.display());
-    let text = std::fs::read_to_string(&path).map_err(at)?;
-    let begin = format!("<!-- {name} -->\n");
-    let end = format!("<!-- end of {name} -->");
-    let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
-        return Err(format!("{}: the markers are missing", path.display()));
-    };
-    let mut new = text[..from + begin.len()].to_owned();
-    let _ = writeln!(new, "\n{table}");
-    new.push_str(&text[to..]);
-    std::fs::write(&path, new).map_err(at)
+    write_between(&root().join("docs/performance.md"), name, table)
 }
