@@ -21,6 +21,18 @@ const ENTER: &str = "root=$1 home=$2 user=$3; shift 3\n\
     mount -t proc proc \"$root/proc\"\n\
     exec unshare --root=\"$root\" --wd=\"$home\" --setuid=\"$user\" --setgid=\"$user\" -- \"$@\"";
 
+/// Looks at a wheel as Python does: every file of the record is there with its sum.
+const RECORD: &str = "import base64, csv, hashlib, sys, zipfile\n\
+    wheel = zipfile.ZipFile(sys.argv[1])\n\
+    assert wheel.testzip() is None\n\
+    record = [name for name in wheel.namelist() if name.endswith('.dist-info/RECORD')][0]\n\
+    rows = list(csv.reader(wheel.read(record).decode().splitlines()))\n\
+    assert sorted(row[0] for row in rows) == sorted(wheel.namelist()), rows\n\
+    for name, digest, size in rows:\n\
+    \x20   data = wheel.read(name)\n\
+    \x20   own = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()\n\
+    \x20   assert name == record or (digest, size) == ('sha256=' + own, str(len(data))), name\n";
+
 /// Makes the packages twice, and installs each.
 pub(super) fn all() -> Result {
     need_programs(&[
@@ -298,6 +310,7 @@ fn debs(debian: &System, packages: &Packages) -> Result {
 
 fn wheel(debian: &System, packages: &Packages) -> Result {
     let file = packages.inside("bucketload-", ".whl")?;
+    debian.must(&["python3", "-c", RECORD, &file])?;
     debian.must(&["python3", "-m", "venv", "/opt/venv"])?;
     let pip = "/opt/venv/bin/pip";
     debian.must(&[pip, "install", "--no-index", &file])?;

@@ -140,34 +140,58 @@ fn zip(files: impl Iterator<Item = (String, u32, Vec<u8>)>, when: When) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::collections::BTreeMap;
+    use std::io::Read as _;
 
-    use super::{Wheel, When};
+    use base64::Engine as _;
+    use sha2::{Digest as _, Sha256};
 
-    const LOOK: &str = r#"
-import base64, hashlib, sys, zipfile
-z = zipfile.ZipFile(sys.argv[1])
-assert z.testzip() is None
-names = z.namelist()
-info = "tool-0.1.0.dist-info/"
-rows = z.read(info + "RECORD").decode().splitlines()
-assert [row.split(",")[0] for row in rows] == names, (rows, names)
-for row in rows[:-1]:
-    name, digest, size = row.split(",")
-    data = z.read(name)
-    assert len(data) == int(size)
-    own = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    assert digest == "sha256=" + own, row
-assert rows[-1] == info + "RECORD,,"
-program = z.getinfo("tool-0.1.0.data/scripts/tool")
-assert program.external_attr >> 16 == 0o100755
-assert program.date_time == (2024, 2, 29, 23, 59, 58), program.date_time
-assert b"Tag: py3-none-manylinux_2_34_x86_64\n" in z.read(info + "WHEEL")
-print(len(names))
-"#;
+    use super::{URL_SAFE_NO_PAD, Wheel, When};
+
+    /// Mode and content of the files by name, as the directory at the end names them.
+    fn unzip(bytes: &[u8]) -> BTreeMap<String, (u32, Vec<u8>)> {
+        let number = |at: usize, length: usize| {
+            let digits = bytes[at..at + length].iter().rev();
+            digits.fold(0, |sum, &byte| sum << 8 | usize::from(byte))
+        };
+        let end = bytes.len() - 22;
+        assert_eq!(bytes[end..end + 4], *b"PK\x05\x06");
+        let (count, size, mut at) = (
+            number(end + 10, 2),
+            number(end + 12, 4),
+            number(end + 16, 4),
+        );
+        assert_eq!(at + size, end);
+        let mut files = BTreeMap::new();
+        for _ in 0..count {
+            assert_eq!(bytes[at..at + 4], *b"PK\x01\x02");
+            let (packed, unpacked, name) =
+                (number(at + 20, 4), number(at + 24, 4), number(at + 28, 2));
+            let mode = u32::try_from(number(at + 40, 2)).unwrap();
+            let start = number(at + 42, 4);
+            // What stands before the file is the same.
+            assert_eq!(bytes[start..start + 4], *b"PK\x03\x04");
+            assert_eq!(bytes[start + 4..start + 30], bytes[at + 6..at + 32]);
+            // 2024-02-29 23:59:58
+            assert_eq!((number(at + 14, 2), number(at + 12, 2)), (0x585d, 0xbf7d));
+            let text = String::from_utf8(bytes[at + 46..at + 46 + name].to_vec()).unwrap();
+            assert_eq!(bytes[start + 30..start + 30 + name], *text.as_bytes());
+            let body = &bytes[start + 30 + name..][..packed];
+            let mut content = Vec::new();
+            let mut inflated = flate2::read::DeflateDecoder::new(body);
+            inflated.read_to_end(&mut content).unwrap();
+            assert_eq!(content.len(), unpacked);
+            let mut sum = flate2::Crc::new();
+            sum.update(&content);
+            assert_eq!(sum.sum() as usize, number(at + 16, 4));
+            files.insert(text, (mode, content));
+            at += 46 + name;
+        }
+        files
+    }
 
     #[test]
-    fn python_reads_the_wheel_and_its_record() {
+    fn the_record_names_every_file_with_sum_and_size() {
         let wheel = Wheel {
             name: "tool",
             version: "0.1.0",
@@ -184,15 +208,28 @@ print(len(names))
         // 2024-02-29 23:59:59
         let bytes = wheel.bytes(When(1_709_251_199)).unwrap();
         assert_eq!(bytes, wheel.bytes(When(1_709_251_199)).unwrap());
-        let path = std::env::temp_dir().join(format!("xtask-{}-{name}", std::process::id()));
-        std::fs::write(&path, bytes).unwrap();
-        let out = Command::new("python3")
-            .args(["-c", LOOK])
-            .arg(&path)
-            .output()
-            .unwrap();
-        std::fs::remove_file(&path).unwrap();
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(String::from_utf8_lossy(&out.stdout), "5\n", "{said}");
+        let files = unzip(&bytes);
+        assert_eq!(
+            files["tool-0.1.0.data/scripts/tool"],
+            (0o100_755, wheel.program.to_vec())
+        );
+        let text = |name: &str| {
+            let (mode, bytes) = &files[&format!("tool-0.1.0.dist-info/{name}")];
+            assert_eq!(*mode, 0o100_644);
+            String::from_utf8(bytes.clone()).unwrap()
+        };
+        assert!(text("WHEEL").contains("\nTag: py3-none-manylinux_2_34_x86_64\n"));
+        assert!(text("METADATA").ends_with("\n\n# Tool\n"));
+        assert_eq!(text("licenses/LICENSE-MIT"), "free");
+        let record = text("RECORD");
+        let (last, rows): (Vec<&str>, Vec<&str>) =
+            record.lines().partition(|row| row.ends_with("RECORD,,"));
+        assert_eq!((last.len(), rows.len()), (1, files.len() - 1));
+        for row in rows {
+            let (name, rest) = row.split_once(",sha256=").unwrap();
+            let bytes = &files[name].1;
+            let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(bytes));
+            assert_eq!(rest, format!("{digest},{}", bytes.len()));
+        }
     }
 }
