@@ -16,6 +16,7 @@ do_install() {
 
 do_prepare() {
   [ "$KIND" = fake ] || return 0
+  [ -f "$ROOT/Cargo.toml" ] || die "needs weed on PATH; the fake is built in a clone of the repository only"
   need cargo
   (cd "$ROOT" && cargo build --quiet --locked -p bucketload-drivers --features conformance \
     --example fake-seaweedfs) >&2

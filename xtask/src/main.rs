@@ -9,6 +9,7 @@ mod ci;
 mod conformance;
 mod deps;
 mod features;
+mod dist;
 mod gates;
 mod machine;
 mod manual;
@@ -38,6 +39,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
   weight        [--quick] [--write]  what the project weighs for who builds it (--quick: nothing is compiled)
+  dist          [--out DIR]  packages for who has no toolchain: .tar.gz, .deb, image, wheel, libs3, SBOM, sums
   floor         reference clients that the benchmarks compare with
 ";
 
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Some("deps") => deps::check(),
         Some("docs") => ci::docs(rest),
         Some("manual") => manual::main(rest),
+        Some("dist") => dist::main(rest),
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),

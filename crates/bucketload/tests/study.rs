@@ -340,7 +340,14 @@ fn mistakes_are_refused_before_anything_is_measured() {
         .expect(2, &["tiny.toml:4:1: sead: ", "seed"]);
     assert!(!dir.path().join("s").exists());
     run(dir.path(), &["study", "osperf"]).expect(2, &["no study of this name", "ossperf"]);
-    run(dir.path(), &["study", "cosbench", "--dry-run"]).expect(2, &["--servers", "swift"]);
+    let none = [
+        "study",
+        "cosbench",
+        "--dry-run",
+        "--target",
+        "server:none-such",
+    ];
+    run(dir.path(), &none).expect(2, &["target none-such", "none-such.sh", "--servers"]);
     fs::create_dir(dir.path().join("full")).unwrap();
     fs::write(dir.path().join("full/mine"), "").unwrap();
     fs::write(dir.path().join("tiny.toml"), STUDY).unwrap();
@@ -451,4 +458,81 @@ fn a_server_that_does_not_start_is_left_out_with_what_it_said() {
     let outcome = run(dir.path(), &args);
     outcome.expect(0, &["fake: no disk"]);
     assert_eq!(measured(&dir.path().join("s")).len(), 2);
+}
+
+#[test]
+fn every_study_is_planned_with_nothing_but_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, _) in bucketload_study::spec::BUILTIN_STUDIES {
+        let outcome = run(dir.path(), &["study", name, "--quick", "--dry-run"]);
+        outcome.expect(0, &[]);
+        assert!(
+            outcome.stdout.contains("cells, pauses of"),
+            "{name}: {}",
+            outcome.stdout
+        );
+    }
+    // A plan writes nothing, neither studies nor scripts.
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_study_outside_a_clone_measures_what_it_can_and_says_how_to_add_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = bucketload_study::spec::builtin("ossperf").unwrap();
+    let short = one_size(study);
+    fs::write(dir.path().join("short.toml"), short).unwrap();
+    // Without Go on the PATH the script of MinIO is called, and says what it lacks.
+    let bin = dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in [
+        "bash", "env", "dirname", "mkdir", "cat", "flock", "awk", "sed", "cut", "rm",
+    ] {
+        let at = ["/usr/bin", "/bin"].map(|dir| Path::new(dir).join(program));
+        let found = at.iter().find(|path| path.exists()).unwrap();
+        std::os::unix::fs::symlink(found, bin.join(program)).unwrap();
+    }
+    let args = [
+        "study",
+        "short.toml",
+        "--quick",
+        "--dir",
+        "s",
+        "--repetitions",
+        "1",
+    ];
+    let mut command = bucketload(dir.path(), &args);
+    let outcome = call(command.env("PATH", &bin));
+    outcome.expect(
+        0,
+        &[
+            "minio: needs go on PATH",
+            "--retry",
+            "--target NAME=s3://BUCKET",
+        ],
+    );
+    let study = dir.path().join("s");
+    let cells = measured(&study);
+    assert_eq!(cells.len(), 2, "{}", outcome.stderr);
+    assert!(
+        cells.keys().all(|cell| cell.contains("embedded")),
+        "{cells:?}"
+    );
+    assert!(study.join("report.html").is_file());
+    let cache = dir.path().join(".cache/bucketload-servers");
+    let carried = fs::read_dir(cache).unwrap().flatten();
+    let mut names = carried.map(|entry| entry.file_name().into_string().unwrap());
+    assert!(names.any(|name| name.starts_with("scripts-")));
+}
+
+/// The study with one size only.
+fn one_size(text: &str) -> String {
+    let all = text
+        .split_once("values = [")
+        .unwrap()
+        .1
+        .split_once(']')
+        .unwrap()
+        .0;
+    text.replace(all, "\"512B\"")
 }

@@ -24,6 +24,7 @@ mod mdworkbench;
 mod oplog;
 mod oracle;
 mod ossperf;
+mod packages;
 mod replay;
 mod scenarios;
 mod schedulers;
@@ -65,6 +66,7 @@ const LONG: &[&str] = &[
     "io500",
     "md-workbench",
     "libs3",
+    "packages",
 ];
 
 const PARTS: &[Part] = &[
@@ -101,6 +103,7 @@ const PARTS: &[Part] = &[
     ("io500", io500::all),
     ("md-workbench", mdworkbench::all),
     ("libs3", libs3::all),
+    ("packages", packages::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

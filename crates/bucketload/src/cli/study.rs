@@ -80,7 +80,7 @@ pub(crate) struct StudyArgs {
     #[arg(long, help_heading = "Study options")]
     pub(crate) retry: bool,
 
-    /// Directory with the scripts of servers; unless given `servers` in the working directory or above it
+    /// Directory with the scripts of servers; unless given `servers` in the working directory or above it, else those that the program carries
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Study options")]
     pub(crate) servers: Option<PathBuf>,
 

@@ -24,6 +24,11 @@ use crate::exit::{Exit, Failure};
 use crate::job::unix_ns;
 use crate::signals;
 
+/// What is said where a target could not be used.
+const OTHERS: &str = "bucketload: targets were left out, as said above: with what they need on this machine, the same \
+    command with --retry measures them; a store that runs already is measured with \
+    --target NAME=s3://BUCKET --endpoint-url URL and credentials in the environment";
+
 /// Measures what the study in `dir` lacks and reports it.
 ///
 /// # Errors
@@ -77,8 +82,12 @@ pub(super) fn execute(
         at_unix_ns: unix_ns(),
         reason: reason.to_owned(),
     })?;
+    let unusable = !course.unusable.is_empty();
     drop(course);
     let exit = conclude(dir, study, plan, quiet)?;
+    if unusable && !quiet {
+        eprintln!("{OTHERS}");
+    }
     if interrupted {
         eprintln!("bucketload: interrupted; the same command goes on with the study");
         return Ok(Exit::Interrupted);

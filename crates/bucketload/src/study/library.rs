@@ -71,8 +71,8 @@ impl Way {
         let library = library();
         bucketload_drivers::libs3::check(library.as_os_str()).map_err(|why| {
             format!(
-                "{why}; build libs3.so beside the program (cargo build --release), or put libs3.so.4 where the dynamic \
-                 linker looks"
+                "{why}; put libs3.so.4 (of a package, or of cargo build --release) beside the program, into ../lib from \
+                 there, or where the dynamic linker looks"
             )
         })?;
         std::fs::create_dir_all(root).map_err(|e| format!("{}: {e}", root.display()))?;
@@ -108,17 +108,38 @@ impl Way {
     }
 }
 
-/// The library: built beside the program, else where the dynamic linker finds it.
+/// The library: beside the program as it is built, in `../lib` as it is packed, else where the dynamic linker finds it.
 pub(super) fn library() -> PathBuf {
-    let program = std::env::current_exe().unwrap_or_default();
-    let beside = ["libs3.so.4", "libs3.so"].map(|name| program.with_file_name(name));
-    let built = beside.into_iter().find(|path| path.is_file());
-    built.unwrap_or_else(|| PathBuf::from("libs3.so.4"))
+    beside(&std::env::current_exe().unwrap_or_default())
+}
+
+fn beside(program: &Path) -> PathBuf {
+    let near = ["libs3.so.4", "libs3.so", "../lib/libs3.so.4"];
+    let mut near = near.iter().map(|name| program.with_file_name(name));
+    let found = near.find(|path| path.is_file());
+    found.unwrap_or_else(|| PathBuf::from("libs3.so.4"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Way;
+    use std::path::Path;
+
+    use super::{Way, beside};
+
+    #[test]
+    fn the_library_of_a_package_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("bin/bucketload");
+        std::fs::create_dir(dir.path().join("bin")).unwrap();
+        std::fs::create_dir(dir.path().join("lib")).unwrap();
+        assert_eq!(beside(&program), Path::new("libs3.so.4"));
+        std::fs::write(dir.path().join("lib/libs3.so.4"), "").unwrap();
+        let found = beside(&program).canonicalize().unwrap();
+        assert_eq!(
+            found,
+            dir.path().canonicalize().unwrap().join("lib/libs3.so.4")
+        );
+    }
 
     #[test]
     fn a_way_and_its_directory_stand_in_the_url() {

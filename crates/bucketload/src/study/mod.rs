@@ -8,6 +8,7 @@
 //! The crate `bucketload-study` knows what a study is; this module starts servers and processes. Each cell is a
 //! call of this program, so that a crash of one harms no other, and every cell is an ordinary run directory.
 
+mod carried;
 mod check;
 mod child;
 mod choose;
@@ -96,6 +97,7 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     } else {
         begin(&dir, &study, &plan)?;
     }
+    servers.ready()?;
     execute::execute(&dir, &study, &plan, servers, args.retry, global.quiet)
 }
 

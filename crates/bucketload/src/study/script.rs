@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -15,17 +16,23 @@ use bucketload_study::layout;
 use bucketload_study::model::{Study, Target};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::cores;
+use super::{carried, cores};
 use crate::exit::Failure;
 
 /// Scripts of several processes each: one instance per state folder, ports by settings.
 const CLUSTERS: [&str; 3] = ["ceph", "swift", "hdfs"];
 
-/// The directory of the scripts, if the study needs one.
-pub(super) struct Scripts(Option<PathBuf>);
+/// Where the scripts of a study are.
+pub(super) enum Scripts {
+    /// In a directory of the user's, or nowhere, as the study needs none.
+    Given(Option<PathBuf>),
+    /// In the program; here they will be.
+    Carried(PathBuf),
+}
 
 impl Scripts {
-    /// Looks for the scripts: `given`, else `servers` in the working directory or above it.
+    /// Looks for the scripts: `given`, else `servers` in the working directory or above it, else those that the program
+    /// carries.
     ///
     /// # Errors
     /// When a target needs a script that is not there.
@@ -35,51 +42,82 @@ impl Scripts {
             .iter()
             .filter(|target| !target.server.is_empty())
             .collect();
-        let Some(first) = wanted.first() else {
-            return Ok(Self(None));
+        if wanted.is_empty() && study.programs.is_empty() {
+            return Ok(Self::Given(None));
+        }
+        let whole = |dir: &Path| {
+            std::path::absolute(dir).map_err(|e| Failure::usage(format!("--servers: {e}")))
         };
-        let dir = match given {
-            Some(dir) => dir.to_owned(),
-            None => above(Path::new("servers").join("common.sh").as_path()).ok_or_else(|| {
+        let own = || above(Path::new("servers").join("common.sh").as_path());
+        let scripts = match given.map(Path::to_owned).or_else(own) {
+            Some(dir) => Self::Given(Some(whole(&dir)?)),
+            None => Self::Carried(whole(&carried::place(&home()))?),
+        };
+        if !study.programs.is_empty() {
+            scripts.holds(&study.programs).map_err(|why| {
                 Failure::usage(format!(
-                    "target {}: there is no directory `servers` with the script that starts it, here or above; \
-                     run the study in a clone of the repository, name the directory with --servers, or measure \
-                     another target with --target",
-                    first.name
+                    "programs: {why}; name the directory with --servers, or another script"
                 ))
-            })?,
-        };
-        let programs = dir.join(format!("{}.sh", study.programs));
-        if !study.programs.is_empty() && !programs.is_file() {
-            return Err(Failure::usage(format!(
-                "programs: there is no script {}; name the directory with --servers, or another script",
-                programs.display()
-            )));
+            })?;
         }
         for target in wanted {
             for name in [&target.server, &target.proxy] {
-                let script = dir.join(format!("{name}.sh"));
-                if !name.is_empty() && !script.is_file() {
-                    return Err(Failure::usage(format!(
-                        "target {}: there is no script {}; name the directory with --servers, or another server",
-                        target.name,
-                        script.display()
-                    )));
+                if !name.is_empty() {
+                    scripts.holds(name).map_err(|why| {
+                        Failure::usage(format!(
+                            "target {}: {why}; name the directory with --servers, or another server",
+                            target.name
+                        ))
+                    })?;
                 }
             }
         }
-        let dir =
-            std::path::absolute(&dir).map_err(|e| Failure::usage(format!("--servers: {e}")))?;
-        Ok(Self(Some(dir)))
+        Ok(scripts)
+    }
+
+    /// Whether there is a script of this name, else what is missing.
+    fn holds(&self, name: &str) -> Result<(), String> {
+        let there = match self {
+            Self::Given(_) => self.script(name).is_file(),
+            Self::Carried(_) => carried::holds(&format!("{name}.sh")),
+        };
+        match self {
+            _ if there => Ok(()),
+            Self::Given(_) => Err(format!(
+                "there is no script {}",
+                self.script(name).display()
+            )),
+            Self::Carried(_) => Err(format!(
+                "there is no directory `servers` here or above, and the program carries no script {name}.sh"
+            )),
+        }
+    }
+
+    /// Makes the scripts ready to be called.
+    ///
+    /// # Errors
+    /// When those of the program cannot be written.
+    pub(super) fn ready(&self) -> Result<(), Failure> {
+        match self {
+            Self::Given(_) => Ok(()),
+            Self::Carried(dir) => carried::write(dir).map_err(|why| {
+                Failure::usage(format!(
+                    "the scripts of servers: {why}; name a directory that can be written with SERVERS_HOME"
+                ))
+            }),
+        }
     }
 
     #[cfg(test)]
     pub(super) fn at(dir: &Path) -> Self {
-        Self(Some(dir.to_owned()))
+        Self::Given(Some(dir.to_owned()))
     }
 
     pub(super) fn script(&self, name: &str) -> PathBuf {
-        let dir = self.0.as_deref().unwrap_or(Path::new("servers"));
+        let dir = match self {
+            Self::Given(dir) => dir.as_deref().unwrap_or(Path::new("servers")),
+            Self::Carried(dir) => dir,
+        };
         dir.join(format!("{name}.sh"))
     }
 }
@@ -204,7 +242,16 @@ impl Started {
         command
             .stdout(File::create(&printed).map_err(wrong)?)
             .stderr(File::create(log).map_err(wrong)?);
-        let mut child = cores::on(&self.cores, || command.spawn()).map_err(wrong)?;
+        let mut child = cores::on(&self.cores, || command.spawn()).map_err(|e| match e.kind() {
+            // The kernel says this of the script when it misses its interpreter.
+            ErrorKind::NotFound if self.script.is_file() => {
+                format!(
+                    "servers/{}.sh needs bash and env, which are not there",
+                    self.name
+                )
+            }
+            _ => wrong(e),
+        })?;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(wrong)? {
                 break status;
