@@ -194,9 +194,7 @@ fn faster(model: &ModelPlan, stretch: &Stretch) -> ModelPlan {
             max_in_flight: *max_in_flight,
         },
         ModelPlan::Jobs(jobs) => ModelPlan::Jobs(faster_jobs(jobs)),
-        ModelPlan::Replay(replay) => {
-            ModelPlan::Replay(stretch.paced(replay, twice(stretch.rate)))
-        }
+        ModelPlan::Replay(replay) => ModelPlan::Replay(stretch.paced(replay, twice(stretch.rate))),
     }
 }
 

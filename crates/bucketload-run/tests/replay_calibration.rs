@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::replay::{ReplayRequest, plan as replay_plan};
-use bucketload_core::plan::{LatePolicy, OnAbsent, PhaseKind, ReplayPart, ReplayPlan, ReplayTiming};
+use bucketload_core::plan::{
+    LatePolicy, OnAbsent, PhaseKind, ReplayPart, ReplayPlan, ReplayTiming,
+};
 use bucketload_core::sink::Calibration;
 use bucketload_core::trace::{
     Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,

@@ -93,7 +93,9 @@ impl Stretch {
         // What is kept of a second takes its share of it, but no repetition begins before its predecessor
         // has ended.
         let share_ns = (STRETCH_NS * kept as u64).div_ceil(busiest.count.max(1));
-        let last_ns = kept.checked_sub(1).map(|i| busiest.requests.get(i).record.ts_ns);
+        let last_ns = kept
+            .checked_sub(1)
+            .map(|i| busiest.requests.get(i).record.ts_ns);
         Ok(Self {
             period_ns: share_ns.max(last_ns.unwrap_or(0).unsigned_abs()),
             requests: Arc::new(busiest.requests),
@@ -113,7 +115,11 @@ impl Stretch {
 
     /// `replay` of this stretch by `workers` requests at a time, or as many as it allows.
     pub(crate) fn saturating(replay: &ReplayPlan, workers: u32) -> ReplayPlan {
-        plain(replay, ReplayTiming::Asap, workers.min(replay.max_in_flight))
+        plain(
+            replay,
+            ReplayTiming::Asap,
+            workers.min(replay.max_in_flight),
+        )
     }
 }
 

@@ -150,11 +150,7 @@ fn many_laps_are_not_read_to_their_end() {
 #[test]
 fn what_is_kept_is_bounded_and_keeps_its_rate() {
     let many = KEPT as u64 * 4;
-    let stretch = found(
-        reads(many, 0, 999.0 / many as f64).collect(),
-        RECORDED,
-        0,
-    );
+    let stretch = found(reads(many, 0, 999.0 / many as f64).collect(), RECORDED, 0);
     assert_eq!(stretch.rate, many as f64);
     assert_eq!(stretch.requests.len(), KEPT);
     assert!(stretch.period_ns.abs_diff(250_000_000) < 1_000_000);
@@ -177,7 +173,11 @@ fn what_is_kept_is_bounded_and_keeps_its_rate() {
 
 #[test]
 fn a_closed_loop_takes_the_beginning_and_no_request_means_no_stretch() {
-    let asap = found(reads(2 * KEPT as u64, 0, 0.1).collect(), ReplayTiming::Asap, 0);
+    let asap = found(
+        reads(2 * KEPT as u64, 0, 0.1).collect(),
+        ReplayTiming::Asap,
+        0,
+    );
     assert_eq!((asap.rate, asap.requests.len()), (0.0, KEPT));
     let nothing = found(Vec::new(), RECORDED, 0);
     assert_eq!(nothing.rate, 0.0);
@@ -195,6 +195,9 @@ fn nothing_is_left_out_of_what_calibrates() {
         assert!(plan.per_key);
     }
     let saturating = Stretch::saturating(&own, 8);
-    assert_eq!((saturating.timing, saturating.max_in_flight), (ReplayTiming::Asap, 8));
+    assert_eq!(
+        (saturating.timing, saturating.max_in_flight),
+        (ReplayTiming::Asap, 8)
+    );
     assert_eq!(Stretch::saturating(&own, 100).max_in_flight, 64);
 }
