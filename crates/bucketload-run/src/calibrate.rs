@@ -4,6 +4,7 @@
 //! possible, both against a driver that does nothing. The first tells the lateness that the client
 //! itself would add, the second how much faster than offered it could go.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use bucketload_core::tally::{Interval, Tally};
 use crate::affinity;
 use crate::check::check_plan;
 use crate::error::RunError;
+use crate::leftover::Leftovers;
 use crate::options::RunOptions;
 use crate::phase::{RunContext, run_phase};
 use crate::stop::StopHandle;
@@ -283,6 +285,8 @@ fn drive<N: Driver>(
         gate: None,
         accord: None,
         remote: None,
+        leftovers: Leftovers::Vanish,
+        left: RefCell::default(),
         check_writes: false,
         before_measuring: None,
         converged: None,

@@ -24,12 +24,14 @@ use bucketload_drivers::s3::S3Driver;
 use bucketload_drivers::seaweedfs::SeaweedDriver;
 use bucketload_drivers::swift::SwiftDriver;
 use bucketload_drivers::webhdfs::WebHdfsDriver;
+use bucketload_run::Leftovers;
 
 use crate::caches;
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
+use crate::leftover;
 use crate::services::{self, Service, engines, flags, posix, s3};
 use crate::target::{Api, Target};
 
@@ -116,6 +118,8 @@ pub(crate) struct Connection {
     pub(crate) drops_caches: bool,
     /// Whether requests carry credentials.
     signs_in: bool,
+    /// The flags that `cleanup` needs to reach the target.
+    cleanup_flags: Vec<String>,
     endpoints: Vec<String>,
     server: Option<EmbeddedServer>,
 }
@@ -186,6 +190,7 @@ impl Connection {
             target,
             drops_caches,
             signs_in: !args.no_sign_request,
+            cleanup_flags: leftover::flags(&target, args),
             endpoints,
             server,
         })
@@ -221,6 +226,11 @@ impl Connection {
             "the {what} of the target cross the network without TLS, to {url}: who can listen there has \
              them; use an https:// endpoint"
         ))
+    }
+
+    /// What becomes of objects that run `run_id` does not delete although it should.
+    pub(crate) fn leftovers(&self, run_id: &str) -> Leftovers {
+        leftover::of(&self.target, &self.cleanup_flags, run_id)
     }
 
     /// The target in words, with its first endpoint.
