@@ -134,6 +134,8 @@ pub struct KeyPage {
     pub keys: Vec<String>,
     /// Where to continue; `None` at the end.
     pub next: Option<String>,
+    /// What the user should know about how the page was got; `None` as a rule.
+    pub note: Option<Box<str>>,
 }
 
 /// Untimed calls of the control plane: preflight, ownership marks, clean-up. They may allocate, and

@@ -5,6 +5,7 @@
 //! itself would add, the second how much faster than offered it could go. Of a recorded trace it is the
 //! busiest second that is repeated.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::affinity;
 use crate::check::check_plan;
 use crate::error::RunError;
 use crate::feed::Stretch;
+use crate::leftover::Leftovers;
 use crate::options::RunOptions;
 use crate::phase::{RunContext, run_phase};
 use crate::stop::StopHandle;
@@ -317,6 +319,8 @@ fn drive(
         gate: None,
         accord: None,
         remote: None,
+        leftovers: Leftovers::Vanish,
+        left: RefCell::default(),
         check_writes: false,
         before_measuring: None,
         converged: None,

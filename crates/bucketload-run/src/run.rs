@@ -23,6 +23,7 @@ use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
 use crate::error::RunError;
 use crate::files;
+use crate::leftover;
 use crate::machine::Machine;
 use crate::named;
 use crate::options::RunOptions;
@@ -53,11 +54,12 @@ pub struct RunEnd {
 ///
 /// The calling thread becomes the collector; it must not be a runtime's own thread. Load threads
 /// exist only while a phase with works runs. A run that is asked to finish early, or whose data
-/// cannot be prepared, still cleans up; an aborted one does not, and says what it leaves behind.
+/// cannot be prepared, still cleans up; an aborted one does not. What is left of a run then, or after a
+/// clean-up that failed, [`RunOptions::left`] says.
 ///
 /// # Errors
-/// When the options or the plan cannot be carried out, the target is not usable, a load thread
-/// cannot start or panics, or the clean-up fails. Operations that fail are no error.
+/// When the options or the plan cannot be carried out, the target is not usable, or a load thread
+/// cannot start or panics. Operations that fail are no error, nor is a clean-up that fails.
 pub fn run(
     driver: &AnyDriver,
     plan: &Plan,
@@ -149,24 +151,35 @@ pub fn run(
                 pause(Duration::from_nanos(phase.limits.duration_ns), stop).await;
                 Ok(PhaseEnd::Complete)
             }),
-            PhaseKind::Cleanup => control.phase(index, sink, stop, async {
-                let cleaned = clean(
-                    driver,
-                    plan,
-                    options,
-                    claimed.as_ref(),
-                    context.own.as_deref(),
-                    stop,
-                )
-                .await?;
-                let aborted = !cleaned.complete && stop.level() == StopLevel::Abort;
-                end.cleanup = Some(cleaned);
-                Ok(if aborted {
-                    PhaseEnd::Aborted
-                } else {
-                    PhaseEnd::Complete
-                })
-            }),
+            PhaseKind::Cleanup => {
+                let (mut report, mut failure) = (CleanupReport::default(), None);
+                let outcome = control.phase(index, sink, stop, async {
+                    let cleaned = clean(
+                        driver,
+                        plan,
+                        options,
+                        claimed.as_ref(),
+                        context.own.as_deref(),
+                        stop,
+                        &mut report,
+                    )
+                    .await;
+                    failure = cleaned.err();
+                    let aborted = !report.complete && stop.level() == StopLevel::Abort;
+                    Ok(if aborted || failure.is_some() {
+                        PhaseEnd::Aborted
+                    } else {
+                        PhaseEnd::Complete
+                    })
+                });
+                // What was measured stands: a clean-up that failed is told beside it.
+                let ended = stop.level() == StopLevel::Abort || failure.is_some();
+                if ended || report.left.is_some() {
+                    leftover::tell(options, &mut report, failure.as_ref());
+                }
+                end.cleanup = Some(report);
+                outcome
+            }
         };
         match outcome {
             Ok(summary) => end.phases.push(summary),
@@ -182,22 +195,25 @@ pub fn run(
     for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
         sink.event(&Event::Warning { message });
     }
+    end.stopped = stop.level();
+    let cleans = chosen().any(|(_, p)| p.kind == PhaseKind::Cleanup);
+    let init = |s: &PhaseSummary| plan.phases[usize::from(s.phase)].kind == PhaseKind::Init;
+    let began = end.phases.iter().any(init);
+    let left = match &end.cleanup {
+        Some(report) => report.left.clone(),
+        None if end.stopped == StopLevel::Abort && cleans && began => options.aborted(),
+        None => None,
+    };
+    *options.left.borrow_mut() = left;
     if let Some(error) = failed {
         return Err(error);
     }
-    end.stopped = stop.level();
     if end.stopped > StopLevel::Run && plan.is_named() {
         let message =
             "the run ended early; what it made under the names of the workload is still there";
         sink.event(&Event::Warning {
             message: message.to_owned(),
         });
-    }
-    let cleans = chosen().any(|(_, p)| p.kind == PhaseKind::Cleanup);
-    if end.stopped == StopLevel::Abort && cleans && end.cleanup.is_none() && claimed.is_some() {
-        let place = format!("`{}/{}`", options.bucket, options.prefix);
-        let message = format!("the run was aborted; its objects are still in {place}");
-        sink.event(&Event::Warning { message });
     }
     Ok(end)
 }

@@ -6,12 +6,14 @@ use std::net::IpAddr;
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::null::NullDriver;
+use bucketload_run::Leftovers;
 
 use crate::caches;
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
+use crate::leftover;
 use crate::services::{self, Service, engines, flags, posix, s3};
 use crate::target::{Api, Target};
 
@@ -25,6 +27,8 @@ pub(crate) struct Connection {
     pub(crate) drops_caches: bool,
     /// Whether requests carry credentials.
     signs_in: bool,
+    /// The flags that `cleanup` needs to reach the target.
+    cleanup_flags: Vec<String>,
     endpoints: Vec<String>,
     server: Option<EmbeddedServer>,
 }
@@ -92,6 +96,7 @@ impl Connection {
         }
         Ok(Self {
             driver,
+            cleanup_flags: leftover::flags(&target, args),
             target,
             drops_caches,
             signs_in: !args.no_sign_request,
@@ -130,6 +135,11 @@ impl Connection {
             "the {what} of the target cross the network without TLS, to {url}: who can listen there has \
              them; use an https:// endpoint"
         ))
+    }
+
+    /// What becomes of objects that run `run_id` does not delete although it should.
+    pub(crate) fn leftovers(&self, run_id: &str) -> Leftovers {
+        leftover::of(&self.target, &self.cleanup_flags, run_id)
     }
 
     /// The target in words, with its first endpoint.

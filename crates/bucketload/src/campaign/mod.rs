@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::resolve::{Override, Overrides, ResolveContext, Resolved, resolve};
-use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::sink::Calibration;
 use bucketload_core::spec::WorkloadFile;
 use bucketload_results::result::RunResult;
 use bucketload_run::{Discard, RunEnd, RunOptions, StopHandle, StopLevel, discard, run};
@@ -210,7 +210,7 @@ impl Campaign {
         };
         let driver = &spec.connection.driver;
         let (done, exit) = job.execute(driver, &spec.stop)?;
-        let Done { result, out } = done;
+        let Done { result, out, .. } = done;
         if let (Ceiling::Measure(_), Some(calibration)) = (ceiling, result.calibration) {
             self.calibrations.push((schedule, calibration));
         }
@@ -307,7 +307,12 @@ impl Campaign {
         let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
         let outcome = run(driver, plan, &options, &mut live, stop);
         live.finish();
-        outcome.map_err(|error| failure(&error))
+        let left = options.left.take();
+        match outcome {
+            Err(error) => Err(failure(&error).and_left(left.as_deref())),
+            Ok(_) if left.is_some() => Err(Failure::left(left.unwrap_or_default())),
+            Ok(end) => Ok(end),
+        }
     }
 
     fn discard(&self, plan: &Plan, what: Discard) -> Result<(), Failure> {
@@ -342,14 +347,10 @@ impl Campaign {
             return Ok(());
         }
         if self.spec.stop.level() == StopLevel::Abort {
-            let mut live = Live::new(&plan, self.spec.quiet);
-            live.event(&Event::Warning {
-                message: format!(
-                    "aborted; the objects are still in `{}/{}`",
-                    self.options.bucket, self.options.prefix
-                ),
-            });
-            return Ok(());
+            return match self.options.aborted() {
+                Some(left) => Err(Failure::left(left)),
+                None => Ok(()),
+            };
         }
         self.carry_out(&plan, cleanup).map(drop)
     }

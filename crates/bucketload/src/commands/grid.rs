@@ -20,7 +20,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::study;
 use crate::commands::sweep::order;
 use crate::connection::{Connection, target_of};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, also};
 use crate::signals;
 use crate::target::Target;
 
@@ -125,8 +125,8 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
         global.quiet,
     );
     let closed = stores.measured.close();
-    let closed = closed.and(stores.floor.map_or(Ok(()), Campaign::close));
-    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended.and(closed))?;
+    let closed = also(closed, stores.floor.map_or(Ok(()), Campaign::close));
+    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended, closed)?;
     Ok(exit)
 }
 

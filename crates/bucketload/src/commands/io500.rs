@@ -139,6 +139,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         eprintln!("bucketload: {}", out.join("result.txt").display());
         eprintln!("bucketload: report: {}", out.join("report.html").display());
     }
+    done.tell_left();
     Ok(exit)
 }
 

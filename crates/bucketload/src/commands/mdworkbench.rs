@@ -135,6 +135,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
             done.out.join("report.html").display()
         );
     }
+    done.tell_left();
     Ok(exit)
 }
 

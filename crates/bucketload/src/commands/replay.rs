@@ -62,6 +62,7 @@ pub(crate) fn execute(
             done.out.join("report.html").display()
         );
     }
+    done.tell_left();
     Ok(exit)
 }
 

@@ -97,6 +97,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
             done.out.join("report.html").display()
         );
     }
+    done.tell_left();
     Ok(exit)
 }
 

@@ -5,7 +5,7 @@ use bucketload_drivers::null::NullDriver;
 use bucketload_run::{Cores, DataOf, RunOptions, Share, serve};
 
 use super::setup::Setup;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::job::failure;
 use crate::setup;
 
@@ -16,14 +16,7 @@ impl Host for DriverHost {
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
         execute(assignment, conductor).map_err(|failure| Problem {
             message: failure.message,
-            exit_code: match failure.exit {
-                Exit::Ok => 0,
-                Exit::GateFailed => 1,
-                Exit::Usage => 2,
-                Exit::Target => 3,
-                Exit::Aborted => 4,
-                Exit::Interrupted => 130,
-            },
+            exit_code: failure.exit.code(),
         })
     }
 }
