@@ -67,7 +67,7 @@ fn act<D: Driver>(driver: &D, name: &str) -> ExitCode {
 }
 
 /// The client of Swift, told by `ST_AUTH` and its kin.
-fn swift() -> Result<EngineDriver<SwiftDriver, CliEngine>, String> {
+fn swift() -> Result<EngineDriver<CliEngine>, String> {
     let env = |name: &str| std::env::var(name).ok();
     let config = SwiftConfig::discover(&SwiftOverrides::default(), &env, None);
     let config = config.map_err(|e| e.to_string())?;
@@ -77,7 +77,7 @@ fn swift() -> Result<EngineDriver<SwiftDriver, CliEngine>, String> {
 }
 
 /// The client of Azure, told by `AZURE_STORAGE_CONNECTION_STRING` and its kin.
-fn azure() -> Result<EngineDriver<AzureDriver, CliEngine>, String> {
+fn azure() -> Result<EngineDriver<CliEngine>, String> {
     let env = |name: &str| std::env::var(name).ok();
     let config = AzureConfig::discover(&AzureOverrides::default(), &env);
     let config = config.map_err(|e| e.to_string())?;
@@ -88,7 +88,7 @@ fn azure() -> Result<EngineDriver<AzureDriver, CliEngine>, String> {
 
 /// The client of Google Cloud Storage, told by `STORAGE_EMULATOR_HOST` and its kin; `GCS_CA_BUNDLE` names the
 /// certificate to trust.
-fn gcs() -> Result<EngineDriver<GcsDriver, CliEngine>, String> {
+fn gcs() -> Result<EngineDriver<CliEngine>, String> {
     let env = |name: &str| std::env::var(name).ok();
     let mut overrides = GcsOverrides::default();
     overrides.tls.ca_bundle = env("GCS_CA_BUNDLE").map(Into::into);
@@ -100,7 +100,7 @@ fn gcs() -> Result<EngineDriver<GcsDriver, CliEngine>, String> {
 }
 
 /// A client of S3, told by the AWS environment.
-fn s3(tool: Tool) -> Result<EngineDriver<S3Driver, CliEngine>, String> {
+fn s3(tool: Tool) -> Result<EngineDriver<CliEngine>, String> {
     let env = |name: &str| std::env::var(name).ok();
     let config = S3Config::discover(&S3Overrides::default(), &env, None);
     let config = config.map_err(|e| e.to_string())?;

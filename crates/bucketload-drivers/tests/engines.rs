@@ -45,7 +45,7 @@ fn clock() -> u64 {
     TICKS.get()
 }
 
-fn driver<E: Engine>(engine: E, config: S3Config) -> EngineDriver<S3Driver, E> {
+fn driver<E: Engine>(engine: E, config: S3Config) -> EngineDriver<E> {
     EngineDriver::new(S3Driver::new(config).unwrap(), engine)
 }
 

@@ -160,7 +160,7 @@ fn go(fault: Fault, plan: &Plan, options: &RunOptions) -> Ended {
         stop: stop.clone(),
     });
     let mut kept = Kept::default();
-    let end = run(Arc::clone(&driver), plan, options, &mut kept, &stop);
+    let end = run(&Arc::clone(&driver).into(), plan, options, &mut kept, &stop);
     let keys = driver.inner.keys(&options.bucket);
     Ended { end, kept, keys }
 }
@@ -190,7 +190,7 @@ fn whatever_fails_in_a_clean_up_the_run_has_its_end_and_says_what_is_left() {
 
 #[test]
 fn a_run_that_made_no_uploads_lists_none_and_a_listing_that_fails_is_a_warning() {
-    let uploads = |warning: &&String| warning.contains("multipart uploads");
+    let uploads = |warning: &&&str| warning.contains("multipart uploads");
     let plain = telling();
     let ended = go(Fault::ListUploads, &writes(OpClass::Put), &plain);
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
@@ -215,7 +215,7 @@ fn a_run_that_made_no_uploads_lists_none_and_a_listing_that_fails_is_a_warning()
 fn what_the_store_says_of_a_listing_is_told_once() {
     let ended = go(Fault::Nothing, &writes(OpClass::Put), &telling());
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
-    let notes = |warning: &&String| warning.as_str() == "listed in another way";
+    let notes = |warning: &&&str| **warning == "listed in another way";
     assert_eq!(ended.kept.warnings().iter().filter(notes).count(), 1);
 }
 
@@ -260,7 +260,7 @@ fn the_cause_of_an_end_is_not_hidden_by_the_clean_up_after_it() {
         stop: stop.clone(),
     });
     let options = telling();
-    let end = run(driver, &plan, &options, &mut Kept::default(), &stop);
+    let end = run(&driver.into(), &plan, &options, &mut Kept::default(), &stop);
     assert!(matches!(end, Err(RunError::Prepare { .. })), "{end:?}");
     let left = options.left.take().unwrap();
     assert!(left.contains("ReadMarker"), "{left}");

@@ -89,7 +89,7 @@ fn calibrated(timing: ReplayTiming) -> Calibration {
         ..options(1)
     };
     let stop = StopHandle::new();
-    calibrate(&Arc::new(Null), &plan, phase.unwrap(), &options, &stop).unwrap()
+    calibrate(&Arc::new(Null).into(), &plan, phase.unwrap(), &options, &stop).unwrap()
 }
 
 #[test]
