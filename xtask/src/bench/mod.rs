@@ -16,7 +16,6 @@ mod rows;
 mod slices;
 mod sockets;
 
-
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
