@@ -32,8 +32,8 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         &["tokio", "rustls", "bucketload-core", "bucketload-wire"],
     ),
     (
-        "bucketload-store",
-        "server",
+        "bucketload-server",
+        "",
         &["bucketload-core", "bucketload-drivers", "hyper"],
     ),
     (

@@ -14,7 +14,7 @@ use bucketload_drivers::s3::{
     Addressing, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Driver,
     TlsConfig,
 };
-use bucketload_store::server::{Access, KeyPair, Server, ServerConfig, ServerHandle};
+use bucketload_server::{Access, KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 use bucketload_wire::tls::{Identity, Pem, ServerOptions};
 use support::{op, open, probe, request, run};

@@ -12,7 +12,7 @@ use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{Quirks, Suite};
 use bucketload_drivers::engines::{Engine, EngineDriver};
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, TlsConfig};
-use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
+use bucketload_server::{KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 use bucketload_wire::tls::{Identity, Pem, ServerOptions};
 use support::{op, probe, request, run};

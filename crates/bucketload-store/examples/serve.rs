@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use bucketload_store::server::{Access, KeyPair, Server, ServerConfig};
+use bucketload_server::{Access, KeyPair, Server, ServerConfig};
 use bucketload_store::{
     EtagMode, MemoryOptions, MemoryStore, NullOptions, NullStore, PosixOptions, PosixStore, Store,
 };

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bucketload_store::server::{KeyPair, Server, ServerConfig};
+use bucketload_server::{KeyPair, Server, ServerConfig};
 use bucketload_store::{EtagMode, NullOptions, NullStore};
 use bucketload_wire::listen::Port;
 use bucketload_wire::{Conn, Error, Sock, Step, http};

@@ -17,8 +17,6 @@ pub mod names;
 mod null;
 mod object;
 pub mod posix;
-#[cfg(feature = "server")]
-pub mod server;
 mod types;
 mod upload_types;
 

@@ -1,7 +1,5 @@
 //! The S3 server over raw sockets, with a signer that shares no code with it.
 
-#![cfg(feature = "server")]
-
 #[path = "server/auth.rs"]
 mod auth;
 #[path = "server/buckets.rs"]

@@ -1,14 +1,12 @@
 //! Small requests allocate nothing in steady state.
 
-#![cfg(feature = "server")]
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use bucketload_store::server::{KeyPair, Server, ServerConfig};
+use bucketload_server::{KeyPair, Server, ServerConfig};
 use bucketload_store::{EtagMode, NullOptions, NullStore};
 
 #[path = "server/signer.rs"]

@@ -10,7 +10,7 @@ use bucketload_drivers::hadoop::HadoopOverrides;
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver};
 use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
-use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
+use bucketload_server::{KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
 
 use crate::load::{BUCKET, Load, gets, op, set_key};

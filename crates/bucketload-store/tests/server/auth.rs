@@ -1,6 +1,6 @@
 //! Who may do what: signatures, regions, clocks, presigned URLs, anonymous access.
 
-use bucketload_store::server::{Access, Server};
+use bucketload_server::{Access, Server};
 
 use crate::client::{Auth, Client, SECRET, config, memory, req, start, start_with};
 use crate::signer::{amz_date, encode};

@@ -1,6 +1,6 @@
 //! Additional checksums, payload hashes, `Content-MD5`, `aws-chunked` bodies.
 
-use bucketload_store::server::Access;
+use bucketload_server::Access;
 
 use crate::client::{Auth, Request, config, req, start, start_with};
 use crate::signer::{Signer, sha256_hex};

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_store::server::{KeyPair, Server, ServerConfig, ServerHandle};
+use bucketload_server::{KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore, Store};
 
 use crate::signer::{Signer, encode, sha256_hex};

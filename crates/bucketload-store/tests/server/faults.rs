@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bucketload_store::server::ServerHandle;
+use bucketload_server::ServerHandle;
 
 use crate::client::{Client, config, req, start_with};
 
@@ -69,7 +69,7 @@ fn the_log_tells_what_was_really_done() {
     }
     // A log is never written over.
     let store = bucketload_store::NullStore::new(&bucketload_store::NullOptions::default());
-    let again = bucketload_store::server::Server::start(faulty, std::sync::Arc::new(store));
+    let again = bucketload_server::Server::start(faulty, std::sync::Arc::new(store));
     std::fs::remove_file(&path).unwrap();
     assert!(
         again

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::time::Duration;
 
-use bucketload_store::server::{Operation, Server};
+use bucketload_server::{Operation, Server};
 
 use crate::client::{Auth, Client, config, memory, req, start, start_with};
 
@@ -288,7 +288,7 @@ fn statistics_page() {
 
 #[test]
 fn senseless_configurations_are_refused() {
-    let refused = |change: &dyn Fn(&mut bucketload_store::server::ServerConfig)| {
+    let refused = |change: &dyn Fn(&mut bucketload_server::ServerConfig)| {
         let mut config = config();
         change(&mut config);
         Server::start(config, memory()).unwrap_err().to_string()

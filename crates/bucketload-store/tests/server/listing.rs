@@ -4,7 +4,7 @@ use crate::client::{Client, req, start};
 
 const KEYS: [&str; 7] = ["a", "a/1", "a/2", "b/1", "b/2/x", "c d", "é"];
 
-fn filled() -> (bucketload_store::server::ServerHandle, Client) {
+fn filled() -> (bucketload_server::ServerHandle, Client) {
     let (server, mut c) = start();
     for key in KEYS {
         c.put(&format!("/bucket/{key}"), key);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bucketload_store::server::Server;
+use bucketload_server::Server;
 use bucketload_store::{EtagMode, NullOptions, NullStore, PosixOptions, PosixStore};
 
 use crate::client::{Auth, Client, config, req};

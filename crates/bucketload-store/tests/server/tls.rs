@@ -1,6 +1,6 @@
 //! The server over TLS.
 
-use bucketload_store::server::Server;
+use bucketload_server::Server;
 use bucketload_wire::tls::{ClientOptions, ClientTls, Identity, Pem, ServerOptions, server_name};
 use bucketload_wire::{Conn, Error, Sock, Step, http};
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use bucketload_store::server::{Access, KeyPair, Server, ServerConfig};
+use bucketload_server::{Access, KeyPair, Server, ServerConfig};
 use bucketload_store::{
     Durability, EtagMode, MemoryOptions, MemoryStore, NullOptions, NullStore, PosixOptions,
     PosixStore, Store,

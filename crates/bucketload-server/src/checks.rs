@@ -1,0 +1,218 @@
+//! What one request body is checked against: the payload hash of its signature and at most one
+//! additional checksum, announced by a header or in the trailer.
+
+use sha2::{Digest as _, Sha256};
+
+use super::checksum::{ALGORITHMS, Sum, check_value, from_headers, from_name, header, mismatch};
+use super::error::{Code, S3Error, S3Result};
+use super::hashing::Hash;
+use super::headers::{Headers, Name};
+use bucketload_store::{Checksum, ChecksumAlgorithm, ChecksumKind};
+
+/// What a request body has to satisfy, and what is computed while it passes.
+#[derive(Default)]
+pub(crate) struct Checks {
+    // Boxed: most requests have neither, and the states are large.
+    sha256: Option<Box<(Sha256, Hash)>>,
+    sum: Option<Box<(ChecksumAlgorithm, Sum)>>,
+    /// The value given by a header; with `None` the trailer gives it.
+    announced: Option<String>,
+    in_trailer: bool,
+}
+
+impl Checks {
+    /// The checks that the request's head asks for. `payload` is the hash in its signature.
+    ///
+    /// # Errors
+    /// `InvalidRequest` for headers that contradict each other.
+    pub(crate) fn new(headers: &Headers<'_, '_>, payload: Option<Hash>) -> S3Result<Self> {
+        let mut checks = Self::of_payload(payload);
+        let trailer = match headers.text(Name::Trailer)? {
+            Some(names) => Some(trailer_algorithm(names)?),
+            None => None,
+        };
+        let algorithm = match (from_headers(headers)?, trailer) {
+            (Some(_), Some(_)) => {
+                return Err(S3Error::new(
+                    Code::InvalidRequest,
+                    "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
+                ));
+            }
+            (Some(checksum), None) => {
+                checks.announced = Some(checksum.value);
+                Some(checksum.algorithm)
+            }
+            (None, trailer) => {
+                checks.in_trailer = trailer.is_some();
+                trailer
+            }
+        };
+        if let Some(named) = headers.text(Name::SdkChecksumAlgorithm)?
+            && algorithm != Some(from_name(named)?)
+        {
+            return Err(S3Error::new(
+                Code::InvalidRequest,
+                "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
+            ));
+        }
+        checks.sum = algorithm.map(|algorithm| Box::new((algorithm, Sum::new(algorithm))));
+        Ok(checks)
+    }
+
+    /// Checks of a payload hash alone.
+    pub(crate) fn of_payload(payload: Option<Hash>) -> Self {
+        Self {
+            sha256: payload.map(|hash| Box::new((Sha256::new(), hash))),
+            ..Self::default()
+        }
+    }
+
+    /// Whether an additional checksum is computed.
+    pub(crate) fn has_sum(&self) -> bool {
+        self.sum.is_some()
+    }
+
+    /// Computes a checksum by `algorithm` that the request does not announce.
+    pub(crate) fn add_sum(&mut self, algorithm: Option<ChecksumAlgorithm>) {
+        self.sum = algorithm.map(|algorithm| Box::new((algorithm, Sum::new(algorithm))));
+    }
+
+    /// Whether nothing looks at the bytes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sha256.is_none() && self.sum.is_none()
+    }
+
+    /// Adds a piece of payload.
+    pub(crate) fn update(&mut self, data: &[u8]) {
+        if let Some(state) = &mut self.sha256 {
+            state.0.update(data);
+        }
+        if let Some(state) = &mut self.sum {
+            state.1.update(data);
+        }
+    }
+
+    /// Compares, after the last piece; `trailers` are those of the body. Returns the additional
+    /// checksum to keep with the object.
+    ///
+    /// # Errors
+    /// `XAmzContentSHA256Mismatch`, `BadDigest`, `MalformedTrailerError`.
+    pub(crate) fn finish(self, trailers: &[(String, String)]) -> S3Result<Option<Checksum>> {
+        if let Some((sha256, announced)) = self.sha256.map(|state| *state)
+            && Hash::from(sha256.finalize()) != announced
+        {
+            return Err(Code::XAmzContentSHA256Mismatch.into());
+        }
+        let Some((algorithm, sum)) = self.sum.map(|state| *state) else {
+            return Ok(None);
+        };
+        let value = sum.value();
+        let announced = if self.in_trailer {
+            let line = trailers.iter().find(|(name, _)| name == header(algorithm));
+            let (_, value) = line.ok_or_else(|| {
+                S3Error::new(
+                    Code::MalformedTrailerError,
+                    "The trailer lacks the checksum that x-amz-trailer announced.",
+                )
+            })?;
+            Some(check_value(algorithm, value)?)
+        } else {
+            self.announced.as_deref()
+        };
+        if announced.is_some_and(|announced| announced != value) {
+            return Err(mismatch(algorithm));
+        }
+        Ok(Some(Checksum {
+            algorithm,
+            kind: ChecksumKind::FullObject,
+            value,
+        }))
+    }
+}
+
+fn trailer_algorithm(names: &str) -> S3Result<ChecksumAlgorithm> {
+    let known = ALGORITHMS
+        .iter()
+        .find(|row| row.2.text().eq_ignore_ascii_case(names.trim()));
+    known.map(|row| row.0).ok_or_else(|| {
+        S3Error::new(
+            Code::InvalidRequest,
+            "The value specified in the x-amz-trailer header is not supported.",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full(algorithm: ChecksumAlgorithm, data: &[u8]) -> Checksum {
+        let mut sum = Sum::new(algorithm);
+        sum.update(data);
+        Checksum {
+            algorithm,
+            kind: ChecksumKind::FullObject,
+            value: sum.value(),
+        }
+    }
+
+    fn checks(headers: &[(&'static str, &'static str)]) -> S3Result<Checks> {
+        let all: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| httparse::Header {
+                name,
+                value: value.as_bytes(),
+            })
+            .collect();
+        Checks::new(&Headers::new(&all)?, None)
+    }
+
+    #[test]
+    fn header_and_trailer_checksums_are_compared() {
+        let good = ("x-amz-checksum-crc32", "y/Q5Jg==");
+        let mut c = checks(&[good, ("x-amz-sdk-checksum-algorithm", "CRC32")]).unwrap();
+        c.update(b"123456789");
+        assert_eq!(
+            c.finish(&[]).unwrap(),
+            Some(full(ChecksumAlgorithm::Crc32, b"123456789"))
+        );
+        let mut c = checks(&[good]).unwrap();
+        c.update(b"12345678");
+        assert_eq!(c.finish(&[]).unwrap_err().code, Code::BadDigest);
+
+        let trailer = ("x-amz-trailer", "x-amz-checksum-crc32");
+        for (value, outcome) in [
+            (Some("y/Q5Jg=="), None),
+            (Some("y/Q5JA=="), Some(Code::BadDigest)),
+            (Some("nonsense"), Some(Code::InvalidRequest)),
+            (None, Some(Code::MalformedTrailerError)),
+        ] {
+            let mut c = checks(&[trailer]).unwrap();
+            c.update(b"123456789");
+            let lines: Vec<_> = value
+                .map(|v| ("x-amz-checksum-crc32".to_owned(), v.to_owned()))
+                .into_iter()
+                .collect();
+            assert_eq!(c.finish(&lines).err().map(|e| e.code), outcome, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn contradicting_headers_are_refused() {
+        let good = ("x-amz-checksum-crc32", "y/Q5Jg==");
+        for bad in [
+            &[good, ("x-amz-checksum-crc32c", "y/Q5Jg==")][..],
+            &[good, ("x-amz-trailer", "x-amz-checksum-crc32")],
+            &[good, ("x-amz-sdk-checksum-algorithm", "SHA1")],
+            &[("x-amz-sdk-checksum-algorithm", "SHA1")],
+            &[("x-amz-checksum-crc32", "y/Q5")],
+            &[("x-amz-trailer", "x-other")],
+        ] {
+            assert_eq!(
+                checks(bad).err().unwrap().code,
+                Code::InvalidRequest,
+                "{bad:?}"
+            );
+        }
+    }
+}

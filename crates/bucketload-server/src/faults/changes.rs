@@ -1,0 +1,81 @@
+//! Recent appearances and disappearances of keys, which a stale listing does not show yet.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Name;
+use bucketload_store::{ListEntry, ListRequest, Listing};
+
+/// Most changes remembered.
+const MAX_CHANGES: usize = 1 << 18;
+
+/// What happened to a key.
+enum Change {
+    Appeared,
+    /// With what listings showed of it.
+    Vanished(ListEntry),
+}
+
+/// The changes of the last while, in order.
+#[derive(Default)]
+pub(crate) struct Changes(Mutex<VecDeque<(Instant, Name, Change)>>);
+
+impl Changes {
+    /// A key has got an object. Changes older than `lag` are forgotten.
+    pub(crate) fn appeared(&self, bucket: &str, key: &str, lag: Duration) {
+        self.push(bucket, key, Change::Appeared, lag);
+    }
+
+    /// A key has lost the object that listings showed as `entry`.
+    pub(crate) fn vanished(&self, bucket: &str, entry: ListEntry, lag: Duration) {
+        let key = entry.key.clone();
+        self.push(bucket, &key, Change::Vanished(entry), lag);
+    }
+
+    fn push(&self, bucket: &str, key: &str, change: Change, lag: Duration) {
+        let now = Instant::now();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while all
+            .front()
+            .is_some_and(|(at, ..)| all.len() >= MAX_CHANGES || now - *at > lag)
+        {
+            all.pop_front();
+        }
+        all.push_back((now, (bucket.into(), key.into()), change));
+    }
+
+    /// Turns `listing`, the answer to `request`, into what it would have been `lag` ago. Common
+    /// prefixes stay as they are.
+    pub(crate) fn undo(
+        &self,
+        bucket: &str,
+        request: &ListRequest<'_>,
+        listing: &mut Listing,
+        lag: Duration,
+    ) {
+        let now = Instant::now();
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = all.iter().filter(|(at, (of, key), _)| {
+            now - *at <= lag
+                && **of == *bucket
+                && key.starts_with(request.prefix)
+                && **key > *request.start_after
+                && listing.next.as_deref().is_none_or(|next| &**key <= next)
+        });
+        // The oldest change of a key tells what there was before.
+        let mut before: BTreeMap<&str, Option<&ListEntry>> = BTreeMap::new();
+        for (_, (_, key), change) in recent {
+            before.entry(key).or_insert(match change {
+                Change::Appeared => None,
+                Change::Vanished(entry) => Some(entry),
+            });
+        }
+        listing
+            .objects
+            .retain(|entry| !before.contains_key(entry.key.as_str()));
+        let returned = before.into_values().flatten().cloned();
+        listing.objects.extend(returned);
+        listing.objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    }
+}

@@ -1,0 +1,294 @@
+//! An S3 server over a [`Store`]: HTTP/1.1, Signature Version 4, TLS, faults on
+//! demand.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use bucketload_server::{KeyPair, Server, ServerConfig};
+//! use bucketload_store::{MemoryOptions, MemoryStore};
+//!
+//! let keys = KeyPair { access_key: "key".into(), secret_key: "secret".into() };
+//! let mut config = ServerConfig::new(keys);
+//! config.faults.push("delay,ms=10,op=get".parse()?);
+//! let store = MemoryStore::new(MemoryOptions::default());
+//! let server = Server::start(config, Arc::new(store))?;
+//! println!("listening on {}", server.endpoint_url());
+//! server.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How it is built
+//!
+//! ```text
+//! thread      a tokio current_thread runtime, its own SO_REUSEPORT listener, nothing shared
+//! connection  one local task per connection: receive, answer, again
+//! intake      head -> authorised and routed request -> answer, or
+//! pending     body -> store -> answer
+//!   uri headers router                     what is asked for
+//!   claim canonical sigv4 sigv2            may it be
+//!   body aws_chunked checks checksum       how the payload is framed and what it must add up to
+//!   xml_in tags                            documents of requests
+//! ops         what the operations do, against the store
+//! respond xml send                  how answers look and leave
+//! faults delay                      what goes wrong on purpose
+//! ```
+//!
+//! A small request costs one receive and one send; its answer leaves in one vectored write with
+//! the object's bytes straight from the store. Large bodies are received with a low-water mark,
+//! and bodies that the store accepts unseen ([`Store::accept_unseen`])
+//! are dropped in the kernel, so that the server is not what a measurement measures.
+//!
+//! # What it refuses
+//!
+//! Versioning, ACLs beyond `private`, encryption, object lock, lifecycle and the other bucket
+//! configurations: reading them answers what a bucket without any answers, setting them is
+//! refused with `NotImplemented`. Bodies of refused requests are read to their end, so that
+//! clients see the answer. A stop cuts requests under way.
+
+mod aws_chunked;
+mod body;
+mod canonical;
+mod checks;
+mod checksum;
+mod claim;
+mod clock;
+mod config;
+mod connection;
+mod delay;
+mod error;
+pub mod faults;
+mod hashing;
+mod headers;
+mod intake;
+mod ops;
+mod pace;
+mod pending;
+mod respond;
+mod router;
+mod send;
+mod sigv2;
+mod sigv4;
+mod stats;
+mod tags;
+mod thread;
+mod upload;
+mod uri;
+mod xml;
+mod xml_in;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use bucketload_wire::listen::Port;
+use bucketload_wire::tls::{ConfigError, ServerTls};
+use tokio::sync::oneshot;
+
+pub use config::{Access, KeyPair, ServerConfig};
+pub use faults::{FaultError, FaultRule, FaultStats};
+pub use router::Operation;
+pub use stats::ServerStats;
+
+use bucketload_store::Store;
+use faults::{FaultLog, Faults, History};
+use stats::Counters;
+use thread::Shared;
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; choose another address or port 0")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Certificate or key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] ConfigError),
+    /// A thread cannot be started.
+    #[error("cannot start a serving thread: {0}")]
+    Thread(#[source] io::Error),
+    /// The fault log cannot be created.
+    #[error("fault log {path}: {source}; name a file that does not exist yet")]
+    FaultLog {
+        /// The file asked for.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A field of the configuration has a value that makes no sense; the text names it.
+    #[error("{0}")]
+    Config(&'static str),
+}
+
+/// Starts servers.
+#[derive(Debug)]
+pub struct Server;
+
+impl Server {
+    /// Serves `store` as `config` says, on threads of its own, until the handle is stopped or
+    /// dropped. Connections are accepted when this returns.
+    ///
+    /// # Errors
+    /// The address, the TLS files, the threads, or a value that makes no sense.
+    pub fn start(config: ServerConfig, store: Arc<dyn Store>) -> Result<ServerHandle, StartError> {
+        if config.threads == 0 {
+            return Err(StartError::Config(
+                "threads: a server needs at least one thread",
+            ));
+        }
+        if config.max_connections == 0 {
+            return Err(StartError::Config(
+                "max_connections: a server needs at least one connection",
+            ));
+        }
+        if config.keys.access_key.is_empty() || config.keys.secret_key.is_empty() {
+            return Err(StartError::Config(
+                "keys: access key and secret key must not be empty",
+            ));
+        }
+        if config.region.is_empty() || config.region.contains('/') {
+            return Err(StartError::Config(
+                "region: it must be a name without slashes",
+            ));
+        }
+        let tls = config.tls.as_ref().map(ServerTls::new).transpose()?;
+        let address = config.address;
+        let listen = |source| StartError::Listen { address, source };
+        let mut ports = vec![Port::bind(address).map_err(listen)?];
+        for _ in 1..config.threads {
+            let port = ports[0].another().map_err(listen)?;
+            ports.push(port);
+        }
+        let bound = ports[0].addr();
+        let shared = Arc::new(Shared {
+            faults: Faults::new(&config.faults),
+            fault_log: fault_log(&config)?,
+            history: History::default(),
+            tls,
+            counters: (0..config.threads).map(|_| Counters::default()).collect(),
+            open: AtomicU64::new(0),
+            store,
+            config,
+        });
+        let mut handle = ServerHandle {
+            address: bound,
+            shared,
+            threads: Vec::new(),
+        };
+        let (started, outcomes) = mpsc::channel();
+        for (number, port) in ports.into_iter().enumerate() {
+            handle
+                .spawn(number, port, started.clone())
+                .map_err(StartError::Thread)?;
+        }
+        drop(started);
+        for outcome in outcomes {
+            outcome.map_err(StartError::Thread)?;
+        }
+        Ok(handle)
+    }
+}
+
+fn fault_log(config: &ServerConfig) -> Result<Option<FaultLog>, StartError> {
+    let create = |path: &std::path::PathBuf| {
+        FaultLog::create(path).map_err(|source| StartError::FaultLog {
+            path: path.display().to_string(),
+            source,
+        })
+    };
+    config.fault_log.as_ref().map(create).transpose()
+}
+
+/// A running server. Dropping it stops it.
+pub struct ServerHandle {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    threads: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl std::fmt::Debug for ServerHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerHandle")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ServerHandle {
+    fn spawn(
+        &mut self,
+        number: usize,
+        port: Port,
+        started: mpsc::Sender<io::Result<()>>,
+    ) -> io::Result<()> {
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new()
+            .name(format!("s3-server-{number}"))
+            .spawn(move || thread::run(shared, number, port, stopped, started))?;
+        self.threads.push((stop, thread));
+        Ok(())
+    }
+
+    /// The address that is listened on, with the real port.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL that clients are given, such as `http://127.0.0.1:9000`.
+    #[must_use]
+    pub fn endpoint_url(&self) -> String {
+        let scheme = if self.shared.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// What the server has done so far.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        self.shared.stats()
+    }
+
+    /// Ends all connections and waits for the threads.
+    pub fn stop(mut self) {
+        self.shut_down();
+    }
+
+    /// Waits until the server ends by itself, which it does not do unless a thread fails.
+    pub fn wait(mut self) {
+        for (stop, thread) in self.threads.drain(..) {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+            drop(stop);
+        }
+    }
+
+    fn shut_down(&mut self) {
+        let (stops, threads): (Vec<_>, Vec<_>) = self.threads.drain(..).unzip();
+        for stop in stops {
+            // A thread that is gone needs no telling.
+            let _ = stop.send(());
+        }
+        for thread in threads {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for ServerHandle {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}

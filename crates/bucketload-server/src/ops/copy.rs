@@ -1,0 +1,204 @@
+//! CopyObject and UploadPartCopy.
+
+use std::ops::Range;
+
+use super::conditions::{self, SOURCE};
+use super::{Ctx, metadata, multipart, range};
+use crate::checksum::{self, Sum};
+use crate::error::{Code, S3Error, S3Result};
+use crate::headers::{Headers, Name};
+use crate::respond::Body;
+use crate::uri;
+use bucketload_store::{
+    Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Object, PutOptions, ReadDecision, Written,
+};
+
+/// Bytes read from a source at a time, where they have to pass through the server.
+const PIECE: usize = 256 * 1024;
+
+/// Opens the source that the request names, under its conditions.
+fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, String, Object)> {
+    let bad = || {
+        S3Error::new(
+            Code::InvalidArgument,
+            "Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
+        )
+    };
+    let value = headers.text(Name::CopySource)?.ok_or_else(bad)?;
+    let (path, version) = match value.split_once("?versionId=") {
+        Some((path, version)) => (path, Some(version)),
+        None => (value, None),
+    };
+    if version.is_some_and(|version| version != "null") {
+        return Err(Code::NoSuchVersion.into());
+    }
+    let path = uri::decode_text(path).ok_or_else(bad)?;
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    let (bucket, key) = path
+        .split_once('/')
+        .filter(|(b, k)| !b.is_empty() && !k.is_empty())
+        .ok_or_else(bad)?;
+    let source = ctx.store().open(bucket, key)?;
+    match conditions::of_read(headers, SOURCE, source.info())? {
+        ReadDecision::Proceed => Ok((bucket.to_owned(), key.to_owned(), source)),
+        _ => Err(Code::PreconditionFailed.into()),
+    }
+}
+
+/// Whether a directive asks for replacement.
+fn replaces(headers: &Headers<'_, '_>, name: Name) -> S3Result<bool> {
+    match headers.bytes(name) {
+        None | Some(b"COPY") => Ok(false),
+        Some(b"REPLACE") => Ok(true),
+        Some(_) => Err(S3Error::new(
+            Code::InvalidArgument,
+            format!("The header {} must be COPY or REPLACE.", name.text()),
+        )),
+    }
+}
+
+/// CopyObject.
+pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    metadata::check_storage(headers)?;
+    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+    let replace = replaces(headers, Name::MetadataDirective)?;
+    let replace_tags = replaces(headers, Name::TaggingDirective)?;
+    let (from_bucket, from_key, source) = open_source(ctx, headers)?;
+    if !replace && from_bucket == bucket && from_key == key && !headers.has(Name::StorageClass) {
+        return Err(S3Error::new(
+            Code::InvalidRequest,
+            "This copy request is illegal because it is trying to copy an object to itself without changing the object's \
+             metadata, storage class, website redirect location or encryption attributes.",
+        ));
+    }
+    let info = source.info();
+    let commit = Commit {
+        headers: if replace {
+            metadata::collect(headers)?
+        } else {
+            info.headers.clone()
+        },
+        tags: if replace_tags {
+            metadata::tags(headers)?
+        } else {
+            info.tags.clone()
+        },
+        checksums: checksums_of_copy(headers, &source)?,
+        condition: conditions::of_write(headers)?,
+    };
+    let sums = commit.checksums.clone();
+    ctx.keep_former(key);
+    let written = ctx.store().copy(&source, bucket, key, commit)?;
+    result(ctx, "CopyObjectResult", &written, &sums);
+    Ok(Body::Document)
+}
+
+/// The checksums that the copy has: those of the bytes that the source has, and the one asked for.
+fn checksums_of_copy(headers: &Headers<'_, '_>, source: &Object) -> S3Result<Vec<Checksum>> {
+    let covers_bytes = |sum: &&Checksum| sum.kind == ChecksumKind::FullObject;
+    let known = source.info().checksums.iter().filter(covers_bytes);
+    let Some(name) = headers.text(Name::ChecksumAlgorithm)? else {
+        return Ok(known.cloned().collect());
+    };
+    let algorithm = checksum::from_name(name)?;
+    if let Some(sum) = known.clone().find(|sum| sum.algorithm == algorithm) {
+        return Ok(vec![sum.clone()]);
+    }
+    let mut sum = Sum::new(algorithm);
+    for_each_piece(source, 0..source.info().size, |piece| {
+        sum.update(piece);
+        Ok(())
+    })?;
+    Ok(vec![Checksum {
+        algorithm,
+        kind: ChecksumKind::FullObject,
+        value: sum.value(),
+    }])
+}
+
+/// Hands bytes of an object to `take`, piece by piece.
+fn for_each_piece(
+    source: &Object,
+    mut range: Range<u64>,
+    mut take: impl FnMut(&[u8]) -> S3Result<()>,
+) -> S3Result<()> {
+    let mut buffer = vec![0; PIECE];
+    while range.start < range.end {
+        let want = usize::try_from(range.end - range.start)
+            .unwrap_or(PIECE)
+            .min(PIECE);
+        let got = source.read_at(range.start, &mut buffer[..want])?;
+        if got == 0 {
+            return Err(S3Error::new(Code::InternalError, "The source ended early."));
+        }
+        take(&buffer[..got])?;
+        range.start += got as u64;
+    }
+    Ok(())
+}
+
+/// UploadPartCopy.
+pub(crate) fn part(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    let (id, number) = multipart::part_of(ctx.target)?;
+    let (_, _, source) = open_source(ctx, headers)?;
+    let size = source.info().size;
+    let range = match headers.bytes(Name::CopySourceRange) {
+        Some(value) => range::of_copy(value, size)?,
+        None => 0..size,
+    };
+    let upload = ctx
+        .store()
+        .upload_info(ctx.target.bucket(), ctx.target.key(), id)?;
+    let (written, sums) = match upload.checksum {
+        Some((algorithm, _)) => copy_with_checksum(ctx, &source, range, id, number, algorithm)?,
+        None => {
+            let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+            (
+                ctx.store()
+                    .copy_part(&source, range, bucket, key, id, number)?,
+                Vec::new(),
+            )
+        }
+    };
+    result(ctx, "CopyPartResult", &written, &sums);
+    Ok(Body::Document)
+}
+
+/// Copies a part of an upload that announced a checksum: the bytes pass through the server, which
+/// computes it.
+fn copy_with_checksum(
+    ctx: &Ctx<'_>,
+    source: &Object,
+    range: Range<u64>,
+    id: &str,
+    number: u32,
+    algorithm: ChecksumAlgorithm,
+) -> S3Result<(Written, Vec<Checksum>)> {
+    let options = PutOptions::sized(range.end - range.start);
+    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+    let mut upload = ctx.store().upload_part(bucket, key, id, number, &options)?;
+    let mut sum = Sum::new(algorithm);
+    for_each_piece(source, range, |piece| {
+        sum.update(piece);
+        Ok(upload.write(piece)?)
+    })?;
+    let sums = vec![Checksum {
+        algorithm,
+        kind: ChecksumKind::FullObject,
+        value: sum.value(),
+    }];
+    Ok((upload.commit(sums.clone())?, sums))
+}
+
+fn result(ctx: &mut Ctx<'_>, root: &'static str, written: &Written, sums: &[Checksum]) {
+    let mut doc = ctx.xml(root);
+    doc.time("LastModified", written.modified)
+        .etag(written.etag.text().as_str());
+    for sum in sums {
+        doc.text(
+            &["Checksum", checksum::name(sum.algorithm)].concat(),
+            &sum.value,
+        );
+    }
+    doc.finish();
+}

@@ -1,0 +1,185 @@
+//! What clients say about an object's content: from headers to the store and back.
+
+use crate::checksum;
+use crate::error::{Code, S3Error, S3Result};
+use crate::headers::{Headers, Name};
+use crate::respond::Head;
+use crate::tags;
+use crate::uri::Target;
+use bucketload_store::{ObjectInfo, Tags};
+
+/// Most bytes of user metadata, names and values together, by S3's limit.
+const MAX_USER_METADATA: usize = 2048;
+
+/// Headers that are kept as they are, with the parameter that overrides each in a GET.
+const SYSTEM: [(Name, &str); 5] = [
+    (Name::CacheControl, "response-cache-control"),
+    (Name::ContentDisposition, "response-content-disposition"),
+    (Name::ContentEncoding, "response-content-encoding"),
+    (Name::ContentLanguage, "response-content-language"),
+    (Name::Expires, "response-expires"),
+];
+
+/// Content type of objects for which the client gave none, as in S3.
+const DEFAULT_TYPE: &str = "binary/octet-stream";
+
+/// Collects what the request says about the content.
+///
+/// # Errors
+/// `MetadataTooLarge`, `InvalidArgument` for text that is not UTF-8.
+pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::Headers> {
+    let mut all = bucketload_store::Headers {
+        content_type: headers.text(Name::ContentType)?.map(str::to_owned),
+        ..bucketload_store::Headers::default()
+    };
+    for (name, _) in SYSTEM {
+        let Some(value) = headers.text(name)? else {
+            continue;
+        };
+        let value = if name == Name::ContentEncoding {
+            without_aws_chunked(value)
+        } else {
+            value.to_owned()
+        };
+        if !value.is_empty() {
+            all.system.push((name.text().to_owned(), value));
+        }
+    }
+    if headers.has_user_metadata {
+        let mut bytes = 0;
+        for (name, value) in headers.user_metadata() {
+            let value = String::from_utf8(value.to_vec()).map_err(|_| {
+                S3Error::new(
+                    Code::InvalidArgument,
+                    format!("The metadata {name} is not UTF-8."),
+                )
+            })?;
+            bytes += name.len() + value.len();
+            if bytes > MAX_USER_METADATA {
+                return Err(Code::MetadataTooLarge.into());
+            }
+            // A repeated header is one header with both values.
+            match all.user.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, first)) => *first = format!("{first},{value}"),
+                None => all.user.push((name, value)),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// `value` without the `aws-chunked` coding, which exists on the wire only.
+fn without_aws_chunked(value: &str) -> String {
+    let keep = |coding: &&str| !coding.eq_ignore_ascii_case("aws-chunked") && !coding.is_empty();
+    value
+        .split(',')
+        .map(str::trim)
+        .filter(keep)
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// Refuses what would change how the object is stored and is not served here.
+///
+/// # Errors
+/// `InvalidStorageClass`, `NotImplemented`, `AccessControlListNotSupported`.
+pub(crate) fn check_storage(headers: &Headers<'_, '_>) -> S3Result<()> {
+    let class = headers.bytes(Name::StorageClass);
+    if class.is_some_and(|class| class != b"STANDARD" && class != b"REDUCED_REDUNDANCY") {
+        return Err(Code::InvalidStorageClass.into());
+    }
+    if headers.has(Name::ServerSideEncryption) || headers.has(Name::SseCustomerAlgorithm) {
+        return Err(S3Error::new(
+            Code::NotImplemented,
+            "Server-side encryption is not implemented.",
+        ));
+    }
+    if headers.has(Name::ObjectLockMode) || headers.has(Name::ObjectLockLegalHold) {
+        return Err(S3Error::new(
+            Code::NotImplemented,
+            "Object lock is not implemented.",
+        ));
+    }
+    if headers.has(Name::WriteOffset) {
+        return Err(S3Error::new(
+            Code::NotImplemented,
+            "Appending to objects is not implemented.",
+        ));
+    }
+    check_acl(headers)
+}
+
+/// Refuses canned ACLs that would open what is private.
+///
+/// # Errors
+/// `AccessControlListNotSupported`.
+pub(crate) fn check_acl(headers: &Headers<'_, '_>) -> S3Result<()> {
+    match headers.bytes(Name::Acl) {
+        None | Some(b"private" | b"bucket-owner-full-control" | b"bucket-owner-read") => Ok(()),
+        Some(_) => Err(Code::AccessControlListNotSupported.into()),
+    }
+}
+
+/// The tags of the `x-amz-tagging` header.
+///
+/// # Errors
+/// As [`tags::tagging_header`].
+pub(crate) fn tags(headers: &Headers<'_, '_>) -> S3Result<Tags> {
+    headers
+        .text(Name::Tagging)?
+        .map_or(Ok(Tags::new()), tags::tagging_header)
+}
+
+/// Writes what is known about an object into the head of a GET or HEAD, with the overrides that the
+/// parameters ask for. Checksums only when `checksums`.
+pub(crate) fn write(head: &mut Head, target: &Target, info: &ObjectInfo, checksums: bool) {
+    head.etag(info.etag)
+        .modified(info.modified)
+        .header("Accept-Ranges", b"bytes");
+    let headers = &info.headers;
+    let content_type = target.param("response-content-type");
+    let content_type = content_type
+        .or(headers.content_type.as_deref())
+        .unwrap_or(DEFAULT_TYPE);
+    head.header("Content-Type", content_type.as_bytes());
+    for (name, parameter) in SYSTEM {
+        let stored = || {
+            headers
+                .system
+                .iter()
+                .find(|(n, _)| n == name.text())
+                .map(|(_, v)| v.as_str())
+        };
+        if let Some(value) = target.param(parameter).or_else(stored) {
+            head.header(name.text(), value.as_bytes());
+        }
+    }
+    for (name, value) in &headers.user {
+        head.header(&["x-amz-meta-", name].concat(), value.as_bytes());
+    }
+    if !info.tags.is_empty() {
+        head.number("x-amz-tagging-count", info.tags.len() as u64);
+    }
+    if checksums {
+        for sum in &info.checksums {
+            head.header(checksum::header(sum.algorithm), sum.value.as_bytes());
+            head.header(
+                "x-amz-checksum-type",
+                checksum::kind_name(sum.kind).as_bytes(),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_coding_is_dropped() {
+        assert_eq!(without_aws_chunked("aws-chunked"), "");
+        assert_eq!(without_aws_chunked("aws-chunked, gzip"), "gzip");
+        assert_eq!(without_aws_chunked("gzip,AWS-Chunked"), "gzip");
+        assert_eq!(without_aws_chunked("br, gzip"), "br,gzip");
+    }
+}

@@ -1,0 +1,250 @@
+//! Multipart uploads: creation, completion, abortion, listings. Parts are received by `intake`.
+
+use std::collections::BTreeMap;
+
+use super::{Ctx, list, metadata};
+use crate::checksum;
+use crate::error::{Code, S3Error, S3Result};
+use crate::headers::{Headers, parse_u64};
+use crate::respond::Body;
+use crate::uri::Target;
+use crate::xml::Doc;
+use crate::xml_in;
+use bucketload_store::{
+    Checksum, ChecksumAlgorithm, ChecksumKind, CompletedPart, Condition, ListUploadsRequest,
+    MultipartOptions, PartInfo,
+};
+
+/// CreateMultipartUpload.
+pub(crate) fn create(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    metadata::check_storage(headers)?;
+    let checksum = checksum::of_upload(headers)?;
+    let options = MultipartOptions {
+        headers: metadata::collect(headers)?,
+        tags: metadata::tags(headers)?,
+        checksum,
+    };
+    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+    let id = ctx.store().create_multipart(bucket, key, options)?;
+    let mut doc = ctx.xml("InitiateMultipartUploadResult");
+    doc.text("Bucket", bucket)
+        .text("Key", key)
+        .text("UploadId", &id);
+    doc.finish();
+    if let Some((algorithm, kind)) = checksum {
+        ctx.head.header(
+            "x-amz-checksum-algorithm",
+            checksum::name(algorithm).as_bytes(),
+        );
+        ctx.head
+            .header("x-amz-checksum-type", checksum::kind_name(kind).as_bytes());
+    }
+    Ok(Body::Document)
+}
+
+/// AbortMultipartUpload.
+pub(crate) fn abort(ctx: &mut Ctx<'_>) -> S3Result<Body> {
+    let id = ctx.target.param("uploadId").unwrap_or_default();
+    ctx.store()
+        .abort_multipart(ctx.target.bucket(), ctx.target.key(), id)?;
+    Ok(ctx.empty(204))
+}
+
+/// Upload id and part number of a request about a part.
+///
+/// # Errors
+/// `InvalidArgument` for a part number out of bounds.
+pub(crate) fn part_of(target: &Target) -> S3Result<(&str, u32)> {
+    let number = target
+        .param("partNumber")
+        .and_then(|text| parse_u64(text.as_bytes()))
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|n| (1..=bucketload_store::MAX_PARTS).contains(n))
+        .ok_or_else(|| {
+            S3Error::new(
+                Code::InvalidArgument,
+                "Part number must be an integer between 1 and 10000, inclusive.",
+            )
+        })?;
+    Ok((target.param("uploadId").unwrap_or_default(), number))
+}
+
+/// CompleteMultipartUpload. `announced` is the checksum of the whole object that the client expects.
+pub(crate) fn complete(
+    ctx: &mut Ctx<'_>,
+    input: &[u8],
+    condition: &Condition,
+    announced: Option<&Checksum>,
+) -> S3Result<Body> {
+    let parts = xml_in::completion(input)?;
+    let (store, bucket, key) = (ctx.store(), ctx.target.bucket(), ctx.target.key());
+    let id = ctx.target.param("uploadId").unwrap_or_default();
+    let upload = store.upload_info(bucket, key, id)?;
+    let sum = match upload.checksum {
+        Some((algorithm, kind)) => checksum_of(ctx, id, &parts, algorithm, kind)?,
+        None => None,
+    };
+    if let (Some(announced), Some(sum)) = (announced, &sum)
+        && (announced.algorithm != sum.algorithm
+            || announced.value != checksum::without_count(&sum.value))
+    {
+        return Err(checksum::mismatch(announced.algorithm));
+    }
+    ctx.keep_former(key);
+    let sums: Vec<_> = sum.into_iter().collect();
+    let written = store.complete_multipart(bucket, key, id, &parts, sums.clone(), condition)?;
+    let location = ["/", bucket, "/", key].concat();
+    let mut doc = ctx.xml("CompleteMultipartUploadResult");
+    doc.text("Location", &location)
+        .text("Bucket", bucket)
+        .text("Key", key);
+    doc.etag(written.etag.text().as_str());
+    write_sums(&mut doc, &sums);
+    for sum in &sums {
+        doc.text("ChecksumType", checksum::kind_name(sum.kind));
+    }
+    doc.finish();
+    Ok(Body::Document)
+}
+
+/// The checksum of the object that `named` parts make; `None` where a part has none.
+fn checksum_of(
+    ctx: &Ctx<'_>,
+    id: &str,
+    named: &[CompletedPart],
+    algorithm: ChecksumAlgorithm,
+    kind: ChecksumKind,
+) -> S3Result<Option<Checksum>> {
+    let mut uploaded: BTreeMap<u32, PartInfo> = BTreeMap::new();
+    let mut marker = Some(0);
+    while let Some(after) = marker {
+        let page =
+            ctx.store()
+                .list_parts(ctx.target.bucket(), ctx.target.key(), id, after, 1000)?;
+        uploaded.extend(page.parts.into_iter().map(|part| (part.number, part)));
+        marker = page.next;
+    }
+    // A part that is not there is the store's to refuse.
+    let known: Option<Vec<_>> = named
+        .iter()
+        .map(|part| uploaded.get(&part.number))
+        .collect();
+    let Some(known) = known else { return Ok(None) };
+    let of = |part: &&PartInfo| part.size;
+    let rows: Vec<_> = known
+        .iter()
+        .map(|part| {
+            (
+                of(part),
+                part.checksums.iter().find(|sum| sum.algorithm == algorithm),
+            )
+        })
+        .collect();
+    Ok(checksum::of_parts(algorithm, kind, &rows))
+}
+
+fn write_sums(doc: &mut Doc<'_>, sums: &[Checksum]) {
+    for sum in sums {
+        doc.text(
+            &["Checksum", checksum::name(sum.algorithm)].concat(),
+            &sum.value,
+        );
+    }
+}
+
+/// ListParts.
+pub(crate) fn list_parts(ctx: &mut Ctx<'_>) -> S3Result<Body> {
+    let target = ctx.target;
+    let id = target.param("uploadId").unwrap_or_default();
+    let max = list::limit(target, "max-parts")?;
+    let marker = match target.param("part-number-marker") {
+        None | Some("") => 0,
+        Some(text) => text.parse().map_err(|_| {
+            S3Error::new(
+                Code::InvalidArgument,
+                "The parameter part-number-marker must be a number.",
+            )
+        })?,
+    };
+    let page = ctx
+        .store()
+        .list_parts(target.bucket(), target.key(), id, marker, max as usize)?;
+    let url = list::wants_url(target)?;
+    let mut doc = ctx.xml("ListPartsResult");
+    doc.text("Bucket", target.bucket())
+        .key("Key", target.key(), url)
+        .text("UploadId", id);
+    doc.owner("Initiator")
+        .owner("Owner")
+        .text("StorageClass", "STANDARD");
+    doc.number("PartNumberMarker", u64::from(marker));
+    if let Some(next) = page.next.or(page.parts.last().map(|part| part.number)) {
+        doc.number("NextPartNumberMarker", u64::from(next));
+    }
+    doc.number("MaxParts", max)
+        .flag("IsTruncated", page.next.is_some());
+    if let Some((algorithm, kind)) = page.upload.checksum {
+        doc.text("ChecksumAlgorithm", checksum::name(algorithm));
+        doc.text("ChecksumType", checksum::kind_name(kind));
+    }
+    for part in &page.parts {
+        doc.open("Part")
+            .number("PartNumber", u64::from(part.number));
+        doc.time("LastModified", part.modified)
+            .etag(part.etag.text().as_str());
+        doc.number("Size", part.size);
+        write_sums(&mut doc, &part.checksums);
+        doc.close("Part");
+    }
+    doc.finish();
+    Ok(Body::Document)
+}
+
+/// ListMultipartUploads.
+pub(crate) fn list_uploads(ctx: &mut Ctx<'_>) -> S3Result<Body> {
+    let target = ctx.target;
+    let text = |name: &str| target.param(name).unwrap_or_default();
+    let request = ListUploadsRequest {
+        prefix: text("prefix"),
+        delimiter: text("delimiter"),
+        key_marker: text("key-marker"),
+        upload_id_marker: text("upload-id-marker"),
+        max_uploads: list::limit(target, "max-uploads")? as usize,
+    };
+    let url = list::wants_url(target)?;
+    let page = ctx.store().list_uploads(target.bucket(), &request)?;
+    let mut doc = ctx.xml("ListMultipartUploadsResult");
+    doc.text("Bucket", target.bucket())
+        .key("KeyMarker", request.key_marker, url);
+    doc.text("UploadIdMarker", request.upload_id_marker);
+    if let Some((key, id)) = &page.next {
+        doc.key("NextKeyMarker", key, url)
+            .text("NextUploadIdMarker", id);
+    }
+    doc.key("Prefix", request.prefix, url);
+    if !request.delimiter.is_empty() {
+        doc.key("Delimiter", request.delimiter, url);
+    }
+    if url {
+        doc.text("EncodingType", "url");
+    }
+    doc.number("MaxUploads", request.max_uploads as u64)
+        .flag("IsTruncated", page.next.is_some());
+    for upload in &page.uploads {
+        doc.open("Upload")
+            .key("Key", &upload.key, url)
+            .text("UploadId", &upload.upload_id);
+        doc.owner("Initiator")
+            .owner("Owner")
+            .text("StorageClass", "STANDARD");
+        doc.time("Initiated", upload.initiated);
+        if let Some((algorithm, kind)) = upload.checksum {
+            doc.text("ChecksumAlgorithm", checksum::name(algorithm));
+            doc.text("ChecksumType", checksum::kind_name(kind));
+        }
+        doc.close("Upload");
+    }
+    list::common_prefixes(&mut doc, &page.common_prefixes, url);
+    doc.finish();
+    Ok(Body::Document)
+}

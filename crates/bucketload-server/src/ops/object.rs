@@ -1,0 +1,201 @@
+//! Reading objects: content, metadata, attributes.
+
+use std::ops::Range;
+
+use super::conditions::{self, READ};
+use super::{Ctx, metadata, range};
+use crate::checksum;
+use crate::error::{Code, S3Error, S3Result};
+use crate::headers::{Headers, Name, parse_u64};
+use crate::respond::{Body, Extract, Head, Source};
+use crate::router::Operation;
+use crate::uri::Target;
+use bucketload_store::{ObjectInfo, ReadDecision};
+
+/// GetObject.
+pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    ctx.raise();
+    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+    let source = match former(ctx, bucket, key) {
+        Some(former) => former,
+        None => Source::Current(ctx.store().open(bucket, key)?),
+    };
+    let extract = ctx.extract.insert(Extract {
+        source,
+        range: 0..0,
+    });
+    match describe(ctx.head, ctx.target, headers, extract.source.info())? {
+        Some(range) => {
+            extract.range = range;
+            Ok(Body::Object)
+        }
+        None => Ok(Body::Empty),
+    }
+}
+
+/// The version before the current one, when a stale read is injected.
+fn former(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
+    let shared = ctx.shared;
+    if shared.faults.is_empty() || !shared.faults.keeps_history(key) {
+        return None;
+    }
+    let (ago, former) = shared.history.former(bucket, key)?;
+    shared
+        .faults
+        .is_stale(Operation::Get, key, ago)
+        .then_some(Source::Former(former))
+}
+
+/// HeadObject.
+pub(crate) fn head(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    ctx.raise();
+    let info = ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    match describe(ctx.head, ctx.target, headers, &info)? {
+        Some(range) => Ok(Body::LengthOnly(range.end - range.start)),
+        None => Ok(Body::Empty),
+    }
+}
+
+/// Evaluates conditions and range and writes the head; the bytes to send, or `None` for 304.
+fn describe(
+    head: &mut Head,
+    target: &Target,
+    headers: &Headers<'_, '_>,
+    info: &ObjectInfo,
+) -> S3Result<Option<Range<u64>>> {
+    match conditions::of_read(headers, READ, info)? {
+        ReadDecision::Proceed => {}
+        ReadDecision::NotModified => {
+            head.start(304).etag(info.etag).modified(info.modified);
+            return Ok(None);
+        }
+        ReadDecision::PreconditionFailed => return Err(Code::PreconditionFailed.into()),
+    }
+    let part = target.param("partNumber");
+    let asked = match (headers.bytes(Name::Range), part) {
+        (None, None) => None,
+        (Some(_), Some(_)) => {
+            return Err(S3Error::new(
+                Code::InvalidRequest,
+                "Cannot specify both Range header and partNumber query parameter.",
+            ));
+        }
+        (Some(value), None) => range::of_header(value, info.size)?,
+        (None, Some(number)) => Some(part_range(number, info)?),
+    };
+    let checksums = headers
+        .bytes(Name::ChecksumMode)
+        .is_some_and(|mode| mode.eq_ignore_ascii_case(b"ENABLED"));
+    let Some(range) = asked else {
+        head.start(200);
+        metadata::write(head, target, info, checksums);
+        return Ok(Some(0..info.size));
+    };
+    let whole = range == (0..info.size);
+    head.start(206);
+    // A checksum of the whole object would be checked against the range.
+    metadata::write(
+        head,
+        target,
+        info,
+        checksums && whole && info.parts.count() == 0,
+    );
+    head.content_range(&range, info.size);
+    if part.is_some() && info.parts.count() > 0 {
+        head.number("x-amz-mp-parts-count", u64::from(info.parts.count()));
+    }
+    Ok(Some(range))
+}
+
+/// The bytes of part `number`; an object that was put whole is its own first part.
+fn part_range(number: &str, info: &ObjectInfo) -> S3Result<Range<u64>> {
+    let number = parse_u64(number.as_bytes())
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|n| (1..=bucketload_store::MAX_PARTS).contains(n))
+        .ok_or_else(|| {
+            S3Error::new(
+                Code::InvalidArgument,
+                "Part number must be an integer between 1 and 10000, inclusive.",
+            )
+        })?;
+    if info.parts.count() == 0 && number == 1 {
+        return Ok(0..info.size);
+    }
+    info.parts
+        .range(number)
+        .ok_or_else(|| Code::InvalidPartNumber.into())
+}
+
+/// GetObjectAttributes.
+pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
+    let info = ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    if !headers.has(Name::ObjectAttributes) {
+        return Err(S3Error::new(
+            Code::InvalidArgument,
+            "The header x-amz-object-attributes is missing.",
+        ));
+    }
+    let marker = headers.number(Name::PartNumberMarker)?.unwrap_or(0);
+    let max = headers.number(Name::MaxParts)?.unwrap_or(1000).min(1000);
+    let wants = |name: &str| headers.lists(Name::ObjectAttributes, name);
+    let mut doc = ctx.xml("GetObjectAttributesResponse");
+    if wants("ETag") {
+        doc.text("ETag", info.etag.text().as_str());
+    }
+    if wants("Checksum") && !info.checksums.is_empty() {
+        doc.open("Checksum");
+        for sum in &info.checksums {
+            doc.text(
+                &["Checksum", checksum::name(sum.algorithm)].concat(),
+                &sum.value,
+            );
+            doc.text("ChecksumType", checksum::kind_name(sum.kind));
+        }
+        doc.close("Checksum");
+    }
+    let count = u64::from(info.parts.count());
+    if wants("ObjectParts") && count > 0 {
+        let last = count.min(marker.saturating_add(max));
+        doc.open("ObjectParts")
+            .number("PartsCount", count)
+            .number("PartNumberMarker", marker);
+        doc.number("NextPartNumberMarker", last)
+            .number("MaxParts", max)
+            .flag("IsTruncated", last < count);
+        // S3 names the single parts of objects with a composite checksum; their sums are not kept.
+        doc.close("ObjectParts");
+    }
+    if wants("StorageClass") {
+        doc.text("StorageClass", "STANDARD");
+    }
+    if wants("ObjectSize") {
+        doc.number("ObjectSize", info.size);
+    }
+    doc.finish();
+    ctx.head.modified(info.modified);
+    Ok(Body::Document)
+}
+
+/// GetObjectAcl: everything belongs to one owner and is private.
+pub(crate) fn acl(ctx: &mut Ctx<'_>) -> S3Result<Body> {
+    ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    super::bucket::private_acl(ctx);
+    Ok(Body::Document)
+}
+
+/// GetObjectRetention and GetObjectLegalHold: there is neither.
+pub(crate) fn lock(ctx: &mut Ctx<'_>) -> S3Result<Body> {
+    ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    Err(Code::NoSuchObjectLockConfiguration.into())
+}
+
+/// Writes the checksums of a write into the head of its answer.
+pub(crate) fn echo_checksums(head: &mut Head, sums: &[bucketload_store::Checksum]) {
+    for sum in sums {
+        head.header(checksum::header(sum.algorithm), sum.value.as_bytes());
+        head.header(
+            "x-amz-checksum-type",
+            checksum::kind_name(sum.kind).as_bytes(),
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Beginning to receive an object or part, and what the head of any request says about its body.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bucketload_wire::http::{self, Request};
+
+use super::aws_chunked::AwsChunked;
+use super::body::BodyReader;
+use super::checks::Checks;
+use super::claim::PayloadAuth;
+use super::error::{Code, S3Result};
+use super::headers::{Headers, Name};
+use super::intake::Started;
+use super::ops::{conditions, metadata, multipart};
+use super::pending::Sink;
+use super::router::Operation;
+use super::sigv4::Verified;
+use super::thread::{Shared, Work};
+use bucketload_store::{Commit, Condition, PutOptions};
+
+/// Largest object or part in one request, by S3's limit, in bytes.
+const MAX_SINGLE_PUT: u64 = 5 << 30;
+
+/// Begins PutObject or UploadPart.
+///
+/// # Errors
+/// What is wrong with the head, and the store's refusal.
+pub(super) fn start(
+    shared: &Shared,
+    work: &Work,
+    request: &Request<'_>,
+    headers: &Headers<'_, '_>,
+    verified: Verified,
+    operation: Operation,
+) -> S3Result<Started> {
+    let (store, target) = (&*shared.store, &work.target);
+    let (bucket, key) = (target.bucket(), target.key());
+    metadata::check_storage(headers)?;
+    let hash = payload_hash(&verified);
+    let (reader, size) = framing(request, headers, verified)?;
+    if size.is_none() && request.body == http::Body::Empty {
+        return Err(Code::MissingContentLength.into());
+    }
+    if size.is_some_and(|size| size > MAX_SINGLE_PUT) {
+        return Err(Code::EntityTooLarge.into());
+    }
+    let mut checks = Checks::new(headers, hash)?;
+    let options = PutOptions {
+        size,
+        content_md5: content_md5(headers)?,
+    };
+    let condition = conditions::of_write(headers)?;
+    let part = match operation {
+        Operation::UploadPart => Some(multipart::part_of(target)?),
+        _ => None,
+    };
+    if !shared.faults.is_empty() && !shared.faults.takes(operation, key, size.unwrap_or(0)) {
+        return Err(Code::StorageFull.into());
+    }
+    if let (true, None, Condition::None, Some(size)) =
+        (checks.is_empty(), options.content_md5, &condition, size)
+        && let Some(written) = store.accept_unseen(bucket, key, size)
+    {
+        return Ok(Started::Receive {
+            sink: Sink::Unseen(written?),
+            checks,
+            reader,
+        });
+    }
+    let sink = match part {
+        None => Sink::Object {
+            upload: store.put(bucket, key, &options)?,
+            commit: Commit {
+                headers: metadata::collect(headers)?,
+                checksums: Vec::new(),
+                tags: metadata::tags(headers)?,
+                condition,
+            },
+        },
+        Some((id, number)) => {
+            if !checks.has_sum() {
+                // Completion needs the checksum that the upload announced, sent or not.
+                let announced = store.upload_info(bucket, key, id)?.checksum;
+                checks.add_sum(announced.map(|(algorithm, _)| algorithm));
+            }
+            Sink::Part {
+                upload: store.upload_part(bucket, key, id, number, &options)?,
+            }
+        }
+    };
+    Ok(Started::Receive {
+        sink,
+        checks,
+        reader,
+    })
+}
+
+/// The hash that the payload must have, where the signature covers one.
+pub(super) fn payload_hash(verified: &Verified) -> Option<[u8; 32]> {
+    match verified.payload {
+        PayloadAuth::Sha256(hash) => Some(hash),
+        _ => None,
+    }
+}
+
+/// A reader for the request's body, and the size of its payload where the head tells it.
+///
+/// # Errors
+/// `MissingContentLength`, `InvalidArgument`.
+pub(super) fn framing(
+    request: &Request<'_>,
+    headers: &Headers<'_, '_>,
+    verified: Verified,
+) -> S3Result<(BodyReader, Option<u64>)> {
+    let aws = match verified.payload {
+        PayloadAuth::SignedChunks { trailer } => Some(AwsChunked::new(verified.chunks, trailer)),
+        PayloadAuth::UnsignedChunks => Some(AwsChunked::new(None, true)),
+        _ if headers.lists(Name::ContentEncoding, "aws-chunked") => {
+            Some(AwsChunked::new(None, true))
+        }
+        _ => None,
+    };
+    let size = if aws.is_some() {
+        Some(
+            headers
+                .number(Name::DecodedContentLength)?
+                .ok_or(Code::MissingContentLength)?,
+        )
+    } else if request.body == http::Body::Empty {
+        headers.number(Name::ContentLength)?
+    } else {
+        request.body.length()
+    };
+    Ok((BodyReader::new(request.body, aws, size), size))
+}
+
+/// Reads `Content-MD5`.
+///
+/// # Errors
+/// `InvalidDigest`.
+pub(super) fn content_md5(headers: &Headers<'_, '_>) -> S3Result<Option<[u8; 16]>> {
+    let Some(value) = headers.bytes(Name::ContentMd5) else {
+        return Ok(None);
+    };
+    let digest = BASE64
+        .decode(value)
+        .ok()
+        .and_then(|bytes| bytes.try_into().ok());
+    digest.map(Some).ok_or_else(|| Code::InvalidDigest.into())
+}
