@@ -1,8 +1,5 @@
 //! Plans for the tests of the generators.
 
-// Each test binary uses some of these.
-#![allow(dead_code)]
-
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::*;

@@ -1,14 +1,12 @@
 //! What operations do to objects: versions, sizes, ranges, copies, deletes, and popularity by age.
 
-mod generate_common;
-
 use std::collections::{HashMap, HashSet};
 
+use crate::generate_common::*;
 use bucketload_core::generate::names::KeyNames;
 use bucketload_core::generate::ops::{ContentId, FRESH_STRIDE, OpGen};
 use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::plan::*;
-use generate_common::*;
 
 #[test]
 fn prepare_writes_every_initial_object_as_reads_expect_it() {

@@ -1,7 +1,5 @@
 //! Key popularity against theory (scenarios.md sections 3.3, 3.4 and 11, test 8).
 
-mod generate_common;
-
 use bucketload_core::generate::objects::Population;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::generate::popularity::Popularity;
@@ -20,10 +18,10 @@ fn plan(seed: u64, count: u64, keys: KeyLaw, assign: SizeAssign) -> Plan {
         min: 1,
         max: 64 << 20,
     };
-    let mut set = generate_common::keyset("read", count, size);
+    let mut set = crate::generate_common::keyset("read", count, size);
     set.assign = assign;
-    let get = generate_common::entry(OpClass::Get, 1.0, 0, keys);
-    let mut plan = generate_common::run(vec![set], vec![get]);
+    let get = crate::generate_common::entry(OpClass::Get, 1.0, 0, keys);
+    let mut plan = crate::generate_common::run(vec![set], vec![get]);
     plan.seed = seed;
     plan
 }
@@ -87,7 +85,7 @@ fn realised_shares_are_the_theoretical_ones() {
     const OPS: u64 = 1_000_000;
     for keys in models() {
         let mut plan = plan(7, 100_000, keys.clone(), SizeAssign::Random);
-        plan.keysets[0].size = generate_common::constant(1);
+        plan.keysets[0].size = crate::generate_common::constant(1);
         let gen_ops = OpGen::new(&plan, 0, 0).unwrap();
         let population = gen_ops.population(0).unwrap();
         let mut hits = vec![0u64; 100];

@@ -1,14 +1,12 @@
 //! Operations: determinism under sharding, mixes, separate streams, and what is refused
 //! (scenarios.md section 11, tests 2 and 5; design invariant 2).
 
-mod generate_common;
-
+use crate::generate_common::*;
 use bucketload_core::generate::arrivals::{Schedule, Shard};
 use bucketload_core::generate::names::KeyNames;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::*;
-use generate_common::*;
 use sha2::{Digest, Sha256};
 
 /// Test 2: the request list (due instants, operations and key texts) is identical for 1, 3 and 8
