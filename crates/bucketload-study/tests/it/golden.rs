@@ -1,12 +1,11 @@
 //! The whole page of a small study against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-study --test
 //! golden` writes it anew; look at the difference, and at the page in a browser, before committing it.
 
-mod support;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Builder, Synthetic, figure, run, table};
 use bucketload_core::driver::Place;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oplog::OpLog;
@@ -16,7 +15,6 @@ use bucketload_results::oplog::{OpLogFormat, OpLogHeader, write as write_log};
 use bucketload_results::rundir::RunDir;
 use bucketload_study::model::{FigureKind, Metric, Placement, TableKind};
 use bucketload_study::report::{Rendered, render};
-use support::{Builder, Synthetic, figure, run, table};
 
 /// Two stores: reads over two numbers of workers with a cell that failed, and an open loop with a placement.
 fn sample(root: &Path) {
@@ -110,7 +108,7 @@ fn placed(dir: &Path, repetition: u32) {
 }
 
 fn read_of(key: u64) -> Trail {
-    let record: OpRecord = support::runs::record(OpClass::Get, 1000, 1000, Outcome::Ok);
+    let record: OpRecord = crate::support::runs::record(OpClass::Get, 1000, 1000, Outcome::Ok);
     Trail {
         record,
         op: Op {

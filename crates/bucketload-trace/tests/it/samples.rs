@@ -1,13 +1,11 @@
 //! Every format on a synthetic sample of 10^5 lines: found out, imported, and counted, with broken
 //! lines among the good ones.
 
-mod support;
-
 use std::fmt::Write as _;
 
+use crate::support::prepared;
 use bucketload_core::generate::rng::mix64;
 use bucketload_trace::{Column, Format, Layout, PrepareOptions, TimeForm, Untimed};
-use support::prepared;
 
 const LINES: u64 = 100_000;
 /// Lines of which every one is broken: below the thousandth that is borne.
@@ -281,7 +279,7 @@ fn separated_values() {
         format!("{i}\t0\t{op}\tc\t1\t{size}\thttp://h\tk/{key}\t\t{start}\t\t{end}\t1000000")
     });
     check("warp.csv", Format::Warp, &text, |_| {});
-    let head = include_str!("data/op-log.csv")
+    let head = include_str!("../data/op-log.csv")
         .lines()
         .next()
         .unwrap()

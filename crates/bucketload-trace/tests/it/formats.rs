@@ -67,7 +67,7 @@ fn assert_same(found: &[Parsed], expected: &[Parsed]) {
 
 #[test]
 fn ibm_cos() {
-    let records = sample(include_str!("data/ibm-cos.txt"), Format::IbmCos);
+    let records = sample(include_str!("../data/ibm-cos.txt"), Format::IbmCos);
     let at = |ms: i64, op, key: &str, size| Parsed {
         size,
         status: 200,
@@ -107,7 +107,7 @@ fn ibm_cos() {
 
 #[test]
 fn s3_server_access_log() {
-    let records = sample(include_str!("data/s3-access.log"), Format::S3Access);
+    let records = sample(include_str!("../data/s3-access.log"), Format::S3Access);
     let mut get = record(
         T,
         Get,
@@ -139,7 +139,10 @@ fn s3_server_access_log() {
     (list.status, list.sent, list.dur_ns, list.id) = (200, 812, 9 * MS, 1);
     assert_same(&records, &[get, part, batch, list]);
 
-    let good = include_str!("data/s3-access.log").lines().next().unwrap();
+    let good = include_str!("../data/s3-access.log")
+        .lines()
+        .next()
+        .unwrap();
     for (line, reason) in [
         (&good[..70], Reason::Truncated),
         (&good[..250], Reason::Truncated),
@@ -170,7 +173,7 @@ fn s3_server_access_log() {
 
 #[test]
 fn s3_server_access_log_as_json() {
-    let records = sample(include_str!("data/s3-access.json"), Format::S3AccessJson);
+    let records = sample(include_str!("../data/s3-access.json"), Format::S3AccessJson);
     let ts = T + 250 * MS;
     let mut put = record(
         ts,
@@ -185,7 +188,7 @@ fn s3_server_access_log_as_json() {
 
 #[test]
 fn cloudtrail() {
-    let records = sample(include_str!("data/cloudtrail.json"), Format::CloudTrail);
+    let records = sample(include_str!("../data/cloudtrail.json"), Format::CloudTrail);
     let mut get = record(
         T,
         Get,
@@ -197,7 +200,7 @@ fn cloudtrail() {
     let mut copy = record(T + 1000 * MS, Copy, "bench-dst", "copy", "203.0.113.41");
     (copy.status, copy.id, copy.source) = (403, 1, b"bench-src/original".to_vec());
     assert_same(&records, &[get, copy]);
-    let other = include_str!("data/cloudtrail.json").replace("s3.amazonaws", "ec2.amazonaws");
+    let other = include_str!("../data/cloudtrail.json").replace("s3.amazonaws", "ec2.amazonaws");
     let (records, reasons) = read(
         Format::CloudTrail,
         &FormatOptions::default(),
@@ -211,7 +214,7 @@ fn cloudtrail() {
 
 #[test]
 fn minio_audit() {
-    let records = sample(include_str!("data/minio-audit.json"), Format::MinioAudit);
+    let records = sample(include_str!("../data/minio-audit.json"), Format::MinioAudit);
     // The log says when the request ended.
     let mut get = record(T + 627_300_000, Get, "bench", "k/000042", "203.0.113.41");
     (get.status, get.sent, get.dur_ns, get.id) = (206, 65_536, 4_200_000, 1);
@@ -235,7 +238,7 @@ fn minio_audit() {
 
 #[test]
 fn minio_trace() {
-    let records = sample(include_str!("data/minio-trace.json"), Format::MinioTrace);
+    let records = sample(include_str!("../data/minio-trace.json"), Format::MinioTrace);
     let mut get = record(T + 589_793_000, Get, "bench", "k/000042", "203.0.113.41");
     (get.status, get.sent, get.dur_ns) = (200, 262_655, 8_123_456);
     let mut put = record(T + 600 * MS, Put, "bench", "k/000043", "203.0.113.42");
@@ -247,7 +250,7 @@ fn minio_trace() {
 
 #[test]
 fn ceph_rgw() {
-    let text = include_str!("data/rgw.json");
+    let text = include_str!("../data/rgw.json");
     let records = sample(text, Format::Rgw);
     let mut put = record(T + 589_793_000, Put, "bench", "k/000042", "203.0.113.41");
     (put.status, put.size, put.dur_ns, put.id) = (200, 262_144, 41 * MS, 1);
@@ -274,7 +277,7 @@ fn ceph_rgw() {
 
 #[test]
 fn swift_proxy() {
-    let text = include_str!("data/swift.log");
+    let text = include_str!("../data/swift.log");
     assert_eq!(
         detect(text.as_bytes(), &FormatOptions::default()),
         Some(Format::Swift)
@@ -320,7 +323,7 @@ fn swift_proxy() {
 
 #[test]
 fn twitter() {
-    let text = include_str!("data/twitter.csv");
+    let text = include_str!("../data/twitter.csv");
     let records = sample(text, Format::Twitter);
     let at = |s: i64, op, key: &str, client: &str, size| Parsed {
         size,
@@ -345,13 +348,19 @@ fn twitter() {
 
 #[test]
 fn cachelib_layouts() {
-    let with_time = sample(include_str!("data/cachelib-202210.csv"), Format::CacheLib);
+    let with_time = sample(
+        include_str!("../data/cachelib-202210.csv"),
+        Format::CacheLib,
+    );
     let s = 1000 * MS;
     let get = record(564_000_017 * s, Get, "", "900200300", "");
     let get = Parsed { repeat: 2, ..get };
     let set = record(564_000_018 * s, Put, "", "900200301", "");
     assert_same(&with_time, &[get, Parsed { size: 120, ..set }]);
-    let without = sample(include_str!("data/cachelib-202206.csv"), Format::CacheLib);
+    let without = sample(
+        include_str!("../data/cachelib-202206.csv"),
+        Format::CacheLib,
+    );
     let get = record(NO_TIME, Get, "", "900200300", "");
     let delete = record(NO_TIME, Delete, "", "900200301", "");
     assert_same(
@@ -365,12 +374,18 @@ fn cachelib_layouts() {
             Parsed { size: 0, ..delete },
         ],
     );
-    let newer = sample(include_str!("data/cachelib-202312.csv"), Format::CacheLib);
+    let newer = sample(
+        include_str!("../data/cachelib-202312.csv"),
+        Format::CacheLib,
+    );
     assert_eq!(
         (newer[0].op, newer[0].ts_ns, newer[0].size),
         (Put, NO_TIME, 77)
     );
-    let newest = sample(include_str!("data/cachelib-202401.csv"), Format::CacheLib);
+    let newest = sample(
+        include_str!("../data/cachelib-202401.csv"),
+        Format::CacheLib,
+    );
     assert_eq!(
         (newest[0].op, newest[0].size, &newest[0].client[..]),
         (Get, 55, &b"12"[..])
@@ -382,7 +397,7 @@ fn cachelib_layouts() {
 
 #[test]
 fn native_csv() {
-    let records = sample(include_str!("data/native.csv"), Format::Native);
+    let records = sample(include_str!("../data/native.csv"), Format::Native);
     let put = Parsed {
         size: 262_144,
         status: 200,
@@ -406,7 +421,7 @@ fn native_csv() {
 
 #[test]
 fn warp_operations() {
-    let records = sample(include_str!("data/warp.tsv"), Format::Warp);
+    let records = sample(include_str!("../data/warp.tsv"), Format::Warp);
     let mut put = record(T + 1, Put, "", "abc/1.rnd", "synth");
     (put.size, put.dur_ns) = (10_485_760, 100 * MS);
     let mut stat = record(T + 1000 * MS, Head, "", "abc/1.rnd", "synth");
@@ -473,12 +488,12 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_survived(noise in vec(any::<u8>(), 0..300), cut in 0usize..2000, at in 0usize..2000) {
         let samples: [&[u8]; 13] = [
-            include_bytes!("data/ibm-cos.txt"), include_bytes!("data/s3-access.log"),
-            include_bytes!("data/s3-access.json"), include_bytes!("data/cloudtrail.json"),
-            include_bytes!("data/minio-audit.json"), include_bytes!("data/minio-trace.json"),
-            include_bytes!("data/rgw.json"), include_bytes!("data/swift.log"),
-            include_bytes!("data/twitter.csv"), include_bytes!("data/cachelib-202210.csv"),
-            include_bytes!("data/native.csv"), include_bytes!("data/warp.tsv"), b"",
+            include_bytes!("../data/ibm-cos.txt"), include_bytes!("../data/s3-access.log"),
+            include_bytes!("../data/s3-access.json"), include_bytes!("../data/cloudtrail.json"),
+            include_bytes!("../data/minio-audit.json"), include_bytes!("../data/minio-trace.json"),
+            include_bytes!("../data/rgw.json"), include_bytes!("../data/swift.log"),
+            include_bytes!("../data/twitter.csv"), include_bytes!("../data/cachelib-202210.csv"),
+            include_bytes!("../data/native.csv"), include_bytes!("../data/warp.tsv"), b"",
         ];
         let layout = Layout::new(b',', TimeForm::Text).with(Column::Key, 0).with(Column::Ts, 1);
         let options = FormatOptions { layout: Some(layout), ..FormatOptions::default() };
@@ -495,7 +510,7 @@ proptest! {
 
 #[test]
 fn own_operation_log() {
-    let records = sample(include_str!("data/op-log.csv"), Format::OpLog);
+    let records = sample(include_str!("../data/op-log.csv"), Format::OpLog);
     let mut put = record(1000, Put, "", "bucketload-1/d/0", "3");
     (put.size, put.status, put.dur_ns) = (4096, 200, 300);
     let mut get = record(2000, Get, "", "bucketload-1/d/0", "4");

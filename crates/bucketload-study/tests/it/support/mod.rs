@@ -1,7 +1,7 @@
 //! Synthetic studies: directories with real run directories, written by the code that writes them in a run.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-#[path = "../../../bucketload-results/tests/support/mod.rs"]
+#[path = "../../../../bucketload-results/tests/support/mod.rs"]
 pub(crate) mod runs;
 
 use std::collections::BTreeMap;

@@ -1,11 +1,10 @@
 //! A known workload becomes a trace, the trace a model: mix, sizes, dispersion and popularity come
 //! back within stated errors, and the model's workload generates them again.
 
-mod support;
-
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use crate::support::prepared;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::{Op, OpClass};
@@ -13,7 +12,6 @@ use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
 use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_core::spec::WorkloadFile;
 use bucketload_trace::{Model, model};
-use support::prepared;
 
 const SOURCE: &str = r#"
 name = "known"
@@ -252,7 +250,7 @@ fn all_kinds_of_requests_make_a_workload_that_loads() {
 
 #[test]
 fn too_little_is_refused() {
-    let rows = support::native(&["0,PUT,b,k,5,0,-1,c,200", "9,GET,b,k,5,0,-1,c,200"]);
+    let rows = crate::support::native(&["0,PUT,b,k,5,0,-1,c,200", "9,GET,b,k,5,0,-1,c,200"]);
     let p = prepared(&[("t.csv", &rows)], |_| {}).unwrap();
     let error = model(&p.canonical, "x", p.dir.path(), 1)
         .unwrap_err()

@@ -1,15 +1,13 @@
 //! The report of synthetic studies: figures are those that the runs have, nothing is hidden, equal files give
 //! an equal report.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Builder, Synthetic, figure, run, table};
 use bucketload_results::analyze;
 use bucketload_study::model::{FigureKind, Metric, TableKind};
 use bucketload_study::report::{Rendered, render, write};
-use support::{Builder, Synthetic, figure, run, table};
 
 const WORKERS: [&str; 7] = ["4", "8", "16", "32", "64", "128", "256"];
 

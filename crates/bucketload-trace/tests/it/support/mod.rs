@@ -1,5 +1,4 @@
 //! Prepares traces from text and reads them back.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::path::PathBuf;
 

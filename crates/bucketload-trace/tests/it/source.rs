@@ -1,13 +1,11 @@
 //! What a replay reads: laps, copies, scaling, buckets (traces.md sections 4.3 and 4.4).
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{Prepared, Row, native, prepared, rows_of};
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_core::trace::TraceSource;
 use bucketload_trace::{LapKeys, Replay, SourceOptions};
-use support::{Prepared, Row, native, prepared, rows_of};
 
 fn replay(p: &Prepared, change: impl FnOnce(&mut SourceOptions)) -> Replay {
     let mut options = SourceOptions::default();

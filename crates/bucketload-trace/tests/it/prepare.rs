@@ -1,13 +1,11 @@
 //! Preparation: order, duplicates, liveness, sizes, instants, sampling, filters (traces.md sections
 //! 1, 4.2, 4.3, 5).
 
-mod support;
-
+use crate::support::{Prepared, Row, native, prepared};
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{
     Ambiguous, Canonical, RangePlacement, Sample, SampleBy, Ticks, TraceError, Untimed,
 };
-use support::{Prepared, Row, native, prepared};
 
 fn of(rows: &[&str]) -> Prepared {
     prepared(&[("t.csv", &native(rows))], |_| {}).unwrap()
@@ -501,9 +499,9 @@ fn canonical_files_are_read_back_and_checked() {
     let again = Canonical::open(&path).unwrap();
     assert_eq!(again.summary(), &p.summary);
     assert_eq!(again.summary().buckets, ["b0", "b1"]);
-    assert_eq!(support::rows(again.records().unwrap()), p.records);
+    assert_eq!(crate::support::rows(again.records().unwrap()), p.records);
     let (first, stream) = p.canonical.records_from(1).unwrap();
-    assert_eq!((first, support::rows(stream).len()), (0, 2));
+    assert_eq!((first, crate::support::rows(stream).len()), (0, 2));
     let bytes = std::fs::read(&path).unwrap();
     let cut = p.dir.path().join("cut");
     for len in [0, 10, 30, bytes.len() - 1] {
