@@ -136,6 +136,19 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        // Fakes follow the services' documents, and the crates that it helps to test must not be part of it.
+        "bucketload-testkit",
+        "",
+        &[
+            "tokio",
+            "bucketload-core",
+            "bucketload-wire",
+            "bucketload-store",
+            "bucketload-drivers",
+            "bucketload-run",
+        ],
+    ),
+    (
         "bucketload-results",
         "",
         &[
@@ -147,9 +160,34 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
+/// What no crate may depend on but for its tests and examples.
+const TESTKIT: &str = "bucketload-testkit";
+
 /// Checks all rules and reports every violation.
 pub(crate) fn check() -> Result {
     let mut problems = Vec::new();
+    let users = output(&mut cargo([
+        "tree",
+        "--locked",
+        "--workspace",
+        "--all-features",
+        "-e",
+        "normal,build",
+        "--invert",
+        TESTKIT,
+        "--depth",
+        "1",
+        "--prefix",
+        "none",
+        "-f",
+        "{p}",
+    ]))?;
+    for user in users.lines().skip(1) {
+        let name = user.split_whitespace().next().unwrap_or_default();
+        problems.push(format!(
+            "{name} must not depend on {TESTKIT}, except in [dev-dependencies]"
+        ));
+    }
     for (name, features, forbidden) in FORBIDDEN {
         let tree = output(&mut cargo([
             "tree",

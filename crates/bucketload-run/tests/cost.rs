@@ -6,7 +6,6 @@ mod common;
 #[path = "common/null.rs"]
 mod null;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,43 +25,18 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,
 };
 use bucketload_run::{Pacing, RunOptions, StopHandle, calibrate, run};
+use bucketload_testkit::alloc::{Counting, calls};
 use common::undisturbed::undisturbed;
 use common::*;
 use null::{Null, NullSession};
 
-/// Counts allocations per thread, where switched on.
-struct Counting;
-
-thread_local! {
-    static COUNTED: Cell<Option<u64>> = const { Cell::new(None) };
-}
-
-// SAFETY: everything is passed on to the system allocator; counting touches only a const-initialised
-// thread-local without destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = COUNTED.try_with(|c| c.set(c.get().map(|n| n + 1)));
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        let _ = COUNTED.try_with(|c| c.set(c.get().map(|n| n + 1)));
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let _ = COUNTED.try_with(|c| c.set(c.get().map(|n| n + 1)));
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(p, layout, size) }
-    }
-    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(p, layout) }
-    }
-}
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    /// Allocations of the thread where counting began.
+    static BEGUN: Cell<Option<u64>> = const { Cell::new(None) };
+}
 
 /// A null driver that counts the allocations of its load thread between two of its operations.
 struct Watching {
@@ -99,10 +73,10 @@ impl Session for WatchingSession {
     ) -> Result<Completion, OpError> {
         let nth = self.0.calls.fetch_add(1, Ordering::Relaxed);
         if nth == self.0.from {
-            COUNTED.set(Some(0));
+            BEGUN.set(Some(calls()));
         }
         if nth == self.0.to {
-            let counted = COUNTED.replace(None).expect("the same thread");
+            let counted = calls() - BEGUN.replace(None).expect("the same thread");
             self.0.allocations.store(counted, Ordering::Relaxed);
         }
         if self.0.wait {

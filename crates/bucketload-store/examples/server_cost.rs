@@ -20,7 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
-#[path = "../tests/server/signer.rs"]
+#[path = "../tests/it/server/signer.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod signer;
 

@@ -30,7 +30,8 @@ pub(crate) fn libraries() -> Result {
         "--features",
         LIBRARIES,
         "--test",
-        "engines",
+        "it",
+        "engines::",
     ]))
 }
 

@@ -1,4 +1,4 @@
-//! Campaigns on the null target; those on real stores are in `tests/compare.rs`.
+//! Campaigns on the null target; those on real stores are in `tests/it/compare.rs`.
 
 use std::path::Path;
 

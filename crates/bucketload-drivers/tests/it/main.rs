@@ -1,0 +1,18 @@
+//! The drivers against servers of our own, fakes of services, and servers that misbehave.
+
+mod azure;
+mod conformance;
+mod control;
+mod differential;
+mod engines;
+mod gcs;
+mod hdfs;
+mod libs3;
+mod object;
+mod posix;
+mod seaweedfs;
+#[path = "../support/mod.rs"]
+mod support;
+mod swift;
+mod trail;
+mod webhdfs;

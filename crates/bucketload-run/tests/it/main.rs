@@ -1,0 +1,7 @@
+//! The runner against a scripted driver. What bounds real times is in `alone`, what the runner costs in `cost`.
+
+mod campaign;
+#[path = "../common/mod.rs"]
+mod common;
+mod loops;
+mod ownership;

@@ -1,0 +1,138 @@
+//! Directories with many entries: listings stay right whether an index serves them or not, and
+//! cheap with it.
+
+use bucketload_store::{Condition, EtagMode, ListRequest, PosixOptions, PosixStore, Store};
+
+const MANY: usize = 6_000;
+
+fn open(root: &std::path::Path, index_entries: usize) -> PosixStore {
+    PosixStore::open(PosixOptions {
+        etag: EtagMode::Opaque,
+        index_entries,
+        ..PosixOptions::new(root)
+    })
+    .unwrap()
+}
+
+/// Keys of many shapes in one directory: files, subdirectories, an object beside a directory, names
+/// that need escapes, and names that are too long for a file.
+fn key(i: usize) -> String {
+    match i % 50 {
+        0 => format!("dir-{i:05}/x"),
+        1 => format!("dir-{:05}", i - 1),
+        2 => format!("100%-{i:05}"),
+        3 => format!("long-{i:05}-{}", "n".repeat(260)),
+        n => format!("key-{n:02}-{i:05}"),
+    }
+}
+
+/// The same listing of a store in a directory and of one in memory, which the model test has
+/// compared with the reference.
+fn compare(posix: &dyn Store, memory: &dyn Store) {
+    for (prefix, delimiter, max_keys) in [
+        ("", "", 1000),
+        ("", "/", 700),
+        ("", "-", 2),
+        ("key-1", "-", 3),
+        ("key-17-0", "", 10),
+        ("key-17", "7", 7),
+        ("dir-", "/", 11),
+        ("dir-00", "", 50),
+        ("long-0", "", 100),
+        ("1", "%", 1000),
+        ("nothing", "", 10),
+    ] {
+        let names = |store| {
+            crate::common::pages(store, prefix, delimiter, max_keys)
+                .into_iter()
+                .map(|page| {
+                    let keys: Vec<_> = page.objects.into_iter().map(|o| o.key).collect();
+                    (keys, page.common_prefixes, page.next)
+                })
+                .collect::<Vec<_>>()
+        };
+        assert!(
+            names(posix) == names(memory),
+            "{prefix:?} {delimiter:?} {max_keys}"
+        );
+    }
+}
+
+#[test]
+fn large_directories_list_like_small_ones_whoever_changes_them() {
+    for index_entries in [0, 1_000_000] {
+        let directory = crate::common::directory();
+        let store = open(directory.path(), index_entries);
+        let other = open(directory.path(), 0);
+        let memory = crate::common::memory();
+        let all: [&dyn Store; 2] = [&store, &memory];
+        all.iter()
+            .for_each(|store| store.create_bucket("bucket").unwrap());
+        for i in 0..MANY {
+            for store in all {
+                crate::common::put(store, &key(i), b"x");
+            }
+        }
+        compare(&store, &memory);
+        // Changes of this store and of another process, few and many.
+        for step in [997, 3] {
+            for i in (0..MANY).step_by(step) {
+                let writer: &dyn Store = if i % 2 == 0 { &store } else { &other };
+                for store in [writer, &memory] {
+                    store.delete("bucket", &key(i), &Condition::None).unwrap();
+                    crate::common::put(store, &format!("new-{i}"), b"x");
+                    // A file gives way to a directory.
+                    crate::common::put(store, &format!("{}/below", key(i + 1)), b"x");
+                }
+            }
+            compare(&store, &memory);
+        }
+        for key in crate::common::keys(&memory) {
+            assert!(
+                store.delete("bucket", &key, &Condition::None).unwrap(),
+                "{key:?}"
+            );
+        }
+        assert!(crate::common::keys(&store).is_empty());
+        store.delete_bucket("bucket").unwrap();
+    }
+}
+
+/// CPU time of this thread, which a busy machine does not stretch as it stretches wall time.
+fn cpu_seconds(work: impl FnOnce()) -> f64 {
+    let now = || {
+        let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
+    };
+    let before = now();
+    work();
+    now() - before
+}
+
+#[test]
+fn a_page_of_a_large_directory_costs_what_it_costs_in_a_small_one() {
+    let cost = |objects: usize| {
+        let directory = crate::common::directory();
+        let store = open(directory.path(), 1_000_000);
+        store.create_bucket("bucket").unwrap();
+        for i in 0..objects {
+            crate::common::put(&store, &format!("key-{i:07}"), b"");
+        }
+        let request = ListRequest {
+            prefix: "key-00005",
+            max_keys: 1000,
+            ..ListRequest::default()
+        };
+        let list = || assert_eq!(store.list("bucket", &request).unwrap().objects.len(), 100);
+        // The first listing makes the index.
+        list();
+        let mut costs: Vec<f64> = (0..15).map(|_| cpu_seconds(list)).collect();
+        costs.sort_by(f64::total_cmp);
+        costs[costs.len() / 2]
+    };
+    let (small, large) = (cost(1_000), cost(20_000));
+    assert!(
+        large < 2.0 * small,
+        "100 keys: {small} s among 1,000, {large} s among 20,000"
+    );
+}

@@ -1,0 +1,10 @@
+//! The stores and the server over them.
+
+mod accounting;
+mod common;
+mod concurrency;
+mod crash;
+mod directory;
+mod large;
+mod model;
+mod server;

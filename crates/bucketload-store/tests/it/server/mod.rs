@@ -1,0 +1,14 @@
+//! The S3 server over raw sockets, with a signer that shares no code with it.
+
+mod auth;
+mod buckets;
+mod checksums;
+mod client;
+mod faults;
+mod framing;
+mod listing;
+mod multipart;
+mod objects;
+mod signer;
+mod stores;
+mod tls;

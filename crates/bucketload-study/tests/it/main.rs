@@ -1,0 +1,5 @@
+//! Studies: what becomes of specification and journal.
+
+mod golden;
+mod report;
+mod support;

@@ -1,0 +1,353 @@
+//! A fake of Google Cloud Storage's JSON API that follows its reference, as far as the driver goes:
+//! buckets, media and resumable uploads, reads, metadata, listings, rewrite, compose and batches.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use crate::http::{Heard, Said, decode, member, quoted, serve};
+
+/// An object.
+#[derive(Clone, Debug, Default)]
+struct Object {
+    data: Vec<u8>,
+    metadata: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    buckets: BTreeMap<String, BTreeMap<String, Object>>,
+    /// Open uploads: bucket, name, bytes.
+    uploads: BTreeMap<String, (String, String, Vec<u8>)>,
+    /// Rewrites that were answered with a token once.
+    rewrites: u32,
+    heard: Vec<String>,
+}
+
+/// The service.
+#[derive(Clone)]
+pub struct Gcs {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+impl Gcs {
+    /// Starts it; `allow` judges the `Authorization` field.
+    pub fn start(allow: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        let state = Arc::<Mutex<State>>::default();
+        let shared = Arc::clone(&state);
+        let addr = serve(move |heard| {
+            let state = &mut *shared.lock().unwrap();
+            let who = heard.header("authorization");
+            state
+                .heard
+                .push(format!("{} {} {who}", heard.method, heard.path));
+            match allow(who) {
+                true => answer(state, heard),
+                false => refuse(401, "authError", "Invalid Credentials"),
+            }
+        });
+        Self { addr, state }
+    }
+
+    /// Requests so far: method, path and authorization.
+    pub fn heard(&self) -> Vec<String> {
+        self.state.lock().unwrap().heard.clone()
+    }
+
+    /// Names of the objects in `bucket`.
+    pub fn names(&self, bucket: &str) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        let objects = state.buckets.get(bucket);
+        objects.map_or_else(Vec::new, |o| o.keys().cloned().collect())
+    }
+}
+
+fn refuse(status: u16, reason: &str, message: &str) -> Said {
+    let text = format!(
+        r#"{{"error":{{"code":{status},"message":{},"errors":[{{"reason":"{reason}"}}]}}}}"#,
+        quoted(message)
+    );
+    Said::new(status, text).with("Content-Type", "application/json")
+}
+
+fn absent() -> Said {
+    refuse(404, "notFound", "No such object or bucket")
+}
+
+fn answer(state: &mut State, heard: &Heard) -> Said {
+    if heard.path == "/batch/storage/v1" {
+        return batch(state, heard);
+    }
+    let (upload, path) = match heard.path.strip_prefix("/upload") {
+        Some(path) => (true, path),
+        None => (false, heard.path.as_str()),
+    };
+    let Some(rest) = path.strip_prefix("/storage/v1/b") else {
+        return Said::new(404, "Not Found");
+    };
+    let parts: Vec<String> = rest.split('/').skip(1).map(decode).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match (heard.method.as_str(), parts.as_slice()) {
+        ("POST", []) => make_bucket(state, heard),
+        ("GET", []) => {
+            let items = state.buckets.keys();
+            let items: Vec<String> = items
+                .map(|n| format!("{{\"name\":{}}}", quoted(n)))
+                .collect();
+            Said::new(200, format!("{{\"items\":[{}]}}", items.join(",")))
+        }
+        (method, [bucket]) => {
+            let Some(objects) = state.buckets.get(*bucket) else {
+                return absent();
+            };
+            match (method, objects.is_empty()) {
+                ("DELETE", false) => refuse(409, "conflict", "The bucket is not empty"),
+                ("DELETE", true) => {
+                    state.buckets.remove(*bucket);
+                    Said::new(204, "")
+                }
+                _ => Said::new(200, "{}"),
+            }
+        }
+        (_, [bucket, ..]) if !state.buckets.contains_key(*bucket) => absent(),
+        (method, [bucket, "o"]) if upload => uploaded(state, heard, method, bucket),
+        ("GET", [bucket, "o"]) => list(&state.buckets[*bucket], heard),
+        ("POST", [bucket, "o", name, "rewriteTo", "b", to, "o", target]) => {
+            let Some(object) = state.buckets[*bucket].get(*name).cloned() else {
+                return absent();
+            };
+            state.rewrites += 1;
+            if state.rewrites % 2 == 1 {
+                return Said::new(200, r#"{"done":false,"rewriteToken":"go/on="}"#);
+            }
+            if heard.parameter("rewriteToken") != "go/on=" {
+                return refuse(400, "invalid", "no token");
+            }
+            let bucket = state.buckets.get_mut(*to);
+            bucket.map(|objects| objects.insert((*target).to_owned(), object));
+            Said::new(200, r#"{"done":true}"#)
+        }
+        ("POST", [bucket, "o", name, "compose"]) => compose(state, heard, bucket, name),
+        (method, [bucket, "o", name]) => object(state, heard, method, bucket, name),
+        _ => Said::new(405, ""),
+    }
+}
+
+fn make_bucket(state: &mut State, heard: &Heard) -> Said {
+    let name = member(&String::from_utf8_lossy(&heard.body), "name");
+    match name {
+        Some(_) if heard.parameter("project").is_empty() => refuse(400, "required", "project"),
+        Some(name) if state.buckets.contains_key(&name) => refuse(409, "conflict", "yours"),
+        Some(name) => {
+            state.buckets.insert(name, BTreeMap::new());
+            Said::new(200, "{}")
+        }
+        None => refuse(400, "required", "name"),
+    }
+}
+
+fn uploaded(state: &mut State, heard: &Heard, method: &str, bucket: &str) -> Said {
+    let name = heard.parameter("name").to_owned();
+    if name.len() > 1024 {
+        return refuse(400, "invalid", "The specified object name is not valid.");
+    }
+    let objects = state.buckets.get_mut(bucket).unwrap();
+    match (method, heard.parameter("uploadType")) {
+        ("POST", "media") => {
+            if heard.parameter("ifGenerationMatch") == "0" && objects.contains_key(&name) {
+                return refuse(412, "conditionNotMet", "there is one");
+            }
+            let mut data = heard.body.clone();
+            // A store may take less than was sent.
+            if name == "short" {
+                data.pop();
+            }
+            let text = format!(r#"{{"kind":"storage#object","size":"{}"}}"#, data.len());
+            let object = Object {
+                data,
+                ..Object::default()
+            };
+            objects.insert(name, object);
+            Said::new(200, text)
+        }
+        ("POST", "resumable") => {
+            let id = format!("u{}", state.uploads.len());
+            let url = format!(
+                "http://{}/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={id}",
+                heard.header("host")
+            );
+            let upload = (bucket.to_owned(), name, Vec::new());
+            state.uploads.insert(id, upload);
+            Said::new(200, "").with("Location", url)
+        }
+        ("DELETE", "resumable") => match state.uploads.remove(heard.parameter("upload_id")) {
+            Some(_) => Said::new(499, ""),
+            None => absent(),
+        },
+        ("PUT", "resumable") => chunk(state, heard),
+        _ => refuse(400, "invalid", "uploadType"),
+    }
+}
+
+/// A chunk of a resumable upload.
+fn chunk(state: &mut State, heard: &Heard) -> Said {
+    let id = heard.parameter("upload_id").to_owned();
+    let Some((bucket, name, mut data)) = state.uploads.remove(&id) else {
+        return absent();
+    };
+    let range = heard.header("content-range");
+    let total = range
+        .rsplit('/')
+        .next()
+        .and_then(|n| n.parse::<usize>().ok());
+    data.extend_from_slice(&heard.body);
+    if total == Some(data.len()) {
+        let object = Object {
+            data,
+            ..Object::default()
+        };
+        state.buckets.get_mut(&bucket).unwrap().insert(name, object);
+        return Said::new(200, r#"{"kind":"storage#object"}"#);
+    }
+    if !heard.body.len().is_multiple_of(256 * 1024) {
+        return refuse(400, "invalid", "no multiple of 256 KiB");
+    }
+    // A store may keep less than was sent.
+    if name.ends_with("forgetful") {
+        data.truncate(heard.body.len() / 2);
+    }
+    let have = data.len();
+    state.uploads.insert(id, (bucket, name, data));
+    Said::new(308, "").with("Range", format!("bytes=0-{}", have - 1))
+}
+
+fn compose(state: &mut State, heard: &Heard, bucket: &str, target: &str) -> Said {
+    let text = String::from_utf8_lossy(&heard.body).into_owned();
+    let names: Vec<String> = text
+        .split("{\"name\"")
+        .skip(1)
+        .filter_map(|rest| member(&format!("\"name\"{rest}"), "name"))
+        .collect();
+    let objects = state.buckets.get_mut(bucket).unwrap();
+    if names.is_empty() || names.len() > 32 {
+        return refuse(400, "invalid", "1 to 32 sources");
+    }
+    let mut data = Vec::new();
+    for name in names {
+        match objects.get(&name) {
+            Some(object) => data.extend_from_slice(&object.data),
+            None => return absent(),
+        }
+    }
+    let object = Object {
+        data,
+        ..Object::default()
+    };
+    objects.insert(target.to_owned(), object);
+    Said::new(200, "{}")
+}
+
+fn object(state: &mut State, heard: &Heard, method: &str, bucket: &str, name: &str) -> Said {
+    let objects = state.buckets.get_mut(bucket).unwrap();
+    let Some(object) = objects.get_mut(name) else {
+        return match heard.parameter("alt") {
+            "media" => Said::new(404, format!("No such object: {bucket}/{name}")),
+            _ => absent(),
+        };
+    };
+    match method {
+        "GET" if heard.parameter("alt") == "media" => heard.range_of(&object.data),
+        "GET" if heard.parameter("fields") == "size" => Said::new(
+            200,
+            format!("{{\n  \"size\": \"{}\"\n}}", object.data.len()),
+        ),
+        "GET" => {
+            let entries = object.metadata.iter();
+            let entries: Vec<String> = entries
+                .map(|(k, v)| format!("{}:{}", quoted(k), quoted(v)))
+                .collect();
+            Said::new(200, format!("{{\"metadata\":{{{}}}}}", entries.join(",")))
+        }
+        "PATCH" => {
+            match member(&String::from_utf8_lossy(&heard.body), "bucketload") {
+                Some(value) => object.metadata.insert("bucketload".to_owned(), value),
+                None => object.metadata.remove("bucketload"),
+            };
+            Said::new(200, "{}")
+        }
+        "DELETE" => {
+            objects.remove(name);
+            Said::new(204, "")
+        }
+        _ => Said::new(405, ""),
+    }
+}
+
+/// Objects: list. A page's token is the last entry.
+fn list(objects: &BTreeMap<String, Object>, heard: &Heard) -> Said {
+    let (prefix, delimiter) = (heard.parameter("prefix"), heard.parameter("delimiter"));
+    let most = heard
+        .parameter("maxResults")
+        .parse()
+        .unwrap_or(1000)
+        .min(1000);
+    let from = heard.parameter("pageToken");
+    // Entries in order: a name, or a group of names.
+    let mut entries: Vec<(String, bool)> = Vec::new();
+    for name in objects.keys().filter(|name| name.starts_with(prefix)) {
+        let rest = &name[prefix.len()..];
+        let cut = (!delimiter.is_empty())
+            .then(|| rest.find(delimiter))
+            .flatten();
+        let entry = match cut {
+            Some(at) => (name[..prefix.len() + at + delimiter.len()].to_owned(), true),
+            None => (name.clone(), false),
+        };
+        if entries.last() != Some(&entry) {
+            entries.push(entry);
+        }
+    }
+    entries.retain(|(name, _)| name.as_str() > from);
+    let more = entries.len() > most;
+    entries.truncate(most);
+    let token = match (more, entries.last()) {
+        (true, Some((last, _))) => format!("\"nextPageToken\":{},", quoted(last)),
+        _ => String::new(),
+    };
+    let pick = |group: bool| entries.iter().filter(move |(_, g)| *g == group);
+    let items: Vec<String> = pick(false)
+        .map(|(name, _)| format!("{{\"name\":{},\"size\":\"1\"}}", quoted(name)))
+        .collect();
+    let groups: Vec<String> = pick(true).map(|(name, _)| quoted(name)).collect();
+    let text = format!(
+        "{{{token}\"prefixes\":[{}],\"items\":[{}]}}",
+        groups.join(","),
+        items.join(",")
+    );
+    Said::new(200, text)
+}
+
+/// Each part is a request; so is each part of the answer.
+fn batch(state: &mut State, heard: &Heard) -> Said {
+    let text = String::from_utf8_lossy(&heard.body).into_owned();
+    let mut out = String::new();
+    for part in text.split("--==bucketload==\r\n").skip(1) {
+        let Some((_, inner)) = part.split_once("\r\n\r\n") else {
+            return refuse(400, "parseError", "no request");
+        };
+        let mut words = inner.split(' ');
+        let inner = Heard {
+            method: words.next().unwrap_or_default().to_owned(),
+            path: words.next().unwrap_or_default().to_owned(),
+            ..Heard::default()
+        };
+        let said = answer(state, &inner);
+        out += "--b\r\nContent-Type: application/http\r\n\r\n";
+        out += &said.head();
+        out += &String::from_utf8_lossy(&said.body);
+        out += "\r\n";
+    }
+    Said::new(200, out + "--b--\r\n").with("Content-Type", "multipart/mixed; boundary=b")
+}

@@ -1,0 +1,103 @@
+//! A run from submission to report, a refusal, and what is left when the controller is killed.
+
+use std::time::{Duration, Instant};
+
+use super::support::{Controller, PATIENCE};
+use crate::common::{bucketload, call, workload};
+
+#[test]
+fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_readable_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // Off loopback nothing is served without a token, nor without TLS unless that is waived.
+    let listen = ["controller", "--listen", "0.0.0.0:0", "--data", "data"];
+    call(&mut bucketload(dir, &listen)).expect(2, &["needs a token"]);
+    std::fs::write(dir.join("token"), "a-token-of-the-console\n").unwrap();
+    let plain = [&listen[..], &["--token-file", "token"]].concat();
+    call(&mut bucketload(dir, &plain)).expect(2, &["--tls-cert"]);
+    let controller = Controller::start(dir, &[]);
+    let url = controller.url.clone();
+    let submit = |args: &[&str]| {
+        let line = [&["submit", "--controller", &url], args].concat();
+        call(&mut bucketload(dir, &line))
+    };
+    // A mistake is told at once, with its place.
+    let wrong = workload(dir, "name = \"x\"\nsede = 3\n");
+    submit(&[&wrong.to_string_lossy()]).expect(2, &["workload.toml:2", "sede"]);
+    submit(&["get", "--", "--out", "/tmp/x"]).expect(2, &["cannot be asked for"]);
+    let accepted = submit(&[
+        "get",
+        "--",
+        "--ops=50",
+        "--objects=10",
+        "--size",
+        "1KiB",
+        "--no-calibration",
+    ]);
+    accepted.expect(0, &[]);
+    let first = accepted
+        .stdout
+        .trim()
+        .strip_prefix("Accepted with ID: ")
+        .unwrap()
+        .to_owned();
+    controller.until(dir, &first, |job| job["ended_ms"] != 0);
+    let job = controller.job(dir, &first);
+    assert!(
+        ["finished", "failed"].contains(&job["state"].as_str().unwrap()),
+        "{job}"
+    );
+    assert!(job["verdict"].is_string(), "{job}");
+    let run = dir.join("data/jobs").join(&first).join("run");
+    assert!(run.join("report.html").is_file());
+    // A long one, and the controller is killed.
+    let accepted = submit(&[
+        "get",
+        "--",
+        "--duration=300s",
+        "--objects=10",
+        "--size=1KiB",
+        "--no-calibration",
+    ]);
+    accepted.expect(0, &[]);
+    let second = accepted
+        .stdout
+        .trim()
+        .strip_prefix("Accepted with ID: ")
+        .unwrap()
+        .to_owned();
+    let run = dir.join("data/jobs").join(&second).join("run");
+    let begin = Instant::now();
+    while std::fs::read_to_string(run.join("intervals.jsonl"))
+        .unwrap_or_default()
+        .lines()
+        .count()
+        < 2
+    {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    drop(controller);
+    // The run ends with its controller, cleans up and says how it ended.
+    let begin = Instant::now();
+    let status = || {
+        let text = std::fs::read_to_string(run.join("run.json")).unwrap_or_default();
+        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        manifest["status"].as_str().unwrap_or_default().to_owned()
+    };
+    while status() != "interrupted" {
+        assert!(begin.elapsed() < PATIENCE, "{}", status());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    call(&mut bucketload(dir, &["report", &run.to_string_lossy()])).expect(0, &[]);
+    let top = call(&mut bucketload(dir, &["top", &run.to_string_lossy()]));
+    top.expect(0, &[]);
+    assert!(top.stdout.contains("interrupted"), "{}", top.stdout);
+    let again = Controller::start(dir, &[]);
+    again.until(dir, &second, |job| job["state"] == "terminated");
+    let job = again.job(dir, &second);
+    assert!(
+        job["message"].as_str().unwrap().contains("is kept"),
+        "{job}"
+    );
+}

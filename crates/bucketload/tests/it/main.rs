@@ -1,0 +1,30 @@
+//! The program as a user meets it. One program for all of it, for linking takes longer than most of these tests.
+
+mod agents;
+mod bugs;
+mod bundle;
+mod bundle_kinds;
+mod common;
+mod compare;
+mod controller;
+mod convert;
+mod cosbench;
+mod cosbench_agents;
+mod diagnosis;
+mod engines;
+mod failures;
+mod gateway;
+mod hpc;
+mod io500;
+mod journey;
+mod mdworkbench;
+mod oracle;
+mod ossperf;
+mod placement;
+mod rank_agents;
+mod replay;
+mod rounds;
+mod scenarios;
+mod studies;
+mod study;
+mod target;
