@@ -15,7 +15,7 @@ const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
 
 /// Names a program to test in place of the release build, which takes minutes to make: for those who work
 /// on a driver, not for measurements.
-const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
+pub(crate) const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
 
 /// The release build of the program, built on first use.
 pub(crate) fn program() -> Result<&'static Path> {
