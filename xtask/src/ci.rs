@@ -57,7 +57,10 @@ fn test_beside_builds() -> Result {
 
 /// The documentation build; with `--open`, shows it.
 pub(crate) fn docs(args: &[String]) -> Result {
+    // An example among the targets: only so has cargo the features of the tests and of clippy.
+    let targets = ["--lib", "--bins", "--example", "generate_cost"];
     let mut command = cargo(["doc", "--workspace", "--no-deps", "--locked"]);
+    command.args(targets);
     command.args(args).env("RUSTDOCFLAGS", "-D warnings");
     run(&mut command)
 }

@@ -1,8 +1,10 @@
 //! Dependency rules, proved from cargo's own resolution: which crate may know which, which crate
-//! must stay free of a runtime, and the licence and ban lists of `deny.toml`.
+//! must stay free of a runtime, the licence and ban lists of `deny.toml`, and that all commands build in one set of
+//! features (`features`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::features;
 use crate::sh::{Result, cargo, output, root};
 
 /// Crate, features, and what must not be in its tree of normal dependencies.
@@ -175,6 +177,7 @@ pub(crate) fn check() -> Result {
         }
     }
     problems.extend(licences_and_bans()?);
+    problems.extend(features::differences()?);
     if problems.is_empty() {
         Ok(())
     } else {

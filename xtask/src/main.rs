@@ -9,6 +9,7 @@ mod ci;
 mod conformance;
 mod deps;
 mod dist;
+mod features;
 mod gates;
 mod machine;
 mod manual;
@@ -19,6 +20,7 @@ mod sh;
 /// The tests of the runner watch the machine as well.
 #[path = "../../crates/bucketload-run/tests/common/watch.rs"]
 mod watch;
+mod weight;
 
 use std::process::ExitCode;
 
@@ -27,15 +29,16 @@ const USAGE: &str = "usage: cargo xtask TASK
   ci            all of the following, in this order; the entry of continuous integration
   lint          rustfmt and clippy, warnings denied
   test          cargo test --workspace
-  deps          dependency directions, licences and bans
+  deps          dependency directions, licences and bans, one set of features
   docs          rustdoc with warnings denied
   manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
-  bench         [ROW ...] [--repetitions N] [--write]  CPU time beside wrk and iperf3
+  bench         [ROW ...] [--repetitions N] [--write] [--before PROGRAM]  CPU time beside wrk and iperf3, or another build
   bench posix   [--directory DIR] [--repetitions N] [--write]  files, beside fio
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
+  weight        [--quick] [--write]  what the project weighs for who builds it (--quick: nothing is compiled)
   dist          [--out DIR]  packages for who has no toolchain: .tar.gz, .deb, image, wheel, libs3, SBOM, sums
   floor         reference clients that the benchmarks compare with
 ";
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),
+        Some("weight") => weight::main(rest),
         Some("floor") => bench::floor::main(rest),
         _ => {
             eprint!("{USAGE}");

@@ -17,6 +17,17 @@ const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
 /// on a driver, not for measurements.
 pub(crate) const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
 
+/// The choice of packages of `cargo build --release` and `cargo run --release`: the program and libs3-bucketload.
+/// cargo resolves features anew for each choice, and what differs is compiled again: `deps` compares the choices.
+const RELEASE: [&str; 3] = ["build", "--release", "--locked"];
+
+/// The same features with the examples beside. Without the console, whose tests have a clock of tokio's that can be
+/// stopped: a release build must not have it.
+pub(crate) const RELEASE_EXAMPLES: [&str; 3] = ["--workspace", "--exclude", "bucketload-console"];
+
+/// The choice of packages of `cargo test --workspace`, which builds the examples too.
+const TESTED: [&str; 4] = ["build", "--quiet", "--locked", "--workspace"];
+
 /// The release build of the program, built on first use.
 pub(crate) fn program() -> Result<&'static Path> {
     static PROGRAM: OnceLock<Result<PathBuf>> = OnceLock::new();
@@ -25,28 +36,38 @@ pub(crate) fn program() -> Result<&'static Path> {
             if let Some(instead) = std::env::var_os(INSTEAD) {
                 return std::path::absolute(&instead).map_err(|e| format!("{INSTEAD}: {e}"));
             }
-            run(&mut cargo([
-                "build",
-                "--release",
-                "--locked",
-                "-p",
-                "bucketload",
-            ]))?;
+            run(&mut cargo(RELEASE))?;
             Ok(target().join("release/bucketload"))
         })
         .as_deref()
         .map_err(Clone::clone)
 }
 
+/// libs3-bucketload for version 2 or 4 of the interface, as the release build makes it; a copy, for the next build
+/// may make the other version.
+pub(crate) fn libs3(version: u32) -> Result<PathBuf> {
+    let mut build = cargo(RELEASE);
+    if version == 2 {
+        build.args(["--features", "libs3-bucketload/abi2"]);
+    }
+    run(&mut build)?;
+    let copy = target().join(format!("libs3/libs3.so.{version}"));
+    let at = |e: std::io::Error| format!("{}: {e}", copy.display());
+    std::fs::create_dir_all(copy.with_file_name("")).map_err(at)?;
+    std::fs::copy(target().join("release/libs3.so"), &copy).map_err(at)?;
+    Ok(copy)
+}
+
 /// A call of the drivers' `conformance` example, in the build that `cargo test --workspace` makes.
 pub(crate) fn suite(args: &[&str]) -> Result<Command> {
-    static BUILT: OnceLock<Result> = OnceLock::new();
-    let example = ["--workspace", "--example", "conformance"];
-    BUILT
-        .get_or_init(|| run(cargo(["build", "--quiet", "--locked"]).args(example)))
-        .clone()?;
-    let program = target().join("debug/examples/conformance");
+    let program = tested_example("conformance")?;
     Ok(cmd(&program.to_string_lossy(), args))
+}
+
+/// The example `name` in the build that `cargo test --workspace` makes: for what is tested and not measured.
+pub(crate) fn tested_example(name: &str) -> Result<PathBuf> {
+    run(cargo(TESTED).args(["--example", name]))?;
+    Ok(target().join("debug/examples").join(name))
 }
 
 /// Where cargo puts what it builds.
@@ -58,14 +79,17 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf> {
     let program = program()?;
     if std::env::var_os(INSTEAD).is_none() {
-        let args = ["build", "--release", "--locked", "-p", package, "--example"];
-        run(cargo(args).arg(name))?;
+        run(cargo(RELEASE)
+            .args(RELEASE_EXAMPLES)
+            .args(["--example", name]))?;
     }
     let path = program.with_file_name("examples").join(name);
     if !path.exists() {
         let path = path.display();
         return Err(format!(
-            "{path} is missing: build it with `cargo build --release -p {package} --example {name}`"
+            "{path}, an example of {package}, is missing: build it beside the program with `cargo build --release {} \
+             --example {name}`",
+            RELEASE_EXAMPLES.join(" ")
         ));
     }
     Ok(path)
@@ -104,7 +128,8 @@ pub(crate) fn bucketload_with_engines(args: &[&str]) -> Result<Command> {
     Ok(clean_call(program_with_engines()?, args))
 }
 
-fn clean_call(program: &Path, args: &[&str]) -> Command {
+/// A call of `program`, a build of ours, in the root of the workspace.
+pub(crate) fn clean_call(program: &Path, args: &[&str]) -> Command {
     let mut command = cmd(&program.to_string_lossy(), args);
     // Only what a test states may reach the program.
     for name in [

@@ -1,7 +1,7 @@
 //! Running commands: every task reports what it runs and how long it took.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -51,6 +51,22 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         return Err(format!("{shown}: {}", out.status));
     }
     String::from_utf8(out.stdout).map_err(|e| format!("{shown}: {e}"))
+}
+
+/// Puts `table` into a page, between the comments `name` and `end of name`.
+pub(crate) fn write_between(page: &Path, name: &str, table: &str) -> Result {
+    let at = |e: std::io::Error| format!("{}: {e}", page.display());
+    let text = std::fs::read_to_string(page).map_err(at)?;
+    let begin = format!("<!-- {name} -->\n");
+    let end = format!("<!-- end of {name} -->");
+    let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
+        let page = page.display();
+        return Err(format!(
+            "{page}: the comments {begin:?} and {end:?} are missing"
+        ));
+    };
+    let (before, after) = (&text[..from + begin.len()], &text[to..]);
+    std::fs::write(page, format!("{before}\n{table}\n{after}")).map_err(at)
 }
 
 /// Runs a named step and prints its duration.

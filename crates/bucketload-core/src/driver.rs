@@ -1,14 +1,18 @@
 //! The traits a storage adapter implements.
 //!
 //! A [`Driver`] is shared by all load threads; a [`Session`] belongs to one worker and performs one
-//! operation at a time. Dispatch is static inside the worker loop. Sessions run on a
-//! current-thread runtime: their futures need not be `Send`.
+//! operation at a time. Sessions run on a current-thread runtime: their futures need not be `Send`. Whoever uses
+//! drivers knows them as [`AnyDriver`] and [`AnySession`].
+
+mod erased;
 
 use std::future::Future;
 
 use crate::error::OpError;
 use crate::op::{OpClass, Request};
 use crate::record::Probe;
+
+pub use erased::{AdminCalls, AnyDriver, AnySession, Boxed, Executing};
 
 /// Identifies a worker within an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +110,7 @@ pub struct Completion {
 /// [`Probe::first_byte`] when the answer's first byte is there and [`Probe::done`] when its last
 /// is; a (re)connection goes to [`Probe::connected`] and lies before `started`. It never repeats a
 /// request by itself. It allocates nothing when it succeeds.
-pub trait Session: Admin {
+pub trait Session: Admin + 'static {
     /// Performs one operation.
     ///
     /// # Errors
@@ -130,6 +134,8 @@ pub struct KeyPage {
     pub keys: Vec<String>,
     /// Where to continue; `None` at the end.
     pub next: Option<String>,
+    /// What the user should know about how the page was got; `None` as a rule.
+    pub note: Option<Box<str>>,
 }
 
 /// Untimed calls of the control plane: preflight, ownership marks, clean-up. They may allocate, and

@@ -16,6 +16,20 @@
 //! driver by a library or a command-line program; [`placement`] computes where stores keep objects.
 //! With the feature `conformance`, the `conformance` module checks any driver against any server.
 
+/// Lets a driver become an [`bucketload_core::driver::AnyDriver`]. The conversion is no generic function and stands with
+/// the driver, so all that the driver does is compiled in this crate, once.
+macro_rules! any_driver {
+    ($driver:ty) => {
+        impl From<$driver> for bucketload_core::driver::AnyDriver {
+            #[inline(never)]
+            fn from(driver: $driver) -> Self {
+                Self::new(driver)
+            }
+        }
+    };
+}
+use any_driver;
+
 pub mod azblob;
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -30,6 +30,8 @@ pub struct NullDriver {
     marks: Arc<Mutex<Marks>>,
 }
 
+crate::any_driver!(NullDriver);
+
 impl NullDriver {
     /// A null target without buckets.
     #[must_use]
@@ -166,7 +168,11 @@ impl Admin for NullSession {
         let more = keys.len() > PAGE;
         keys.truncate(PAGE);
         let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage { keys, next })
+        Ok(KeyPage {
+            keys,
+            next,
+            note: None,
+        })
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {

@@ -359,7 +359,12 @@ fn a_connection_closed_while_idle_is_replaced_before_the_start() {
             assert_eq!(probe.connects().0, u32::from(n > 1));
             assert_eq!(probe.requests(), 1);
             // Let the close arrive.
+            let begun = std::time::Instant::now();
             while server.received.borrow().len() < n {
+                assert!(
+                    begun.elapsed().as_secs() < 60,
+                    "request {n} does not arrive"
+                );
                 tokio::task::yield_now().await;
             }
             for _ in 0..10 {
@@ -422,7 +427,12 @@ fn an_abandoned_operation_leaves_the_session_usable() {
         let mut first = probe();
         {
             let mut waiting = pin!(session.execute(&silent, &mut first));
+            let begun = std::time::Instant::now();
             while server.received.borrow().is_empty() {
+                assert!(
+                    begun.elapsed().as_secs() < 60,
+                    "the request does not arrive"
+                );
                 let polled =
                     std::future::poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx))).await;
                 assert!(polled.is_pending());

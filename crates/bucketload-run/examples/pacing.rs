@@ -61,7 +61,14 @@ fn measure(name: &str, model: ModelPlan, seconds: u64, pacing: Pacing) {
     options.interval = std::time::Duration::from_secs(1);
     let mut sums = Sums::default();
     let driver = Arc::new(null::Null);
-    let end = run(driver, &plan, &options, &mut sums, &StopHandle::new()).expect("the run works");
+    let end = run(
+        &driver.into(),
+        &plan,
+        &options,
+        &mut sums,
+        &StopHandle::new(),
+    )
+    .expect("the run works");
     let (total, gauges) = (sums.total, sums.last);
     let ok = end.phases[0].totals.ok;
     println!(

@@ -2,12 +2,14 @@
 //!
 //! The phase's own schedule is driven at twice its rate or more, and then its operations as fast as
 //! possible, both against a driver that does nothing. The first tells the lateness that the client
-//! itself would add, the second how much faster than offered it could go.
+//! itself would add, the second how much faster than offered it could go. Of a recorded trace it is the
+//! busiest second that is repeated.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::{
     ArrivalLaw, GapLaw, JobStart, JobsPlan, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
@@ -19,6 +21,8 @@ use bucketload_core::tally::{Interval, Tally};
 use crate::affinity;
 use crate::check::check_plan;
 use crate::error::RunError;
+use crate::feed::Stretch;
+use crate::leftover::Leftovers;
 use crate::options::RunOptions;
 use crate::phase::{RunContext, run_phase};
 use crate::stop::StopHandle;
@@ -42,8 +46,8 @@ const WORKERS_PER_THREAD: u32 = 8;
 /// # Errors
 /// When the plan or the options cannot be carried out, or a load thread fails. A run that is
 /// stopped meanwhile gives the figures of what was done.
-pub fn calibrate<N: Driver>(
-    null: &Arc<N>,
+pub fn calibrate(
+    null: &AnyDriver,
     plan: &Plan,
     phase: usize,
     options: &RunOptions,
@@ -56,24 +60,21 @@ pub fn calibrate<N: Driver>(
     }
     options.check()?;
     check_plan(plan, options)?;
-    if plan.phases[phase]
-        .works
-        .iter()
-        .any(|work| matches!(work.model, ModelPlan::Replay(_)))
-    {
-        let text = "a replay is not calibrated: its load is known only when the trace is read";
-        return Err(RunError::Options(text.to_owned()));
-    }
-    let offered_ops_per_s = offered(plan, phase)? / f64::from(options.share.of);
+    let stretch = stretch(plan, phase, options, stop)?;
+    let load = Load {
+        plan,
+        phase,
+        options,
+        stop,
+        stretch: &stretch,
+    };
+    let offered_ops_per_s = (offered(plan, phase)? + stretch.rate) / f64::from(options.share.of);
     let is_open = offered_ops_per_s > 0.0;
     let paced = match is_open {
         true => Some(drive(
             null,
-            plan,
-            phase,
-            options,
-            stop,
-            faster,
+            &load,
+            |model| faster(model, &stretch),
             SCHEDULE_NS,
         )?),
         false => None,
@@ -91,6 +92,7 @@ pub fn calibrate<N: Driver>(
             max_in_flight: workers,
             ..jobs.clone()
         }),
+        ModelPlan::Replay(replay) => ModelPlan::Replay(Stretch::saturating(replay, workers)),
         _ => ModelPlan::Closed {
             workers: match model {
                 ModelPlan::Closed { workers: own, .. } => workers.min(*own),
@@ -102,7 +104,7 @@ pub fn calibrate<N: Driver>(
             think: GapLaw::None,
         },
     };
-    let ceiling = drive(null, plan, phase, options, stop, saturate, CEILING_NS)?;
+    let ceiling = drive(null, &load, saturate, CEILING_NS)?;
     let mut null_ops_per_s = ceiling.ops_per_s();
     if let Some(paced) = &paced
         && paced.total.ended() * 100 < paced.total.offered * 99
@@ -118,7 +120,25 @@ pub fn calibrate<N: Driver>(
     })
 }
 
-/// Mean arrivals per second of the phase's open works, over all agents.
+/// The busiest stretch of the trace that the phase replays; an empty one where it replays none.
+fn stretch(
+    plan: &Plan,
+    phase: usize,
+    options: &RunOptions,
+    stop: &StopHandle,
+) -> Result<Stretch, RunError> {
+    let phase_plan = &plan.phases[phase];
+    let replays = phase_plan.works.iter().find_map(|work| match &work.model {
+        ModelPlan::Replay(replay) => Some(replay),
+        _ => None,
+    });
+    match (replays, &options.trace) {
+        (Some(replay), Some(trace)) => Ok(Stretch::find(&**trace, replay, phase_plan, stop)?),
+        _ => Ok(Stretch::default()),
+    }
+}
+
+/// Mean arrivals per second of the phase's open works, over all agents; those of traces are not known here.
 fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
     let phase_plan = &plan.phases[phase];
     let duration_ns = match phase_plan.limits.duration_ns {
@@ -150,7 +170,7 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
 }
 
 /// The work's model at twice its rate or more; closed loops as they are, without think times.
-fn faster(model: &ModelPlan) -> ModelPlan {
+fn faster(model: &ModelPlan, stretch: &Stretch) -> ModelPlan {
     match model {
         ModelPlan::Closed { workers, .. } => ModelPlan::Closed {
             workers: *workers,
@@ -176,8 +196,7 @@ fn faster(model: &ModelPlan) -> ModelPlan {
             max_in_flight: *max_in_flight,
         },
         ModelPlan::Jobs(jobs) => ModelPlan::Jobs(faster_jobs(jobs)),
-        // Refused before.
-        ModelPlan::Replay(_) => model.clone(),
+        ModelPlan::Replay(replay) => ModelPlan::Replay(stretch.paced(replay, twice(stretch.rate))),
     }
 }
 
@@ -210,8 +229,12 @@ fn faster_jobs(jobs: &JobsPlan) -> JobsPlan {
     }
 }
 
+/// Twice a rate, or the least one.
+fn twice(rate: f64) -> f64 {
+    (2.0 * rate).max(LEAST_RATE)
+}
+
 fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
-    let twice = |rate: f64| (2.0 * rate).max(LEAST_RATE);
     match law {
         ArrivalLaw::Constant { rate } => ArrivalLaw::Constant { rate: twice(*rate) },
         ArrivalLaw::Poisson { rate } => ArrivalLaw::Poisson { rate: twice(*rate) },
@@ -253,17 +276,30 @@ fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
     }
 }
 
-/// Runs the phase with other models for `duration_ns`.
-fn drive<N: Driver>(
-    null: &Arc<N>,
-    plan: &Plan,
+/// What is calibrated.
+struct Load<'a> {
+    plan: &'a Plan,
     phase: usize,
-    options: &RunOptions,
-    stop: &StopHandle,
+    options: &'a RunOptions,
+    stop: &'a StopHandle,
+    /// What is replayed instead of the trace.
+    stretch: &'a Stretch,
+}
+
+/// Runs the phase with other models for `duration_ns`.
+fn drive(
+    null: &AnyDriver,
+    load: &Load<'_>,
     model: impl Fn(&ModelPlan) -> ModelPlan,
     duration_ns: u64,
 ) -> Result<Readings, RunError> {
-    let mut plan = plan.clone();
+    let &Load {
+        phase,
+        options,
+        stop,
+        ..
+    } = load;
+    let mut plan = load.plan.clone();
     plan.verify = false;
     let phase_plan = &mut plan.phases[phase];
     phase_plan.stop = None;
@@ -283,11 +319,13 @@ fn drive<N: Driver>(
         gate: None,
         accord: None,
         remote: None,
+        leftovers: Leftovers::Vanish,
+        left: RefCell::default(),
         check_writes: false,
         before_measuring: None,
         converged: None,
         op_log: None,
-        trace: None,
+        trace: Some(Arc::new(load.stretch.clone())),
         run_id: String::new(),
         pins: options.pins.clone(),
         data: options.data.clone(),

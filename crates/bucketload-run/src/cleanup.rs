@@ -11,10 +11,8 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
 
-use bucketload_core::driver::{Admin, Driver};
+use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, ModelPlan, PhaseKind, Plan};
@@ -22,26 +20,31 @@ use tokio::task::JoinSet;
 
 use crate::buckets::{OwnBuckets, State};
 use crate::error::RunError;
+use crate::leftover;
 use crate::options::RunOptions;
 use crate::own::{
     Claim, Marker, in_own_buckets, marker_key, open_control, prefix_in_own_buckets, read_marker,
-    timed,
 };
 use crate::stop::{StopHandle, StopLevel};
+use crate::uploads::{abort_uploads, abort_uploads_in, delete_bucket, may_leave_uploads};
 
 /// Delete requests that are under way at the same time.
 const PARALLEL: usize = 8;
 /// Attempts of each request of the clean-up.
-const ATTEMPTS: u32 = 5;
+pub(crate) const ATTEMPTS: u32 = 5;
 
 /// Evaluates a fallible call until it succeeds, fails for good or has been tried often enough.
 macro_rules! retry {
     ($timeout_ns:expr, $call:expr) => {{
         let mut attempt = 1;
         loop {
-            match timed($timeout_ns, $call).await {
-                Err(error) if worth_another_try(error.kind) && attempt < ATTEMPTS => {
-                    tokio::time::sleep(Duration::from_millis(50 << attempt)).await;
+            match $crate::own::timed($timeout_ns, $call).await {
+                Err(error)
+                    if $crate::cleanup::worth_another_try(error.kind)
+                        && attempt < $crate::cleanup::ATTEMPTS =>
+                {
+                    let pause = std::time::Duration::from_millis(50 << attempt);
+                    tokio::time::sleep(pause).await;
                     attempt += 1;
                 }
                 result => break result,
@@ -49,10 +52,11 @@ macro_rules! retry {
         }
     }};
 }
+pub(crate) use retry;
 
 /// Whether a call of the clean-up is repeated after a failure of this kind. Credentials have worked before:
 /// when they are refused now, a token has just run out or its keeper was too busy, and is being renewed.
-fn worth_another_try(kind: ErrorKind) -> bool {
+pub(crate) fn worth_another_try(kind: ErrorKind) -> bool {
     kind.is_retryable() || kind == ErrorKind::Auth
 }
 
@@ -73,6 +77,8 @@ pub struct CleanupReport {
     pub complete: bool,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What is left of the run, where and why, and how to remove it; `None` when nothing is.
+    pub left: Option<String>,
 }
 
 /// What [`crate::discard`] deletes.
@@ -105,8 +111,8 @@ fn is_prepared(plan: &Plan, keyset: usize) -> bool {
 }
 
 /// Deletes what `what` says and aborts unfinished uploads; keeps marker and bucket.
-pub(crate) async fn discard<D: Driver>(
-    driver: &Arc<D>,
+pub(crate) async fn discard(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     what: Discard,
@@ -114,15 +120,14 @@ pub(crate) async fn discard<D: Driver>(
 ) -> Result<CleanupReport, RunError> {
     let failed = |error: OpError| failure(options, error);
     let mut report = CleanupReport::default();
-    let mut session = open_control(&**driver, plan).await.map_err(failed)?;
+    let mut session = open_control(driver, plan).await.map_err(failed)?;
     let marker = retry!(
         plan.timeout_ns,
         read_marker(&mut session, &options.bucket, &options.prefix)
     )
     .map_err(failed)?;
-    if owned(marker, None, options, &mut report).is_none() {
-        let why = report.warnings.pop().unwrap_or_default();
-        return Err(failed(OpError::new(ErrorKind::Conflict, why)));
+    if let Err(refusal) = owned(marker, None, options) {
+        return Err(failed(OpError::new(ErrorKind::Conflict, refusal.why)));
     }
     let mut sweep = Sweep {
         driver,
@@ -145,9 +150,9 @@ pub(crate) async fn discard<D: Driver>(
             .map_err(failed)?;
     }
     if !aborted {
-        report.uploads = abort_uploads(plan, options, &mut session)
-            .await
-            .map_err(failed)?;
+        if may_leave_uploads(plan, &driver.facts()) {
+            abort_uploads(plan, options, &mut session, &mut report).await;
+        }
         report.complete = true;
     }
     Ok(report)
@@ -161,51 +166,42 @@ fn failure(options: &RunOptions, error: OpError) -> RunError {
     }
 }
 
-/// Aborts the unfinished uploads of every key set; returns how many there were.
-async fn abort_uploads<S: Admin>(
-    plan: &Plan,
-    options: &RunOptions,
-    session: &mut S,
-) -> Result<u64, OpError> {
-    abort_uploads_in(plan, &options.prefix, session, &options.bucket).await
-}
-
-/// The same in another bucket.
-async fn abort_uploads_in<S: Admin>(
-    plan: &Plan,
-    prefix: &str,
-    session: &mut S,
-    bucket: &str,
-) -> Result<u64, OpError> {
-    let mut uploads = 0;
-    for keyset in &plan.keysets {
-        let prefix = format!("{prefix}{}", keyset.prefix);
-        uploads += retry!(plan.timeout_ns, session.abort_uploads(bucket, &prefix))?;
+impl CleanupReport {
+    /// Tells the user something once.
+    pub(crate) fn warn(&mut self, text: String) {
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text);
+        }
     }
-    Ok(uploads)
 }
 
-/// Deletes everything that the run wrote. `claim` is what the run's preflight found, if the same
-/// plan had one, `own` what became of the buckets that the workload made itself.
-pub(crate) async fn clean<D: Driver>(
-    driver: &Arc<D>,
+/// Deletes everything that the run wrote, and says in `report` how far it came. `claim` is what the run's
+/// preflight found, if the same plan had one, `own` what became of the buckets that the workload made
+/// itself.
+pub(crate) async fn clean(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     claim: Option<&Claim>,
     own: Option<&OwnBuckets>,
     stop: &StopHandle,
-) -> Result<CleanupReport, RunError> {
-    let failed = |error: OpError| failure(options, error);
-    let mut report = CleanupReport::default();
-    let mut session = open_control(&**driver, plan).await.map_err(failed)?;
-    let marker = timed(
+    report: &mut CleanupReport,
+) -> Result<(), OpError> {
+    let mut session = retry!(plan.timeout_ns, open_control(driver, plan))?;
+    let marker = retry!(
         plan.timeout_ns,
-        read_marker(&mut session, &options.bucket, &options.prefix),
-    )
-    .await
-    .map_err(failed)?;
-    let Some(marker) = owned(marker, claim, options, &mut report) else {
-        return Ok(report);
+        read_marker(&mut session, &options.bucket, &options.prefix)
+    )?;
+    let marker = match owned(marker, claim, options) {
+        Ok(marker) => marker,
+        Err(Refusal { why, ours: true }) => {
+            report.left = Some(leftover::unmarked(options, &why));
+            return Ok(());
+        }
+        Err(Refusal { why, ours: false }) => {
+            report.warn(why);
+            return Ok(());
+        }
     };
     let mut sweep = Sweep {
         driver,
@@ -213,31 +209,26 @@ pub(crate) async fn clean<D: Driver>(
         options,
         stop,
         session: &mut session,
-        report: &mut report,
+        report,
     };
     let mut aborted = match own {
-        Some(own) => sweep.own_buckets(own).await.map_err(failed)?,
+        Some(own) => sweep.own_buckets(own).await?,
         None => false,
     };
     if !aborted {
         let all = |_, _| true;
         aborted = sweep
             .objects((plan, &options.prefix), &options.bucket, &all)
-            .await
-            .map_err(failed)?;
+            .await?;
     }
     if aborted {
-        report.warnings.push(format!(
-            "clean-up was aborted; `{}/{}` still holds objects of this run",
-            options.bucket, options.prefix
-        ));
-        return Ok(report);
+        return Ok(());
     }
-    report.uploads = abort_uploads(plan, options, &mut session)
-        .await
-        .map_err(failed)?;
+    if may_leave_uploads(plan, &driver.facts()) {
+        abort_uploads(plan, options, &mut session, report).await;
+    }
     let key = [marker_key(&options.prefix)];
-    retry!(plan.timeout_ns, session.delete_keys(&options.bucket, &key)).map_err(failed)?;
+    retry!(plan.timeout_ns, session.delete_keys(&options.bucket, &key))?;
     report.complete = true;
     if report.foreign > 0 {
         report.warnings.push(format!(
@@ -246,16 +237,27 @@ pub(crate) async fn clean<D: Driver>(
         ));
     }
     if marker.created_bucket || claim.is_some_and(|c| c.created_bucket) {
-        match timed(plan.timeout_ns, session.delete_bucket(&options.bucket)).await {
-            Ok(()) => report.bucket_deleted = true,
-            Err(error) if error.kind == ErrorKind::NotFound => report.bucket_deleted = true,
-            Err(error) => report.warnings.push(format!(
+        match delete_bucket(&mut session, &options.bucket, plan.timeout_ns).await {
+            Ok(_) => report.bucket_deleted = true,
+            // Others use it.
+            Err(error) if error.kind == ErrorKind::Conflict => report.warnings.push(format!(
                 "bucket `{}`, which this run created, was not deleted: {error}",
                 options.bucket
             )),
+            Err(error) => {
+                report.complete = false;
+                report.left = Some(leftover::bucket(options, &error));
+            }
         }
     }
-    Ok(report)
+    Ok(())
+}
+
+/// Why nothing may be deleted.
+struct Refusal {
+    why: String,
+    /// Whether what is there is the run's all the same.
+    ours: bool,
 }
 
 /// The marker, if it says that the prefix is this run's.
@@ -263,34 +265,36 @@ fn owned(
     marker: Option<Marker>,
     claim: Option<&Claim>,
     options: &RunOptions,
-    report: &mut CleanupReport,
-) -> Option<Marker> {
+) -> Result<Marker, Refusal> {
     let place = format!("`{}/{}`", options.bucket, options.prefix);
-    let why = match &marker {
+    let (why, ours) = match marker {
         _ if claim.is_some_and(|c| c.foreign) => {
-            format!("{place} held other objects before this run")
+            (format!("{place} held other objects before this run"), false)
         }
-        None => format!("{place} carries no ownership marker"),
-        Some(m) if m.run_id != options.run_id => format!("{place} belongs to run {}", m.run_id),
-        Some(_) => return marker,
+        None => {
+            let why = format!("{place} carries no ownership marker any more");
+            return Err(Refusal { why, ours: true });
+        }
+        Some(m) if m.run_id != options.run_id => {
+            (format!("{place} belongs to run {}", m.run_id), false)
+        }
+        Some(marker) => return Ok(marker),
     };
-    report.warnings.push(format!(
-        "nothing was deleted: {why}; remove by hand what you no longer need"
-    ));
-    None
+    let why = format!("nothing was deleted: {why}; remove by hand what you no longer need");
+    Err(Refusal { why, ours })
 }
 
 /// A clean-up under way.
-struct Sweep<'a, D: Driver> {
-    driver: &'a Arc<D>,
+struct Sweep<'a> {
+    driver: &'a AnyDriver,
     plan: &'a Plan,
     options: &'a RunOptions,
     stop: &'a StopHandle,
-    session: &'a mut D::Session,
+    session: &'a mut AnySession,
     report: &'a mut CleanupReport,
 }
 
-impl<D: Driver> Sweep<'_, D> {
+impl Sweep<'_> {
     /// Empties and deletes the buckets that the workload made itself; returns whether the user aborted
     /// it.
     ///
@@ -314,8 +318,10 @@ impl<D: Driver> Sweep<'_, D> {
                     Err(error) if error.kind == ErrorKind::NotFound => continue,
                     Err(error) => return Err(error),
                 }
-                let aborted = abort_uploads_in(&plan, &prefix, self.session, &name);
-                self.report.uploads += aborted.await?;
+                if may_leave_uploads(&plan, &self.driver.facts()) {
+                    let place = (name.as_str(), prefix.as_str());
+                    abort_uploads_in(&plan, place, self.session, self.report).await;
+                }
                 let proven = !set.plan.exact
                     || set.state(number) == State::Made
                     || self.report.objects > before;
@@ -325,10 +331,8 @@ impl<D: Driver> Sweep<'_, D> {
                     ));
                     continue;
                 }
-                let deleted = timed(self.plan.timeout_ns, self.session.delete_bucket(&name)).await;
-                match deleted {
-                    Ok(()) => self.report.buckets += 1,
-                    Err(error) if error.kind == ErrorKind::NotFound => {}
+                match delete_bucket(self.session, &name, self.plan.timeout_ns).await {
+                    Ok(deleted) => self.report.buckets += u64::from(deleted),
                     Err(error) => self.report.warnings.push(format!(
                         "bucket `{name}`, which this run made, was not deleted: {error}"
                     )),
@@ -348,7 +352,7 @@ impl<D: Driver> Sweep<'_, D> {
     ) -> Result<bool, OpError> {
         let driver = self.driver;
         let marker = marker_key(prefix);
-        let sessions: Rc<RefCell<Vec<D::Session>>> = Rc::default();
+        let sessions: Rc<RefCell<Vec<AnySession>>> = Rc::default();
         let mut deletions: JoinSet<Result<u64, OpError>> = JoinSet::new();
         let mut after: Option<String> = None;
         loop {
@@ -359,6 +363,9 @@ impl<D: Driver> Sweep<'_, D> {
                 plan.timeout_ns,
                 self.session.list_keys(bucket, prefix, after.as_deref())
             )?;
+            if let Some(note) = page.note {
+                self.report.warn(note.into());
+            }
             let mut own = page.keys;
             own.retain(|key| match own_object(plan, prefix, key) {
                 Some((keyset, index)) => take(keyset, index),
@@ -374,7 +381,7 @@ impl<D: Driver> Sweep<'_, D> {
                 let spare = sessions.borrow_mut().pop();
                 let mut session = match spare {
                     Some(session) => session,
-                    None => open_control(&**driver, plan).await?,
+                    None => open_control(driver, plan).await?,
                 };
                 let (sessions, bucket) = (Rc::clone(&sessions), bucket.to_owned());
                 let timeout_ns = plan.timeout_ns;

@@ -7,9 +7,8 @@
 //! rank goes through its steps ([`crate::ranks`]).
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::op::{Op, OpClass};
 use tokio::sync::Semaphore;
 
@@ -64,7 +63,7 @@ enum Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    fn new<S>(shard: &'a Shard, place: Place, worker: &mut Worker<S>) -> Self {
+    fn new(shard: &'a Shard, place: Place, worker: &mut Worker) -> Self {
         let source = &shard.shared.sources[usize::from(place.work)];
         if let Some(work) = source.ranks() {
             let (history, start_ns) = (&shard.shared.history, shard.start_ns.get());
@@ -144,18 +143,18 @@ impl<'a> Turns<'a> {
 }
 
 /// What the closed-loop workers of a thread open their sessions with.
-pub(crate) struct Opening<D> {
-    pub(crate) driver: Arc<D>,
+pub(crate) struct Opening {
+    pub(crate) driver: AnyDriver,
     /// Lets a few of them open theirs at the same time.
     pub(crate) turns: Semaphore,
 }
 
-impl<D: Driver> Opening<D> {
+impl Opening {
     /// Opens a session; `None` when that fails, which the shard is told.
-    pub(crate) async fn worker(&self, shard: &Shard) -> Option<Box<Worker<D::Session>>> {
+    pub(crate) async fn worker(&self, shard: &Shard) -> Option<Box<Worker>> {
         let _turn = self.turns.acquire().await;
         // In a box: it ends before the worker's first operation, whose future has no room for it.
-        match Box::pin(open_session(&*self.driver, shard)).await {
+        match Box::pin(open_session(&self.driver, shard)).await {
             Ok(worker) => {
                 shard.opening_ended(None);
                 Some(worker)
@@ -173,9 +172,9 @@ impl<D: Driver> Opening<D> {
     clippy::manual_async_fn,
     reason = "an async fn has room for its arguments twice"
 )]
-pub(crate) fn labour<D: Driver>(
+pub(crate) fn labour(
     shard: Rc<Shard>,
-    opening: Rc<Opening<D>>,
+    opening: Rc<Opening>,
     think: Option<Rc<ThinkTimer>>,
     place: Place,
 ) -> impl Future<Output = ()> {

@@ -33,6 +33,7 @@ mod error;
 mod feed;
 mod files;
 mod keeper;
+mod leftover;
 mod lot;
 mod machine;
 mod named;
@@ -63,6 +64,7 @@ mod think;
 mod thread;
 mod timer;
 mod trailing;
+mod uploads;
 mod waits;
 
 pub use accord::{Accord, Reached};
@@ -72,6 +74,7 @@ pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
 pub use collect::PhaseTotals;
 pub use error::RunError;
+pub use leftover::Leftovers;
 pub use options::{
     Cores, DataOf, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
 };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use bucketload_core::driver::{Admin, Driver};
+use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::named::{NamedCursor, NamedGen};
 use bucketload_core::op::{Op, OpClass};
@@ -211,8 +211,8 @@ fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Chan
 /// # Errors
 /// When the target cannot be reached, when something is there already that would be replaced or deleted,
 /// or when there are too many buckets to look at.
-pub(crate) async fn check<D: Driver>(
-    driver: &D,
+pub(crate) async fn check(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
 ) -> Result<(), RunError> {
@@ -254,8 +254,8 @@ pub(crate) async fn check<D: Driver>(
 }
 
 /// What stands in the way of changing `bucket`.
-async fn found<S: Admin>(
-    session: &mut S,
+async fn found(
+    session: &mut AnySession,
     timeout_ns: u64,
     bucket: &str,
     change: &Change,

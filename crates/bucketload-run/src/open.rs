@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::error::OpError;
 
 use crate::baton::Baton;
@@ -19,14 +19,14 @@ use crate::timer::DueTimer;
 const BURST: u32 = 64;
 
 /// What the workers of one open work share beside the baton.
-pub(crate) struct OpenWork<D: Driver> {
+pub(crate) struct OpenWork {
     pub(crate) shard: Rc<Shard>,
     pub(crate) baton: Rc<Baton>,
     pub(crate) timer: DueTimer,
-    pub(crate) driver: std::sync::Arc<D>,
+    pub(crate) driver: AnyDriver,
 }
 
-impl<D: Driver> OpenWork<D> {
+impl OpenWork {
     /// Makes the baton able to start further workers.
     pub(crate) fn enable_hiring(this: &Rc<Self>) {
         let weak: Weak<Self> = Rc::downgrade(this);
@@ -40,20 +40,20 @@ impl<D: Driver> OpenWork<D> {
 }
 
 /// Opens one session and works with it until the phase ends.
-async fn hire<D: Driver>(work: Rc<OpenWork<D>>) {
+async fn hire(work: Rc<OpenWork>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     // By a call, which leaves nothing of how it went that the future would have room for.
-    if let Some(worker) = hired(open_session(&*work.driver, shard).await, shard, baton) {
+    if let Some(worker) = hired(open_session(&work.driver, shard).await, shard, baton) {
         labour(&work, worker).await;
     }
 }
 
 /// Tells what became of opening a session.
-fn hired<S>(
-    opened: Result<Box<Worker<S>>, OpError>,
+fn hired(
+    opened: Result<Box<Worker>, OpError>,
     shard: &Shard,
     baton: &Baton,
-) -> Option<Box<Worker<S>>> {
+) -> Option<Box<Worker>> {
     match opened {
         Ok(worker) => {
             baton.hired();
@@ -70,7 +70,7 @@ fn hired<S>(
 }
 
 /// The life of a connected worker.
-async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session>>) {
+async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     let slot = worker.slot;
     shard.wake_main();
@@ -134,7 +134,7 @@ async fn labour<D: Driver>(work: &OpenWork<D>, mut worker: Box<Worker<D::Session
 
 /// Waits until the next arrival is due or the offering ends; `None` when there is nothing to wait
 /// for. Returns the current time.
-async fn wait_for_due<D: Driver>(work: &OpenWork<D>) -> Option<u64> {
+async fn wait_for_due(work: &OpenWork) -> Option<u64> {
     let (shard, baton) = (&*work.shard, &*work.baton);
     if shard.shared.pacing == Pacing::BusyPoll {
         loop {

@@ -14,6 +14,7 @@ use bucketload_core::trace::TraceSource;
 
 use crate::accord::Accord;
 use crate::error::RunError;
+use crate::leftover::{self, Leftovers};
 use crate::phase::PhaseSummary;
 use crate::stop::StopHandle;
 
@@ -157,6 +158,11 @@ pub struct RunOptions {
     /// Whether each object is read back and compared right after its write was acknowledged, outside the
     /// operation's time; one that reads otherwise makes the write a failure.
     pub check_writes: bool,
+    /// What becomes of objects that the run does not delete although it should.
+    pub leftovers: Leftovers,
+    /// What the run has left in the target although it should not, and how to remove it, in words: set when it
+    /// ends, however it ends.
+    pub left: RefCell<Option<String>>,
     /// Failures of each kind that are reported in full.
     pub failures_per_kind: u32,
     /// Where every operation is logged one by one; `None` = nowhere.
@@ -203,6 +209,8 @@ impl Default for RunOptions {
             failures_per_kind: 20,
             op_log: None,
             oracle_keys: crate::oracle::MOST_KEYS,
+            leftovers: Leftovers::Stay,
+            left: RefCell::default(),
             converged: None,
             before_measuring: None,
             trace: None,
@@ -231,6 +239,12 @@ impl std::fmt::Debug for RunOptions {
 }
 
 impl RunOptions {
+    /// What a run that ends without cleaning up leaves, in words; `None` when the store ends with it.
+    #[must_use]
+    pub fn aborted(&self) -> Option<String> {
+        (self.leftovers != Leftovers::Vanish).then(|| leftover::aborted(self))
+    }
+
     /// Number of load threads that a run with these options has on this machine.
     ///
     /// # Errors

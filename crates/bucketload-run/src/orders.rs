@@ -9,9 +9,7 @@
 //! Preflight, ownership, audit and clean-up are not an agent's: [`crate::run`] does them where the
 //! orders come from.
 
-use std::sync::Arc;
-
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
 
@@ -54,9 +52,9 @@ pub trait Orders {
 ///
 /// # Errors
 /// When the options or the plan cannot be carried out; nothing has been sent then.
-pub fn serve<D: Driver, N: Driver>(
-    driver: &Arc<D>,
-    null: &Arc<N>,
+pub fn serve(
+    driver: &AnyDriver,
+    null: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     sink: &mut dyn RunSink,

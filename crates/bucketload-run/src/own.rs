@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use bucketload_core::driver::{Admin, Driver, WorkerId};
+use bucketload_core::driver::{AnyDriver, AnySession, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::{BucketsPlan, KeysetPlan, Plan};
@@ -85,10 +85,7 @@ pub(crate) fn in_own_buckets(set: &KeysetPlan) -> KeysetPlan {
 }
 
 /// Opens a session of the control plane.
-pub(crate) async fn open_control<D: Driver>(
-    driver: &D,
-    plan: &Plan,
-) -> Result<D::Session, OpError> {
+pub(crate) async fn open_control(driver: &AnyDriver, plan: &Plan) -> Result<AnySession, OpError> {
     let worker = WorkerId {
         thread: u16::MAX,
         worker: u32::MAX,
@@ -126,8 +123,8 @@ fn failed<'a>(
 }
 
 /// Checks that the target is reachable and the bucket usable, without writing anything.
-pub(crate) async fn preflight<D: Driver>(
-    driver: &D,
+pub(crate) async fn preflight(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
 ) -> Result<(), RunError> {
@@ -137,8 +134,8 @@ pub(crate) async fn preflight<D: Driver>(
     find_bucket(&mut session, plan, options).await
 }
 
-async fn find_bucket<S: Admin>(
-    session: &mut S,
+async fn find_bucket(
+    session: &mut AnySession,
     plan: &Plan,
     options: &RunOptions,
 ) -> Result<(), RunError> {
@@ -151,8 +148,8 @@ async fn find_bucket<S: Admin>(
 }
 
 /// Checks that the target is reachable and usable and marks the prefix as this run's.
-pub(crate) async fn claim<D: Driver>(
-    driver: &D,
+pub(crate) async fn claim(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
 ) -> Result<Claim, RunError> {
@@ -179,7 +176,7 @@ pub(crate) async fn claim<D: Driver>(
 /// Deletes the bucket that this run has just created and cannot use, as nothing would tell later whose it
 /// is; not if somebody has put something into it meanwhile. What becomes of this matters less than the
 /// refusal that it follows.
-async fn give_back<S: Admin>(session: &mut S, plan: &Plan, options: &RunOptions) {
+async fn give_back(session: &mut AnySession, plan: &Plan, options: &RunOptions) {
     let (bucket, limit) = (&options.bucket, plan.timeout_ns);
     let marker = timed(limit, read_marker(session, bucket, &options.prefix)).await;
     if matches!(marker, Ok(Some(marker)) if marker.run_id == options.run_id) {
@@ -193,8 +190,8 @@ async fn give_back<S: Admin>(session: &mut S, plan: &Plan, options: &RunOptions)
 }
 
 /// Looks whose the prefix is and writes the run's mark below it.
-async fn mark<S: Admin>(
-    session: &mut S,
+async fn mark(
+    session: &mut AnySession,
     plan: &Plan,
     options: &RunOptions,
     created_bucket: bool,
@@ -273,8 +270,8 @@ async fn mark<S: Admin>(
 }
 
 /// Refuses to go on when a bucket exists that the workload would make: it is somebody else's.
-async fn check_absent<S: Admin>(
-    session: &mut S,
+async fn check_absent(
+    session: &mut AnySession,
     timeout_ns: u64,
     own: &OwnBuckets,
 ) -> Result<(), RunError> {
@@ -299,8 +296,8 @@ async fn check_absent<S: Admin>(
 }
 
 /// Checks that the objects of the earlier run that the options name are there and that run's.
-pub(crate) async fn check_data<D: Driver>(
-    driver: &D,
+pub(crate) async fn check_data(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
 ) -> Result<(), RunError> {
@@ -330,8 +327,8 @@ pub(crate) async fn check_data<D: Driver>(
 ///
 /// # Errors
 /// As the store says, except that an absent marker is no error.
-pub async fn read_marker<A: Admin>(
-    session: &mut A,
+pub async fn read_marker(
+    session: &mut AnySession,
     bucket: &str,
     prefix: &str,
 ) -> Result<Option<Marker>, OpError> {

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bucketload_core::driver::{Completion, Session};
+use bucketload_core::driver::{AnySession, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{KeySource, Op, OpClass, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
@@ -23,8 +23,8 @@ use crate::source::content;
 use crate::trailing::Trailing;
 
 /// One worker: a session and the buffers that its requests borrow from.
-pub(crate) struct Worker<S> {
-    pub(crate) session: S,
+pub(crate) struct Worker {
+    pub(crate) session: AnySession,
     /// Index of the worker among all of the agent.
     pub(crate) id: u32,
     /// Its slot on the load thread.
@@ -38,9 +38,9 @@ pub(crate) struct Worker<S> {
     pub(crate) trailing: Option<Box<Trailing>>,
 }
 
-impl<S> Worker<S> {
+impl Worker {
     /// A worker whose keys have at most `key_len` bytes.
-    pub(crate) fn new(session: S, id: u32, slot: usize, key_len: usize) -> Self {
+    pub(crate) fn new(session: AnySession, id: u32, slot: usize, key_len: usize) -> Self {
         Self {
             session,
             id,
@@ -137,9 +137,9 @@ fn failure(shard: &Shard, cut: Cut) -> OpError {
     clippy::manual_async_fn,
     reason = "an async fn has room for its arguments twice"
 )]
-pub(crate) fn perform<'p, S: Session>(
+pub(crate) fn perform<'p>(
     shard: &'p Shard,
-    worker: &'p mut Worker<S>,
+    worker: &'p mut Worker,
     taken: &'p mut Taken,
     on_pending: impl Fn() + 'p,
 ) -> impl Future<Output = Performed> + 'p {

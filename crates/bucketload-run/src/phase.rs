@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::FindingKind;
 use bucketload_core::payload::Arena;
@@ -76,8 +76,8 @@ pub(crate) struct RunContext<'a> {
 }
 
 /// Runs phase `phase` of the plan, which must have works.
-pub(crate) fn run_phase<D: Driver>(
-    driver: &Arc<D>,
+pub(crate) fn run_phase(
+    driver: &AnyDriver,
     context: &mut RunContext<'_>,
     phase: usize,
     sink: &mut dyn RunSink,
@@ -152,11 +152,7 @@ struct Load {
 }
 
 impl Load {
-    fn start<D: Driver>(
-        driver: &Arc<D>,
-        context: &RunContext<'_>,
-        phase: usize,
-    ) -> Result<Self, RunError> {
+    fn start(driver: &AnyDriver, context: &RunContext<'_>, phase: usize) -> Result<Self, RunError> {
         let options = context.options;
         let threads = context.layout.len();
         let works = context.plan.phases[phase].works.len();
@@ -201,7 +197,7 @@ impl Load {
             let (give, spares) = sync_channel(INTERVALS_AHEAD + 1);
             back.push(give);
             let setup = ThreadSetup {
-                driver: Arc::clone(driver),
+                driver: driver.clone(),
                 shared: Arc::clone(&shared),
                 thread,
                 core,

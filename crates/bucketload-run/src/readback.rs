@@ -7,7 +7,7 @@
 
 use std::pin::pin;
 
-use bucketload_core::driver::{Capabilities, Completion, Session};
+use bucketload_core::driver::{AnySession, Capabilities, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::plan::{ModelPlan, PhaseKind, Plan, WorkPlan};
@@ -52,10 +52,10 @@ pub(crate) fn applies(request: &Request<'_>, completion: &Completion) -> bool {
 }
 
 /// Reads what `write` has written and compares it. A difference is told as a failure of the write.
-pub(crate) async fn compare<S: Session>(
+pub(crate) async fn compare(
     shard: &Shard,
     slot: usize,
-    session: &mut S,
+    session: &mut AnySession,
     write: &Request<'_>,
     on_wait: &impl Fn(),
 ) -> Outcome {

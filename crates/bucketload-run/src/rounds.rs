@@ -14,7 +14,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use bucketload_core::driver::Session;
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::op::Watch;
 use bucketload_core::plan::RoundsPlan;
@@ -149,11 +148,11 @@ impl Watch for Listed {
 }
 
 /// Works until the rounds are over or the phase ends.
-pub(crate) async fn labour<S: Session>(
+pub(crate) async fn labour(
     shard: Rc<Shard>,
     rounds: Rc<Rounds>,
     index: u32,
-    mut worker: Box<Worker<S>>,
+    mut worker: Box<Worker>,
 ) {
     let mut hand = Hand {
         shard: &shard,
@@ -171,14 +170,14 @@ pub(crate) async fn labour<S: Session>(
 }
 
 /// One worker of the rounds.
-struct Hand<'a, S> {
+struct Hand<'a> {
     shard: &'a Rc<Shard>,
     rounds: &'a Rounds,
-    worker: &'a mut Worker<S>,
+    worker: &'a mut Worker,
     index: u32,
 }
 
-impl<S: Session> Hand<'_, S> {
+impl Hand<'_> {
     /// One round; `false` when the phase ends before it is over.
     async fn round(&mut self, iteration: u32) -> bool {
         for deleted in [false, true] {

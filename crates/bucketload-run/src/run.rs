@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
@@ -23,6 +23,7 @@ use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
 use crate::error::RunError;
 use crate::files;
+use crate::leftover;
 use crate::machine::Machine;
 use crate::named;
 use crate::options::RunOptions;
@@ -53,13 +54,14 @@ pub struct RunEnd {
 ///
 /// The calling thread becomes the collector; it must not be a runtime's own thread. Load threads
 /// exist only while a phase with works runs. A run that is asked to finish early, or whose data
-/// cannot be prepared, still cleans up; an aborted one does not, and says what it leaves behind.
+/// cannot be prepared, still cleans up; an aborted one does not. What is left of a run then, or after a
+/// clean-up that failed, [`RunOptions::left`] says.
 ///
 /// # Errors
-/// When the options or the plan cannot be carried out, the target is not usable, a load thread
-/// cannot start or panics, or the clean-up fails. Operations that fail are no error.
-pub fn run<D: Driver>(
-    driver: Arc<D>,
+/// When the options or the plan cannot be carried out, the target is not usable, or a load thread
+/// cannot start or panics. Operations that fail are no error, nor is a clean-up that fails.
+pub fn run(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     sink: &mut dyn RunSink,
@@ -97,12 +99,12 @@ pub fn run<D: Driver>(
     };
     let has_load = chosen().any(|(_, p)| !p.works.is_empty());
     if has_load && plan.is_named() {
-        control.unless_aborted(stop, named::check(&*driver, plan, options))?;
+        control.unless_aborted(stop, named::check(driver, plan, options))?;
     } else if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
-        control.unless_aborted(stop, preflight(&*driver, plan, options))?;
+        control.unless_aborted(stop, preflight(driver, plan, options))?;
     }
     if options.data.is_some() {
-        control.unless_aborted(stop, check_data(&*driver, plan, options))?;
+        control.unless_aborted(stop, check_data(driver, plan, options))?;
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
@@ -118,10 +120,10 @@ pub fn run<D: Driver>(
             PhaseKind::Prepare | PhaseKind::Run => match &options.remote {
                 Some(remote) => remote.borrow_mut().run_phase(index, options, sink, stop),
                 None => prepared(phase.kind, options)
-                    .and_then(|()| run_phase(&driver, &mut context, index, sink)),
+                    .and_then(|()| run_phase(driver, &mut context, index, sink)),
             },
             PhaseKind::Init => control.phase(index, sink, stop, async {
-                let claim = claim(&*driver, plan, options).await?;
+                let claim = claim(driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;
                 claimed = Some(claim);
                 Ok(PhaseEnd::Complete)
@@ -134,7 +136,7 @@ pub fn run<D: Driver>(
                         let phase = u16::try_from(index).unwrap_or(u16::MAX);
                         let plan = &context.plan;
                         let done =
-                            audit(&driver, plan, options, oracle, phase, stop, &findings).await?;
+                            audit(driver, plan, options, oracle, phase, stop, &findings).await?;
                         audited.set(done);
                     }
                     Ok(PhaseEnd::Complete)
@@ -149,24 +151,35 @@ pub fn run<D: Driver>(
                 pause(Duration::from_nanos(phase.limits.duration_ns), stop).await;
                 Ok(PhaseEnd::Complete)
             }),
-            PhaseKind::Cleanup => control.phase(index, sink, stop, async {
-                let cleaned = clean(
-                    &driver,
-                    plan,
-                    options,
-                    claimed.as_ref(),
-                    context.own.as_deref(),
-                    stop,
-                )
-                .await?;
-                let aborted = !cleaned.complete && stop.level() == StopLevel::Abort;
-                end.cleanup = Some(cleaned);
-                Ok(if aborted {
-                    PhaseEnd::Aborted
-                } else {
-                    PhaseEnd::Complete
-                })
-            }),
+            PhaseKind::Cleanup => {
+                let (mut report, mut failure) = (CleanupReport::default(), None);
+                let outcome = control.phase(index, sink, stop, async {
+                    let cleaned = clean(
+                        driver,
+                        plan,
+                        options,
+                        claimed.as_ref(),
+                        context.own.as_deref(),
+                        stop,
+                        &mut report,
+                    )
+                    .await;
+                    failure = cleaned.err();
+                    let aborted = !report.complete && stop.level() == StopLevel::Abort;
+                    Ok(if aborted || failure.is_some() {
+                        PhaseEnd::Aborted
+                    } else {
+                        PhaseEnd::Complete
+                    })
+                });
+                // What was measured stands: a clean-up that failed is told beside it.
+                let ended = stop.level() == StopLevel::Abort || failure.is_some();
+                if ended || report.left.is_some() {
+                    leftover::tell(options, &mut report, failure.as_ref());
+                }
+                end.cleanup = Some(report);
+                outcome
+            }
         };
         match outcome {
             Ok(summary) => end.phases.push(summary),
@@ -182,22 +195,25 @@ pub fn run<D: Driver>(
     for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
         sink.event(&Event::Warning { message });
     }
+    end.stopped = stop.level();
+    let cleans = chosen().any(|(_, p)| p.kind == PhaseKind::Cleanup);
+    let init = |s: &PhaseSummary| plan.phases[usize::from(s.phase)].kind == PhaseKind::Init;
+    let began = end.phases.iter().any(init);
+    let left = match &end.cleanup {
+        Some(report) => report.left.clone(),
+        None if end.stopped == StopLevel::Abort && cleans && began => options.aborted(),
+        None => None,
+    };
+    *options.left.borrow_mut() = left;
     if let Some(error) = failed {
         return Err(error);
     }
-    end.stopped = stop.level();
     if end.stopped > StopLevel::Run && plan.is_named() {
         let message =
             "the run ended early; what it made under the names of the workload is still there";
         sink.event(&Event::Warning {
             message: message.to_owned(),
         });
-    }
-    let cleans = chosen().any(|(_, p)| p.kind == PhaseKind::Cleanup);
-    if end.stopped == StopLevel::Abort && cleans && end.cleanup.is_none() && claimed.is_some() {
-        let place = format!("`{}/{}`", options.bucket, options.prefix);
-        let message = format!("the run was aborted; its objects are still in {place}");
-        sink.event(&Event::Warning { message });
     }
     Ok(end)
 }
@@ -249,8 +265,8 @@ impl RunContext<'_> {
 ///
 /// # Errors
 /// When the prefix does not carry this run's marker, or the store refuses.
-pub fn discard<D: Driver>(
-    driver: &Arc<D>,
+pub fn discard(
+    driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     what: Discard,

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use bucketload_core::driver::{Driver, WorkerId};
+use bucketload_core::driver::{AnyDriver, AnySession, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
@@ -14,10 +14,10 @@ use crate::shard::Shard;
 
 /// Opens a session within the plan's timeout and gives it a slot; the calling task becomes the
 /// worker's task.
-pub(crate) async fn open_session<D: Driver>(
-    driver: &D,
+pub(crate) async fn open_session(
+    driver: &AnyDriver,
     shard: &Shard,
-) -> Result<Box<Worker<D::Session>>, OpError> {
+) -> Result<Box<Worker>, OpError> {
     let id = shard.next_worker();
     let worker = WorkerId {
         thread: u16::try_from(shard.thread).unwrap_or(u16::MAX),
@@ -43,12 +43,12 @@ pub(crate) async fn open_session<D: Driver>(
 }
 
 /// Opens a session, or fails when it takes longer than `timeout_ns`.
-pub(crate) async fn open_within<D: Driver>(
-    driver: &D,
+pub(crate) async fn open_within(
+    driver: &AnyDriver,
     worker: WorkerId,
     probe: &mut Probe,
     timeout_ns: u64,
-) -> Result<D::Session, OpError> {
+) -> Result<AnySession, OpError> {
     let opening = driver.open(worker, probe);
     match tokio::time::timeout(Duration::from_nanos(timeout_ns), opening).await {
         Ok(result) => result,

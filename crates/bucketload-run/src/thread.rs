@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, ReplayTiming};
 use bucketload_core::tally::Recording;
 use bucketload_core::wakeup;
@@ -40,8 +40,8 @@ use crate::timer::DueTimer;
 const OPENING: usize = 64;
 
 /// What a load thread is made of.
-pub(crate) struct ThreadSetup<D> {
-    pub(crate) driver: Arc<D>,
+pub(crate) struct ThreadSetup {
+    pub(crate) driver: AnyDriver,
     pub(crate) shared: Arc<Shared>,
     pub(crate) thread: usize,
     /// Core to run on.
@@ -53,7 +53,7 @@ pub(crate) struct ThreadSetup<D> {
 }
 
 /// The body of a load thread: one phase from opening sessions to the last interval.
-pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
+pub(crate) fn load_thread(setup: ThreadSetup) {
     let to_collector = setup.to_collector.clone();
     let runtime = settle(setup.core).and_then(|()| {
         tokio::runtime::Builder::new_current_thread()
@@ -78,7 +78,7 @@ pub(crate) fn load_thread<D: Driver>(setup: ThreadSetup<D>) {
     }
 }
 
-async fn serve<D: Driver>(setup: ThreadSetup<D>) -> Result<(), RunError> {
+async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
     let ThreadSetup {
         driver,
         shared,
@@ -125,7 +125,7 @@ async fn serve<D: Driver>(setup: ThreadSetup<D>) -> Result<(), RunError> {
 
 /// Starts the tasks of all workers; they open their sessions and wait for the start. The open works
 /// must be kept for the length of the phase.
-fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<OpenWork<D>>>> {
+fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>>> {
     let shared = &*shard.shared;
     let precise = shared.pacing == Pacing::Precise;
     let share = (shared.share.index, shared.share.of);
@@ -134,7 +134,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
     let mut works = Vec::new();
     let mut sessions = Vec::new();
     let opening = Rc::new(Opening {
-        driver: Arc::clone(driver),
+        driver: driver.clone(),
         turns: Semaphore::new(OPENING),
     });
     // What has to be on time to fractions of a millisecond needs the event loop.
@@ -199,7 +199,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
                     shard: Rc::clone(shard),
                     baton: Rc::clone(&baton),
                     timer: DueTimer::new(precise)?,
-                    driver: Arc::clone(driver),
+                    driver: driver.clone(),
                 });
                 OpenWork::enable_hiring(&open);
                 works.push(open);
@@ -222,12 +222,7 @@ fn prepare<D: Driver>(shard: &Rc<Shard>, driver: &Arc<D>) -> io::Result<Vec<Rc<O
 }
 
 /// As [`closed::labour`], for a worker of a work in rounds.
-async fn round_worker<D: Driver>(
-    shard: Rc<Shard>,
-    opening: Rc<Opening<D>>,
-    rounds: Rc<Rounds>,
-    index: u32,
-) {
+async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>, index: u32) {
     if let Some(worker) = opening.worker(&shard).await {
         shard.started().await;
         rounds::labour(shard, rounds, index, worker).await;

@@ -54,7 +54,7 @@ fn three_ticks_are_outstanding_and_every_request_is_recorded_with_its_true_respo
         let driver = Arc::new(Scripted::new(script));
         let mut kept = Kept::default();
         let ended = run(
-            Arc::clone(&driver),
+            &Arc::clone(&driver).into(),
             &plan,
             &options(2),
             &mut kept,
@@ -106,7 +106,14 @@ fn a_store_that_keeps_up_has_no_backlog() {
         let plan = one(constant(200.0, 100), gets(), for_ms(1_000));
         let driver = Arc::new(Scripted::new(|call: &Call| until(call.now_ns + ms(1))));
         let mut kept = Kept::default();
-        run(driver, &plan, &options(1), &mut kept, &StopHandle::new()).unwrap();
+        run(
+            &driver.into(),
+            &plan,
+            &options(1),
+            &mut kept,
+            &StopHandle::new(),
+        )
+        .unwrap();
         let mut backlogs: Vec<u64> = kept
             .intervals
             .iter()

@@ -41,7 +41,7 @@ fn part(driver: &Arc<Scripted>, phases: &[usize], generation: u32) -> Result<Run
     };
     let stop = StopHandle::new();
     run(
-        Arc::clone(driver),
+        &Arc::clone(driver).into(),
         &whole(),
         &options,
         &mut Kept::default(),
@@ -50,7 +50,13 @@ fn part(driver: &Arc<Scripted>, phases: &[usize], generation: u32) -> Result<Run
 }
 
 fn drop_of(driver: &Arc<Scripted>, what: Discard) -> Result<CleanupReport, RunError> {
-    discard(driver, &whole(), &options(1), what, &StopHandle::new())
+    discard(
+        &Arc::clone(driver).into(),
+        &whole(),
+        &options(1),
+        what,
+        &StopHandle::new(),
+    )
 }
 
 #[test]
@@ -126,7 +132,14 @@ fn nothing_is_discarded_under_another_runs_prefix() {
         ..options(1)
     };
     let stop = StopHandle::new();
-    let refused = discard(&driver, &whole(), &other, Discard::Everything, &stop).unwrap_err();
+    let refused = discard(
+        &Arc::clone(&driver).into(),
+        &whole(),
+        &other,
+        Discard::Everything,
+        &stop,
+    )
+    .unwrap_err();
     assert!(
         refused.to_string().contains("belongs to run run-1"),
         "{refused}"
@@ -137,7 +150,16 @@ fn nothing_is_discarded_under_another_runs_prefix() {
         prefix: "u/".into(),
         ..options(1)
     };
-    assert!(discard(&driver, &whole(), &nowhere, Discard::Everything, &stop).is_err());
+    assert!(
+        discard(
+            &Arc::clone(&driver).into(),
+            &whole(),
+            &nowhere,
+            Discard::Everything,
+            &stop
+        )
+        .is_err()
+    );
 }
 
 #[test]
@@ -147,7 +169,14 @@ fn an_aborted_campaign_discards_nothing() {
     let stop = StopHandle::new();
     stop.stop();
     stop.stop();
-    let report = discard(&driver, &whole(), &options(1), Discard::Everything, &stop).unwrap();
+    let report = discard(
+        &Arc::clone(&driver).into(),
+        &whole(),
+        &options(1),
+        Discard::Everything,
+        &stop,
+    )
+    .unwrap();
     assert!(!report.complete && report.objects == 0);
     assert_eq!(driver.keys("b").len(), 1_001);
 }

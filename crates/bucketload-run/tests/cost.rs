@@ -280,7 +280,7 @@ fn nothing_is_allocated_per_operation_or_interval() {
             };
             batches.into_iter().map(rows).sum::<u64>()
         });
-        run(driver, &plan, &options, &mut Kept::default(), &stop).unwrap();
+        run(&driver.into(), &plan, &options, &mut Kept::default(), &stop).unwrap();
         drop(options);
         let rows = reader.join().unwrap() + dropped.load(Ordering::Relaxed);
         assert_eq!(rows, if logged { 70_000 } else { 0 }, "{name}");
@@ -314,7 +314,7 @@ fn arrivals_are_taken_punctually() {
         let late = (0..5).map(|_| {
             let mut kept = Kept::default();
             let stop = StopHandle::new();
-            run(Arc::new(Null), &plan, &options, &mut kept, &stop).unwrap();
+            run(&Arc::new(Null).into(), &plan, &options, &mut kept, &stop).unwrap();
             kept.total(0).late.quantile_ns(share)
         });
         // Quiet machine: 25 µs and less. With a timer of the runtime itself a quarter would be
@@ -334,7 +334,7 @@ fn calibration_tells_rate_ceiling_and_cost() {
             online(),
             for_ms(60_000),
         );
-        let open = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
+        let open = calibrate(&Arc::new(Null).into(), &plan, 0, &options, &stop).unwrap();
         assert!((open.offered_ops_per_s - 3_000.0).abs() < 1e-6);
         assert!(open.null_ops_per_s > 10_000.0, "{open:?}");
         assert!(open.null_p99_ns > 1_000, "{open:?}");
@@ -343,10 +343,10 @@ fn calibration_tells_rate_ceiling_and_cost() {
             "{open:?}"
         );
         let plan = one(closed(4), online(), for_ops(10));
-        let closed = calibrate(&Arc::new(Null), &plan, 0, &options, &stop).unwrap();
+        let closed = calibrate(&Arc::new(Null).into(), &plan, 0, &options, &stop).unwrap();
         assert_eq!(closed.offered_ops_per_s, 0.0);
         assert!(closed.null_ops_per_s > 10_000.0, "{closed:?}");
-        assert!(calibrate(&Arc::new(Null), &plan, 1, &options, &stop).is_err());
+        assert!(calibrate(&Arc::new(Null).into(), &plan, 1, &options, &stop).is_err());
     });
 }
 
@@ -452,7 +452,7 @@ fn jobs_and_traces_allocate_nothing_per_operation() {
             };
             let driver = Arc::new(Arcs(Arc::clone(&watching)));
             let stop = StopHandle::new();
-            run(driver, &plan, &options, &mut Kept::default(), &stop).unwrap();
+            run(&driver.into(), &plan, &options, &mut Kept::default(), &stop).unwrap();
             let counted = watching.allocations.load(Ordering::Relaxed);
             // Growth of the structures to what is under way, and sessions that a busy machine makes
             // the loop hire; 40 000 operations would show as 40 000.

@@ -17,7 +17,7 @@ use common::*;
 fn go(driver: Scripted, plan: &Plan, options: &RunOptions) -> (Result<RunEnd, RunError>, Kept) {
     let mut kept = Kept::default();
     let end = run(
-        Arc::new(driver),
+        &Arc::new(driver).into(),
         plan,
         options,
         &mut kept,
@@ -155,7 +155,14 @@ fn a_phase_that_is_stopped_before_its_start_never_began() {
     let stopper = std::thread::spawn(move || other.stop());
     let mut plan = plan;
     plan.timeout_ns = ms(3_600_000);
-    let end = run(Arc::new(driver), &plan, &options(2), &mut kept, &stop).unwrap();
+    let end = run(
+        &Arc::new(driver).into(),
+        &plan,
+        &options(2),
+        &mut kept,
+        &stop,
+    )
+    .unwrap();
     stopper.join().unwrap();
     assert_eq!(end.stopped, StopLevel::Finish);
     assert!(
@@ -267,7 +274,7 @@ fn a_stop_at_any_moment_finishes_and_cleans_up() {
                 times: 1,
             };
             let end = run(
-                Arc::clone(&driver),
+                &Arc::clone(&driver).into(),
                 &whole(model),
                 &options(2),
                 &mut sink,
@@ -303,7 +310,7 @@ fn an_abort_leaves_at_once_and_says_what_it_leaves() {
     };
     let model = constant(100.0, 16);
     let end = run(
-        Arc::clone(&driver),
+        &Arc::clone(&driver).into(),
         &whole(model),
         &options(2),
         &mut sink,
@@ -351,7 +358,7 @@ fn a_mute_target_neither_hangs_the_run_nor_an_abort() {
     let stop = StopHandle::new();
     let go = |plan: &Plan, stop: &StopHandle| {
         run(
-            Arc::new(Mute),
+            &Arc::new(Mute).into(),
             plan,
             &options(1),
             &mut Kept::default(),

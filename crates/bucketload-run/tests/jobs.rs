@@ -85,7 +85,7 @@ fn go(driver: Scripted, plan: &Plan, threads: usize) -> (RunEnd, Kept, Arc<Scrip
     let mut kept = Kept::default();
     let stop = StopHandle::new();
     let end = run(
-        Arc::clone(&driver),
+        &Arc::clone(&driver).into(),
         plan,
         &options(threads),
         &mut kept,

@@ -15,7 +15,7 @@ fn go(driver: Scripted, plan: &Plan, options: &RunOptions) -> (RunEnd, Kept, Arc
     let driver = Arc::new(driver);
     let mut kept = Kept::default();
     let end = run(
-        Arc::clone(&driver),
+        &Arc::clone(&driver).into(),
         plan,
         options,
         &mut kept,
@@ -86,7 +86,13 @@ fn what_others_may_change_is_not_read_back() {
     let refused = |plan: &Plan| {
         let driver = Arc::new(Scripted::new(|_| at_once()).verifies());
         let mut kept = Kept::default();
-        let outcome = run(driver, plan, &checking, &mut kept, &StopHandle::new());
+        let outcome = run(
+            &driver.into(),
+            plan,
+            &checking,
+            &mut kept,
+            &StopHandle::new(),
+        );
         outcome.unwrap_err().to_string()
     };
     let put = || entry(OpClass::Put, 1.0, 0, KeyLaw::Uniform);
@@ -128,7 +134,13 @@ fn each_measured_phase_is_preceded_by_what_the_caller_wants() {
     assert_eq!((called.get(), kept.total(1).ok()), (2, 5));
     let driver = Arc::new(Scripted::new(|_| at_once()));
     let mut kept = Kept::default();
-    let ended = run(driver, &plan, &hook(1), &mut kept, &StopHandle::new());
+    let ended = run(
+        &driver.into(),
+        &plan,
+        &hook(1),
+        &mut kept,
+        &StopHandle::new(),
+    );
     assert_eq!(ended.unwrap_err().to_string(), "no further");
     assert_eq!((kept.total(0).ok(), kept.total(1).ok()), (5, 0));
 }

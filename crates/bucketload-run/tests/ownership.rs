@@ -38,7 +38,7 @@ fn go(
 ) -> (Result<RunEnd, RunError>, Kept) {
     let mut kept = Kept::default();
     let end = run(
-        Arc::clone(driver),
+        &Arc::clone(driver).into(),
         plan,
         options,
         &mut kept,
@@ -98,7 +98,14 @@ fn objects_that_appear_under_the_prefix_during_the_run_survive() {
     }
     let mut sink = Intruder(&mut kept, state);
     let stop = StopHandle::new();
-    let end = run(Arc::clone(&driver), &whole(), &options(1), &mut sink, &stop).unwrap();
+    let end = run(
+        &Arc::clone(&driver).into(),
+        &whole(),
+        &options(1),
+        &mut sink,
+        &stop,
+    )
+    .unwrap();
     assert_eq!(driver.keys("b"), ["t/r/notes.txt"]);
     let report = end.cleanup.unwrap();
     assert_eq!((report.objects, report.foreign), (1_200, 1));
@@ -341,7 +348,7 @@ fn buckets_that_a_run_leaves_are_emptied_and_deleted() {
     let plan = with_buckets(3, false, false);
     let stop = StopHandle::new();
     let end = run(
-        Arc::clone(&driver),
+        &Arc::clone(&driver).into(),
         &plan,
         &options(1),
         &mut Intruder(state),
@@ -395,7 +402,7 @@ fn a_bucket_of_somebody_else_is_neither_used_nor_deleted() {
     let mut sink = Intruder(&mut kept, state);
     let plan = with_buckets(1, true, true);
     let end = run(
-        Arc::clone(&driver),
+        &Arc::clone(&driver).into(),
         &plan,
         &options(1),
         &mut sink,

@@ -130,7 +130,13 @@ fn go(
         ..options(threads)
     };
     let stop = StopHandle::new();
-    let end = run(Arc::clone(&driver), plan, &options, &mut kept, &stop);
+    let end = run(
+        &Arc::clone(&driver).into(),
+        plan,
+        &options,
+        &mut kept,
+        &stop,
+    );
     (end, kept, driver)
 }
 
@@ -363,7 +369,14 @@ fn a_trace_that_cannot_be_read_ends_the_run() {
     let plan = bare(replay(FAST), false);
     let stop = StopHandle::new();
     let driver = Arc::new(Scripted::new(|_| at_once()));
-    let error = run(driver, &plan, &options(1), &mut Kept::default(), &stop).unwrap_err();
+    let error = run(
+        &driver.into(),
+        &plan,
+        &options(1),
+        &mut Kept::default(),
+        &stop,
+    )
+    .unwrap_err();
     assert_eq!(error.exit_code(), 2, "{error}");
 }
 

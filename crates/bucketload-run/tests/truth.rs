@@ -20,7 +20,7 @@ fn go(
     let driver = Arc::new(Scripted::new(script));
     let mut kept = Kept::default();
     let stop = StopHandle::new();
-    let end = run(Arc::clone(&driver), plan, options, &mut kept, &stop).unwrap();
+    let end = run(&Arc::clone(&driver).into(), plan, options, &mut kept, &stop).unwrap();
     (end, kept, driver)
 }
 
@@ -184,7 +184,7 @@ fn the_operations_do_not_depend_on_threads_workers_or_agents() {
         let driver = Arc::new(Scripted::new(|_| at_once()).logged());
         let stop = StopHandle::new();
         run(
-            Arc::clone(&driver),
+            &Arc::clone(&driver).into(),
             &plan,
             &options,
             &mut Kept::default(),
@@ -205,7 +205,7 @@ fn the_operations_do_not_depend_on_threads_workers_or_agents() {
         let driver = Arc::new(Scripted::new(|_| at_once()).logged());
         let stop = StopHandle::new();
         run(
-            Arc::clone(&driver),
+            &Arc::clone(&driver).into(),
             &plan,
             &options(threads),
             &mut Kept::default(),

@@ -2,109 +2,20 @@
 //! where there is one.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::spec::TargetSpec;
-use bucketload_drivers::azblob::AzureDriver;
-use bucketload_drivers::engines::EngineDriver;
-#[cfg(feature = "engine-aws-sdk")]
-use bucketload_drivers::engines::aws_sdk::AwsSdkEngine;
-use bucketload_drivers::engines::cli::CliEngine;
-#[cfg(feature = "engine-object-store")]
-use bucketload_drivers::engines::object_store::ObjectStoreEngine;
-#[cfg(feature = "engine-opendal")]
-use bucketload_drivers::engines::opendal::OpendalEngine;
-use bucketload_drivers::gcs::GcsDriver;
-#[cfg(feature = "hdfs")]
-use bucketload_drivers::hdfs::HdfsDriver;
-use bucketload_drivers::libs3::Libs3Driver;
 use bucketload_drivers::null::NullDriver;
-use bucketload_drivers::posix::PosixDriver;
-use bucketload_drivers::s3::S3Driver;
-use bucketload_drivers::seaweedfs::SeaweedDriver;
-use bucketload_drivers::swift::SwiftDriver;
-use bucketload_drivers::webhdfs::WebHdfsDriver;
+use bucketload_run::Leftovers;
 
 use crate::caches;
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
+use crate::leftover;
 use crate::services::{self, Service, engines, flags, posix, s3};
 use crate::target::{Api, Target};
-
-/// A driver of any kind. The load loop is generic over the driver, so the choice is made once per
-/// run, by [`with_driver!`].
-pub(crate) enum AnyDriver {
-    /// Operations that do nothing.
-    Null(Arc<NullDriver>),
-    /// S3.
-    S3(Arc<S3Driver>),
-    /// S3 by a command-line client.
-    Cli(Arc<EngineDriver<S3Driver, CliEngine>>),
-    /// OpenStack Swift by its own command-line client.
-    CliSwift(Arc<EngineDriver<SwiftDriver, CliEngine>>),
-    /// Azure Blob Storage by the Azure CLI.
-    CliAzblob(Arc<EngineDriver<AzureDriver, CliEngine>>),
-    /// Google Cloud Storage by gsutil.
-    CliGcs(Arc<EngineDriver<GcsDriver, CliEngine>>),
-    /// S3 by Amazon's SDK.
-    #[cfg(feature = "engine-aws-sdk")]
-    AwsSdk(Arc<EngineDriver<S3Driver, AwsSdkEngine>>),
-    /// S3 by the crate `object_store`.
-    #[cfg(feature = "engine-object-store")]
-    ObjectStore(Arc<EngineDriver<S3Driver, ObjectStoreEngine>>),
-    /// S3 by the crate `opendal`.
-    #[cfg(feature = "engine-opendal")]
-    Opendal(Arc<EngineDriver<S3Driver, OpendalEngine>>),
-    /// Google Cloud Storage.
-    Gcs(Arc<GcsDriver>),
-    /// Azure Blob Storage.
-    Azblob(Arc<AzureDriver>),
-    /// A file system.
-    Posix(Arc<PosixDriver>),
-    /// SeaweedFS.
-    Seaweedfs(Arc<SeaweedDriver>),
-    /// A libs3 library.
-    Libs3(Arc<Libs3Driver>),
-    /// OpenStack Swift.
-    Swift(Arc<SwiftDriver>),
-    /// HDFS by REST.
-    WebHdfs(Arc<WebHdfsDriver>),
-    /// HDFS by RPC.
-    #[cfg(feature = "hdfs")]
-    Hdfs(Arc<HdfsDriver>),
-}
-
-/// Evaluates an expression with `$driver` bound to the `Arc` of the driver inside `$any`.
-macro_rules! with_driver {
-    ($any:expr, $driver:ident => $body:expr) => {
-        match $any {
-            $crate::connection::AnyDriver::Null($driver) => $body,
-            $crate::connection::AnyDriver::S3($driver) => $body,
-            $crate::connection::AnyDriver::Cli($driver) => $body,
-            $crate::connection::AnyDriver::CliSwift($driver) => $body,
-            $crate::connection::AnyDriver::CliAzblob($driver) => $body,
-            $crate::connection::AnyDriver::CliGcs($driver) => $body,
-            #[cfg(feature = "engine-aws-sdk")]
-            $crate::connection::AnyDriver::AwsSdk($driver) => $body,
-            #[cfg(feature = "engine-object-store")]
-            $crate::connection::AnyDriver::ObjectStore($driver) => $body,
-            #[cfg(feature = "engine-opendal")]
-            $crate::connection::AnyDriver::Opendal($driver) => $body,
-            $crate::connection::AnyDriver::Gcs($driver) => $body,
-            $crate::connection::AnyDriver::Azblob($driver) => $body,
-            $crate::connection::AnyDriver::Posix($driver) => $body,
-            $crate::connection::AnyDriver::Seaweedfs($driver) => $body,
-            $crate::connection::AnyDriver::Libs3($driver) => $body,
-            $crate::connection::AnyDriver::Swift($driver) => $body,
-            $crate::connection::AnyDriver::WebHdfs($driver) => $body,
-            #[cfg(feature = "hdfs")]
-            $crate::connection::AnyDriver::Hdfs($driver) => $body,
-        }
-    };
-}
-pub(crate) use with_driver;
 
 /// A target with its driver. An embedded server ends with this value.
 pub(crate) struct Connection {
@@ -116,6 +27,8 @@ pub(crate) struct Connection {
     pub(crate) drops_caches: bool,
     /// Whether requests carry credentials.
     signs_in: bool,
+    /// The flags that `cleanup` needs to reach the target.
+    cleanup_flags: Vec<String>,
     endpoints: Vec<String>,
     server: Option<EmbeddedServer>,
 }
@@ -173,7 +86,7 @@ impl Connection {
                 services::open(*api, server.as_deref(), args, wanted)?
             }
             (_, None) => Service {
-                driver: AnyDriver::Null(Arc::new(NullDriver::new())),
+                driver: NullDriver::new().into(),
                 endpoints: Vec::new(),
             },
         };
@@ -183,6 +96,7 @@ impl Connection {
         }
         Ok(Self {
             driver,
+            cleanup_flags: leftover::flags(&target, args),
             target,
             drops_caches,
             signs_in: !args.no_sign_request,
@@ -221,6 +135,11 @@ impl Connection {
             "the {what} of the target cross the network without TLS, to {url}: who can listen there has \
              them; use an https:// endpoint"
         ))
+    }
+
+    /// What becomes of objects that run `run_id` does not delete although it should.
+    pub(crate) fn leftovers(&self, run_id: &str) -> Leftovers {
+        leftover::of(&self.target, &self.cleanup_flags, run_id)
     }
 
     /// The target in words, with its first endpoint.

@@ -2,10 +2,12 @@
 //! CPU time is never counted as the client's.
 //!
 //! The child announces its address as one JSON line on standard output and ends when its standard
-//! input closes, which happens however this process ends.
+//! input closes, which happens however this process ends. Signals of the terminal do not reach it: a run that
+//! is interrupted still needs its server, to end its operations and to clean up.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +55,8 @@ impl EmbeddedServer {
             .env(SECRET_KEY_ENV, &secret_key)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // Ctrl-C is for the run, which ends its server last.
+            .process_group(0)
             .spawn()
             .map_err(|e| format!("embedded server: {e}"))?;
         let stdin = child.stdin.take();

@@ -15,20 +15,47 @@ pub(crate) enum Exit {
     Target,
     /// The run was aborted.
     Aborted,
+    /// Everything else went well, but a clean-up left something in the target: the last message says what, where
+    /// and how to remove it. The result stands.
+    Left,
     /// The user interrupted the run; partial results are kept.
     Interrupted,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
+impl Exit {
+    /// The number that the process ends with.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
             Exit::Ok => 0,
             Exit::GateFailed => 1,
             Exit::Usage => 2,
             Exit::Target => 3,
             Exit::Aborted => 4,
+            Exit::Left => 5,
             Exit::Interrupted => 130,
-        })
+        }
+    }
+
+    /// The same end, or that something is left where nothing graver is to be said.
+    pub(crate) fn or_left(self, left: bool) -> Self {
+        match self {
+            Self::Ok if left => Self::Left,
+            other => other,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// The first failure of two, with the words of both.
+pub(crate) fn also(first: Result<(), Failure>, then: Result<(), Failure>) -> Result<(), Failure> {
+    match (first, then) {
+        (Err(first), Err(then)) => Err(first.and_left(Some(&then.message))),
+        (first, then) => first.and(then),
     }
 }
 
@@ -48,6 +75,22 @@ impl Failure {
             exit: Exit::Usage,
             message: message.into(),
         }
+    }
+
+    /// Something is left in the target although all else went well: exit code 5.
+    pub(crate) fn left(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Left,
+            message: message.into(),
+        }
+    }
+
+    /// Adds what is left in the target to the message of what went wrong before.
+    pub(crate) fn and_left(mut self, left: Option<&str>) -> Self {
+        if let Some(left) = left {
+            self.message += &format!("\nbucketload: {left}");
+        }
+        self
     }
 
     /// The target cannot be used: exit code 3.

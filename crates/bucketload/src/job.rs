@@ -5,11 +5,10 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_agents::Watch;
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::verdict::Word;
@@ -66,6 +65,17 @@ pub(crate) struct Done {
     pub(crate) result: RunResult,
     /// The run directory.
     pub(crate) out: PathBuf,
+    /// What the run left in the target although it should not, and how to remove it.
+    left: Option<String>,
+}
+
+impl Done {
+    /// Says what the run left in the target: after its result.
+    pub(crate) fn tell_left(&self) {
+        if let Some(left) = &self.left {
+            eprintln!("bucketload: {left}");
+        }
+    }
 }
 
 impl Job {
@@ -73,9 +83,9 @@ impl Job {
     ///
     /// # Errors
     /// When the run directory cannot be written or the run broke; what was measured is kept.
-    pub(crate) fn execute<D: Driver>(
+    pub(crate) fn execute(
         mut self,
-        driver: Arc<D>,
+        driver: &AnyDriver,
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
         self.manifest.driver = driver.facts();
@@ -133,7 +143,7 @@ impl Job {
                 Ceiling::Measure(phase) => match &self.options.remote {
                     Some(remote) => remote.borrow_mut().calibrate(phase, stop),
                     None => {
-                        let null = Arc::new(NullDriver::new());
+                        let null = NullDriver::new().into();
                         calibrate(&null, &self.plan, phase, &self.options, stop).map(Some)
                     }
                 },
@@ -157,6 +167,12 @@ impl Job {
                 directory.event(&Event::Warning { message });
             }
         }
+        let left = self.options.left.take();
+        if let Some(left) = &left {
+            directory.event(&Event::Warning {
+                message: left.clone(),
+            });
+        }
         let (status, failure) = match &outcome {
             Ok(end) if end.stopped == StopLevel::Run => (Status::Finished, None),
             Ok(_) => (Status::Interrupted, None),
@@ -173,14 +189,14 @@ impl Job {
         // What was measured until agents were lost is reported, labelled.
         let lost = matches!(&outcome, Err(RunError::Agents(_)));
         if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed && !lost) {
-            return Err(failure);
+            return Err(failure.and_left(left.as_deref()));
         }
         let result = report(&self.out)?;
         let exit = match (&outcome, gate(&result)) {
             (Err(_), _) if lost => Exit::Aborted,
             (Err(_), _) => Exit::GateFailed,
             (Ok(end), _) if end.stopped != StopLevel::Run => Exit::Interrupted,
-            (Ok(_), gate) => gate,
+            (Ok(_), gate) => gate.or_left(left.is_some()),
         };
         if let Err(error) = &outcome {
             eprintln!("bucketload: {error}");
@@ -189,6 +205,7 @@ impl Job {
             Done {
                 result,
                 out: self.out,
+                left,
             },
             exit,
         ))

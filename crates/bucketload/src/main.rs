@@ -2,7 +2,7 @@
 //!
 //! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
 //! `services` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
+//! (from plan to report; `leftover` says how to remove what stays; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
 //! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
 //! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that
 //! prove their figures; `distributed` is a run on many hosts; a `study` is a matrix of runs as child processes.
@@ -21,6 +21,7 @@ mod exit;
 mod hpc;
 mod io500;
 mod job;
+mod leftover;
 mod live;
 mod mdworkbench;
 mod memory;

@@ -84,6 +84,7 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
             (false, cli::Pacing::Precise) => Pacing::Precise,
         },
         check_writes: load.check_writes,
+        leftovers: connection.leftovers(run_id),
         before_measuring: connection.drops_caches.then(caches::hook),
         create_bucket: load.create_bucket || !matches!(target, Target::Service { .. }),
         ..RunOptions::default()

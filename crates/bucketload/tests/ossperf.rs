@@ -280,7 +280,9 @@ fn buckets_of_a_killed_run_are_found_by_cleanup() {
         }
         n
     };
+    let begun = std::time::Instant::now();
     while made().is_none_or(|bucket| files(&bucket) < 4) {
+        assert!(begun.elapsed().as_secs() < 60, "it writes nothing");
         assert!(child.try_wait().unwrap().is_none(), "it ended before");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -2,13 +2,14 @@
 //! slices and tells at its end what it believes to have done.
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use super::slices::{Moved, Slice, Sliced};
 use super::sockets::Counter;
-use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, run_phase};
+use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, clean_call, run_phase};
 use crate::sh::Result;
 
 /// Core that clients are pinned to; servers take the next one.
@@ -25,6 +26,8 @@ pub(super) enum Candidate {
     Own(Vec<String>),
     /// Ours with another client engine: arguments after `run`.
     Engine(Vec<String>),
+    /// Another build of ours, with the same arguments.
+    Before(PathBuf, Vec<String>),
     /// wrk with these arguments.
     Wrk(Vec<String>),
     /// iperf3 client with these arguments.
@@ -65,7 +68,7 @@ impl Candidate {
     fn command(&self, out: &str, server: &Serve) -> Result<Command> {
         let (seconds, duration) = (ENOUGH_S.to_string(), format!("{ENOUGH_S}s"));
         let core = CLIENT_CORE.to_string();
-        let own = |program: fn(&[&str]) -> Result<Command>, args: &[String]| {
+        let own = |program: &dyn Fn(&[&str]) -> Result<Command>, args: &[String]| {
             let mut line: Vec<&str> = vec!["run"];
             line.extend(args.iter().map(String::as_str));
             line.extend(["--duration", &duration, "--threads", "1", "--cores", &core]);
@@ -78,8 +81,9 @@ impl Candidate {
             })
         };
         Ok(match self {
-            Self::Own(args) => own(bucketload, args)?,
-            Self::Engine(args) => own(bucketload_with_engines, args)?,
+            Self::Own(args) => own(&bucketload, args)?,
+            Self::Engine(args) => own(&bucketload_with_engines, args)?,
+            Self::Before(program, args) => own(&|line| Ok(clean_call(program, line)), args)?,
             Self::Wrk(args) => {
                 let mut command = pinned("wrk", CLIENT_CORE);
                 command
@@ -105,7 +109,7 @@ impl Candidate {
     /// as the floor clients do, which end at the first wrong answer.
     fn answered(&self, text: &str) -> Result<Option<f64>> {
         match self {
-            Self::Own(_) | Self::Engine(_) => {
+            Self::Own(_) | Self::Engine(_) | Self::Before(..) => {
                 let result: Value =
                     serde_json::from_str(text).map_err(|e| format!("bucketload: {e}: {text}"))?;
                 let totals = &run_phase(&result)?["totals"];

@@ -4,8 +4,9 @@
 
 use std::process::Command;
 
+use crate::own;
 use crate::server::Server;
-use crate::sh::{Result, cargo, cmd, output};
+use crate::sh::{Result, cmd, output};
 
 /// Most that a driver may cost, as a ratio to what as many requests by the S3 driver cost.
 const GOAL: f64 = 1.3;
@@ -50,10 +51,10 @@ pub(super) fn main(args: &[String]) -> Result {
     let mut missed = Vec::new();
     for set in &SETS {
         let printed = if set.name != "hdfs" {
-            output(&mut gets(set))?
+            output(&mut gets(set)?)?
         } else if cmd("java", ["-version"]).output().is_ok() {
             let server = Server::start("hdfs")?;
-            output(gets(set).arg(DELAY).envs(&server.env))?
+            output(gets(set)?.arg(DELAY).envs(&server.env))?
         } else {
             missed.push("Hadoop was NOT measured: there is no java on the PATH".to_owned());
             continue;
@@ -72,21 +73,9 @@ pub(super) fn main(args: &[String]) -> Result {
 }
 
 /// The example with the measurements of `set`.
-fn gets(set: &Set) -> Command {
-    let mut command = cargo([
-        "run",
-        "--release",
-        "--quiet",
-        "--locked",
-        "-p",
-        "bucketload-drivers",
-        "--example",
-        "gets",
-        "--",
-        set.repetitions,
-    ]);
-    command.arg(set.name);
-    command
+fn gets(set: &Set) -> Result<Command> {
+    let gets = own::example("bucketload-drivers", "gets")?;
+    Ok(cmd(&gets.to_string_lossy(), [set.repetitions, set.name]))
 }
 
 /// The table of what `set` printed; notes the goals that were missed.

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{option, write_table};
-use crate::own::{bucketload, call, target};
+use crate::own::{self, bucketload, call};
 use crate::server::{free_port, home};
-use crate::sh::{Result, cargo, cmd, root, run};
+use crate::sh::{Result, cmd, root, run};
 
 /// Size of small objects, and of large ones.
 const SMALL: u64 = 4096;
@@ -29,14 +29,7 @@ pub(crate) fn library() -> Result<PathBuf> {
     if let Some(instead) = std::env::var_os(INSTEAD) {
         return std::path::absolute(&instead).map_err(|e| format!("{INSTEAD}: {e}"));
     }
-    run(&mut cargo([
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "libs3-bucketload",
-    ]))?;
-    Ok(target().join("release/libs3.so"))
+    own::libs3(4)
 }
 
 /// versitygw on a directory of the caller's; ended when dropped.

@@ -16,15 +16,16 @@ mod rows;
 mod slices;
 mod sockets;
 
-use std::fmt::Write as _;
-
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
-use crate::sh::{Result, need_programs, root};
+use crate::sh::{Result, need_programs, root, write_between};
+
+const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
-/// `--repetitions N` (pairs of slices, default 100), `--write` puts the table into `docs/performance.md`. The word `engines` names the rows against other clients;
+/// `--repetitions N` (pairs of slices, default 100), `--write` puts the table into `docs/performance.md`,
+/// `--before PROGRAM` measures beside another build of ours instead. The word `engines` names the rows against other clients;
 /// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio,
 /// `gateway` the ways to the objects of a directory, `libs3` the libs3 library beside files.
 pub(crate) fn main(args: &[String]) -> Result {
@@ -42,13 +43,17 @@ pub(crate) fn main(args: &[String]) -> Result {
     ])?;
     if let Some(unknown) = args
         .iter()
-        .find(|arg| arg.starts_with("--") && !["--repetitions", "--write"].contains(&arg.as_str()))
+        .find(|arg| arg.starts_with("--") && !OPTIONS.contains(&arg.as_str()))
     {
-        return Err(format!("unknown option {unknown}: --repetitions, --write"));
+        return Err(format!("unknown option {unknown}: {}", OPTIONS.join(", ")));
     }
     let repetitions = option(args, "--repetitions", 100)?;
+    let at = args.iter().position(|arg| arg == "--before");
+    let before = at.map(|at| args.get(at + 1).ok_or("--before needs a program"));
+    let before = before.transpose()?;
     let words: Vec<&String> = args
         .iter()
+        .filter(|arg| before != Some(arg))
         .filter(|arg| !arg.starts_with("--") && arg.parse::<u32>().is_err())
         .collect();
     let setup = rows::Setup::start()?;
@@ -59,6 +64,10 @@ pub(crate) fn main(args: &[String]) -> Result {
     let mut rows = setup.rows();
     if words.iter().any(|word| word.contains("engines")) {
         rows.extend(setup.engine_rows());
+    }
+    if let Some(program) = before {
+        let program = std::path::absolute(program).map_err(|e| format!("{program}: {e}"))?;
+        rows = rows::beside(rows, &program);
     }
     for row in rows {
         if !words.is_empty() && !words.iter().any(|word| row.name.contains(word.as_str())) {
@@ -182,16 +191,5 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 
 /// Replaces the part of `docs/performance.md` between the markers called `name` by the new table.
 fn write_table(name: &str, table: &str) -> Result {
-    let path = root().join("docs/performance.md");
-    let at = |e: std::io::Error| format!("{}: {e}", path.display());
-    let text = std::fs::read_to_string(&path).map_err(at)?;
-    let begin = format!("<!-- {name} -->\n");
-    let end = format!("<!-- end of {name} -->");
-    let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
-        return Err(format!("{}: the markers are missing", path.display()));
-    };
-    let mut new = text[..from + begin.len()].to_owned();
-    let _ = writeln!(new, "\n{table}");
-    new.push_str(&text[to..]);
-    std::fs::write(&path, new).map_err(at)
+    write_between(&root().join("docs/performance.md"), name, table)
 }

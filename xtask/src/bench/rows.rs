@@ -1,5 +1,7 @@
 //! The rows of the comparison and the servers they need.
 
+use std::path::Path;
+
 use super::candidate::{Candidate, pinned};
 use super::sockets::Counter::{self, Received, Sent};
 use crate::own::{Serve, TempDir};
@@ -43,6 +45,36 @@ pub(super) struct Row<'a> {
     pub(super) theirs: Candidate,
     /// The server that our side talks to.
     pub(super) server: &'a Serve,
+}
+
+/// What our program may cost more than the one before a change.
+const NO_WORSE: f64 = 1.02;
+
+/// Our side of `rows`, each once, beside another build of ours.
+pub(super) fn beside<'a>(rows: Vec<Row<'a>>, program: &Path) -> Vec<Row<'a>> {
+    let mut seen: Vec<Vec<String>> = Vec::new();
+    rows.into_iter()
+        .filter_map(|row| {
+            let Candidate::Own(line) = &row.ours else {
+                return None;
+            };
+            let line = line.clone();
+            if seen.contains(&line) {
+                return None;
+            }
+            seen.push(line.clone());
+            Some(Row {
+                against: "the program before",
+                goal: NO_WORSE,
+                per: match row.per {
+                    Per::GiBMore(counter) => Per::GiB(counter),
+                    per => per,
+                },
+                theirs: Candidate::Before(program.to_owned(), line),
+                ..row
+            })
+        })
+        .collect()
 }
 
 /// The servers of a benchmark: null stores for small and large objects, plain and TLS, and iperf3.

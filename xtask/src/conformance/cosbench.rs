@@ -1,20 +1,13 @@
 //! COSBench workloads: ten million changed samples, none of which may make the parser panic.
 
-use crate::sh::{Result, cargo, run};
+use crate::own;
+use crate::sh::{Result, cmd, run};
 
 /// Inputs: what issue and specification ask for.
 const INPUTS: &str = "10000000";
 
 /// Runs the parser's fuzz example, built as it is shipped.
 pub(crate) fn fuzz() -> Result {
-    run(&mut cargo([
-        "run",
-        "--release",
-        "--package",
-        "bucketload-cosbench",
-        "--example",
-        "fuzz",
-        "--",
-        INPUTS,
-    ]))
+    let fuzz = own::example("bucketload-cosbench", "fuzz")?;
+    run(&mut cmd(&fuzz.to_string_lossy(), [INPUTS]))
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::own::{Serve, TempDir, bucketload, call, run_phase, self_signed};
+use crate::own::{self, Serve, TempDir, bucketload, call, run_phase, self_signed};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, cargo, cmd, output, root, run, step};
 
@@ -158,20 +158,10 @@ impl Client {
 
     /// Performs every operation; returns what was printed about each.
     fn operations(&self, failures: &mut Vec<String>) -> Result<String> {
-        let line = [
-            "run",
-            "--quiet",
-            "--locked",
-            "-p",
-            "bucketload-drivers",
-            "--example",
-            "client",
-            "--",
-            self.name,
-        ];
+        let client = own::tested_example("client")?;
         let own = std::env::var("PATH").unwrap_or_default();
         let outcome = call(
-            cargo(line)
+            cmd(&client.to_string_lossy(), [self.name])
                 .env("PATH", format!("{}:{own}", self.path))
                 .env_remove("AWS_CA_BUNDLE")
                 .envs(self.env.iter().map(|(name, value)| (name, value))),

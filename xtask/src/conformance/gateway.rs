@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::matrix;
 use crate::bench::gateway::{Memory, compare, figure, library};
-use crate::own::{TempDir, program};
-use crate::sh::{Result, cargo, cmd, need_programs, output, root, step};
+use crate::own::{self, TempDir, program};
+use crate::sh::{Result, cmd, need_programs, output, root, step};
 
 /// Runs everything.
 pub(super) fn all() -> Result {
@@ -105,21 +105,7 @@ impl Drop for Gateway {
 /// The suite of drivers and its random operations, over a library that finds its objects by a variable.
 fn suite(name: &str, library: &Path, variable: (&str, &str)) -> Result {
     for verb in ["suite", "differential"] {
-        let mut command = cargo([
-            "run",
-            "--quiet",
-            "--locked",
-            "-p",
-            "bucketload-drivers",
-            "--features",
-            "conformance",
-            "--example",
-            "conformance",
-            "--",
-            verb,
-            "libs3",
-            "libs3",
-        ]);
+        let mut command = own::suite(&[verb, "libs3", "libs3"])?;
         command
             .env("LIBS3_LIBRARY", library)
             .env(variable.0, variable.1);

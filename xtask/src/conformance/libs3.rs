@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::own::{TempDir, call, program};
+use crate::own::{self, TempDir, call, program};
 use crate::sh::{Result, cargo, cmd, need_programs, output, root, run, show, step};
 
 /// The functions of libs3 4.1; what the library exports must be just these.
@@ -80,20 +80,7 @@ pub(super) fn all() -> Result {
 /// Builds the library for a version of the interface and puts it under its soname into a folder of
 /// its own below `work`; returns the folder.
 pub(crate) fn library(work: &Path, version: u32) -> Result<PathBuf> {
-    let target = root().join("target/libs3");
-    let features = if version == 2 { "abi2" } else { "" };
-    run(cargo([
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "libs3-bucketload",
-        "--features",
-        features,
-        "--target-dir",
-    ])
-    .arg(&target))?;
-    install(&target.join("release/libs3.so"), work, version)
+    install(&own::libs3(version)?, work, version)
 }
 
 /// Copies a library to `work/libVERSION/libs3.so.VERSION`.

@@ -30,6 +30,7 @@ mod scenarios;
 mod schedulers;
 mod seaweedfs;
 mod servers;
+mod small_servers;
 mod study;
 mod swift;
 mod traces;
@@ -86,6 +87,7 @@ const PARTS: &[Part] = &[
     ("scenarios", scenarios::all),
     ("cosbench", cosbench::fuzz),
     ("servers", servers::all),
+    ("small-servers", small_servers::all),
     ("study", study::study),
     ("files", files::all),
     ("gateway", gateway::all),

@@ -56,7 +56,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("CLICOLOR_FORCE", "colour also without a terminal"),
             (
                 "BUCKETLOAD_TOKEN",
-                "token for the metrics endpoint (`--metrics-listen`) off loopback, and for `submit`, `cancel`, `info` and `top` that talk to a controller",
+                "token for the metrics endpoint (`--prometheus`) off loopback, and for `submit`, `cancel`, `info` and `top` that talk to a controller",
             ),
             (
                 "BUCKETLOAD_CONTROLLER",

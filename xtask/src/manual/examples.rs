@@ -10,11 +10,10 @@ use crate::own;
 use crate::sh::{Result, root};
 
 /// The options of each command, by its name without the program's.
-type Commands = BTreeMap<String, BTreeSet<String>>;
+pub(super) type Commands = BTreeMap<String, BTreeSet<String>>;
 
-/// Checks the examples of every document against the pages of the commands.
-pub(super) fn check(pages: &[(String, String)]) -> Result {
-    let commands = commands(pages);
+/// Checks the examples of every document against the options of the commands.
+pub(super) fn check(commands: &Commands) -> Result {
     let mut faults = Vec::new();
     let mut lines = 0;
     let mut workloads = 0;
@@ -24,7 +23,7 @@ pub(super) fn check(pages: &[(String, String)]) -> Result {
             let number = text[..code.at].matches('\n').count() + 1;
             let place = format!("{}:{number}", path.display());
             for line in joined(&code.text).lines() {
-                if let Some(fault) = check_line(line, &commands) {
+                if let Some(fault) = check_line(line, commands) {
                     faults.push(format!("{place}: {fault}: {}", line.trim()));
                 }
                 lines += usize::from(line.contains("bucketload "));
@@ -50,7 +49,8 @@ pub(super) fn check(pages: &[(String, String)]) -> Result {
     Ok(())
 }
 
-fn commands(pages: &[(String, String)]) -> Commands {
+/// The options of each command, from the pages of the commands.
+pub(super) fn commands(pages: &[(String, String)]) -> Commands {
     let mut commands = Commands::new();
     let mut global = BTreeSet::from(["help".to_owned(), "version".to_owned()]);
     for (_, text) in pages {
@@ -92,12 +92,12 @@ fn long_option(form: &str) -> Option<String> {
 }
 
 /// Lines that end in a backslash, together with the next.
-fn joined(text: &str) -> String {
+pub(super) fn joined(text: &str) -> String {
     text.replace("\\\n", " ")
 }
 
 /// What is wrong with a line, where it calls the program.
-fn check_line(line: &str, commands: &Commands) -> Option<String> {
+pub(super) fn check_line(line: &str, commands: &Commands) -> Option<String> {
     let line = unquoted(line);
     let words: Vec<&str> = line.split_whitespace().collect();
     for (at, _) in words

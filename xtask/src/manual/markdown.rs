@@ -16,17 +16,19 @@ pub(super) struct Link {
 }
 
 /// Code in a text.
-pub(super) struct Code {
+pub(crate) struct Code {
     /// What it says.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The language of a fenced block; else empty.
-    pub(super) language: String,
+    pub(crate) language: String,
+    /// Whether it is a block, not a part of a line.
+    pub(crate) is_block: bool,
     /// Where it begins, in bytes.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 /// Blocks of code and code inside lines, in order.
-pub(super) fn code(text: &str) -> Vec<Code> {
+pub(crate) fn code(text: &str) -> Vec<Code> {
     let mut found: Vec<Code> = Vec::new();
     let mut inside = false;
     for (event, range) in parser(text).into_offset_iter() {
@@ -39,6 +41,7 @@ pub(super) fn code(text: &str) -> Vec<Code> {
                         CodeBlockKind::Fenced(language) => language.into_string(),
                         CodeBlockKind::Indented => String::new(),
                     },
+                    is_block: true,
                     at: range.start,
                 });
             }
@@ -51,6 +54,7 @@ pub(super) fn code(text: &str) -> Vec<Code> {
             Event::Code(text) => found.push(Code {
                 text: text.into_string(),
                 language: String::new(),
+                is_block: false,
                 at: range.start,
             }),
             _ => {}

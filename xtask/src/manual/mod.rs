@@ -4,6 +4,7 @@
 //! the program, the sources ── reference ─► docs/reference/  (committed; compared, or written with --write)
 //! *.md of the repository ── links: every file, anchor and picture exists, URLs are well formed
 //! their examples ── examples: commands and options exist, workloads resolve
+//! their code and tables ── flags: every flag is one of the program, or of a known other
 //! docs/ and what it includes ── stage ─► target/manual/stage ── book (mdBook) ─► target/manual/book
 //! target/manual/book ── html: every link, anchor and picture of the finished pages
 //! ```
@@ -14,9 +15,10 @@
 mod book;
 mod environment;
 mod examples;
+mod flags;
 mod html;
 mod links;
-mod markdown;
+pub(crate) mod markdown;
 mod reference;
 mod results;
 mod rust;
@@ -40,9 +42,10 @@ pub(crate) fn main(args: &[String]) -> Result {
             other => return Err(format!("unknown option {other}: --write, --open")),
         }
     }
-    let commands = reference::update(write)?;
+    let commands = examples::commands(&reference::update(write)?);
     links::check()?;
     examples::check(&commands)?;
+    flags::check(&commands)?;
     let stage = work_dir().join("stage");
     stage::make(&stage)?;
     let built = work_dir().join("book");
@@ -67,7 +70,7 @@ fn work_dir() -> PathBuf {
 }
 
 /// The text of a file, with its path in the error.
-fn read(path: &Path) -> Result<String> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
@@ -81,7 +84,7 @@ fn write(path: &Path, text: impl AsRef<[u8]>) -> Result {
 }
 
 /// Every file below `dir` in alphabetical order, as paths relative to it.
-fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut dirs = vec![PathBuf::new()];
     while let Some(next) = dirs.pop() {

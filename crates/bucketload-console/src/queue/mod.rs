@@ -4,7 +4,7 @@
 //! and when, `store` keeps it on disk. The states are those that users of COSBench know:
 //!
 //! ```text
-//! queuing ──> processing ──> finished     the run ended and passed its gates (exit code 0)
+//! queuing ──> processing ──> finished     the run ended and passed its gates (exit code 0; 5: it left objects)
 //!    │             ├───────> failed       the run ended, a gate failed (1)
 //!    │             ├───────> terminated   it could not be run to its end (2, 3, 4, 130, a signal, a restart)
 //!    └─────────────┴───────> cancelled    by the user
@@ -235,7 +235,8 @@ impl Queue {
     /// The process of a running job has ended.
     pub fn ended(&mut self, id: JobId, ended: Ended, message: String, now_ms: u64) {
         let state = match ended {
-            Ended::Code(0) => State::Finished,
+            // 5: its clean-up left something, as the message says.
+            Ended::Code(0 | 5) => State::Finished,
             Ended::Code(1) => State::Failed,
             Ended::Code(_) | Ended::Signal(_) => State::Terminated,
         };

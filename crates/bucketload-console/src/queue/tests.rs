@@ -45,6 +45,7 @@ fn ends_have_the_words_of_cosbench() {
         (Ended::Code(2), State::Terminated),
         (Ended::Code(3), State::Terminated),
         (Ended::Code(4), State::Terminated),
+        (Ended::Code(5), State::Finished),
         (Ended::Code(130), State::Terminated),
         (Ended::Signal(9), State::Terminated),
     ] {

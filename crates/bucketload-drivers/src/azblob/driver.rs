@@ -56,6 +56,8 @@ pub struct AzureDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(AzureDriver);
+
 /// What all sessions share.
 pub(super) struct Inner {
     config: AzureConfig,

@@ -5,7 +5,8 @@ use std::fmt;
 use std::future::Future;
 
 use bucketload_core::driver::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+    Admin, AnyDriver, AnySession, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place,
+    Session, WorkerId,
 };
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
@@ -39,7 +40,7 @@ pub trait Engine: Send + Sync + 'static {
 }
 
 /// What one worker uses.
-pub trait Client {
+pub trait Client: 'static {
     /// Performs one operation of a class that the engine names. The contract of
     /// [`Session::execute`] holds but for allocations, which are the client's own business.
     ///
@@ -52,22 +53,24 @@ pub trait Client {
     ) -> impl Future<Output = Result<Completion, OpError>>;
 }
 
-/// Drives a target with an engine. `D` is the native driver of the same target.
-pub struct EngineDriver<D, E> {
-    native: D,
+/// Drives a target with an engine.
+pub struct EngineDriver<E> {
+    /// The native driver of the same target.
+    native: AnyDriver,
     engine: E,
     endpoints: usize,
 }
 
-impl<D, E> fmt::Debug for EngineDriver<D, E> {
+impl<E> fmt::Debug for EngineDriver<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EngineDriver").finish_non_exhaustive()
     }
 }
 
-impl<D: Driver + Clone, E: Engine> EngineDriver<D, E> {
+impl<E: Engine> EngineDriver<E> {
     /// Operations by `engine`, everything else by `native`.
-    pub fn new(native: D, engine: E) -> Self {
+    pub fn new(native: impl Into<AnyDriver>, engine: E) -> Self {
+        let native = native.into();
         Self {
             endpoints: native.facts().endpoints.len().max(1),
             native,
@@ -79,8 +82,8 @@ impl<D: Driver + Clone, E: Engine> EngineDriver<D, E> {
 /// Settings of the native driver that say nothing about an engine.
 const OWN_SETTINGS: [&str; 3] = ["signing", "checksum", "source addresses"];
 
-impl<D: Driver + Clone, E: Engine> Driver for EngineDriver<D, E> {
-    type Session = EngineSession<D, E::Client>;
+impl<E: Engine> Driver for EngineDriver<E> {
+    type Session = EngineSession<E::Client>;
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -121,16 +124,16 @@ impl<D: Driver + Clone, E: Engine> Driver for EngineDriver<D, E> {
 }
 
 /// One worker's client, and the native session that performs the untimed calls.
-pub struct EngineSession<D: Driver, C> {
+pub struct EngineSession<C> {
     client: C,
-    native: D,
+    native: AnyDriver,
     /// Opened by the first untimed call: most workers never make one.
-    admin: Option<D::Session>,
+    admin: Option<AnySession>,
     worker: WorkerId,
     place: Place,
 }
 
-impl<D: Driver, C> fmt::Debug for EngineSession<D, C> {
+impl<C> fmt::Debug for EngineSession<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EngineSession")
             .field("worker", &self.worker)
@@ -138,8 +141,8 @@ impl<D: Driver, C> fmt::Debug for EngineSession<D, C> {
     }
 }
 
-impl<D: Driver, C> EngineSession<D, C> {
-    async fn admin(&mut self) -> Result<&mut D::Session, OpError> {
+impl<C> EngineSession<C> {
+    async fn admin(&mut self) -> Result<&mut AnySession, OpError> {
         if self.admin.is_none() {
             let probe = &mut Probe::new(|| 0);
             self.admin = Some(self.native.open(self.worker, probe).await?);
@@ -150,7 +153,7 @@ impl<D: Driver, C> EngineSession<D, C> {
     }
 }
 
-impl<D: Driver, C: Client> Session for EngineSession<D, C> {
+impl<C: Client> Session for EngineSession<C> {
     fn execute(
         &mut self,
         request: &Request<'_>,
@@ -164,7 +167,7 @@ impl<D: Driver, C: Client> Session for EngineSession<D, C> {
     }
 }
 
-impl<D: Driver, C> Admin for EngineSession<D, C> {
+impl<C: 'static> Admin for EngineSession<C> {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
         self.admin().await?.ensure_bucket(bucket).await
     }

@@ -109,6 +109,8 @@ impl ObjectStoreEngine {
     }
 }
 
+crate::any_driver!(super::EngineDriver<ObjectStoreEngine>);
+
 impl Engine for ObjectStoreEngine {
     type Client = ObjectStoreClient;
 

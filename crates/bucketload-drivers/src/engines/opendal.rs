@@ -111,6 +111,8 @@ impl OpendalEngine {
     }
 }
 
+crate::any_driver!(super::EngineDriver<OpendalEngine>);
+
 impl Engine for OpendalEngine {
     type Client = OpendalClient;
 

@@ -82,6 +82,7 @@ impl Admin for GcsSession {
         Ok(KeyPage {
             keys,
             next: (!next.is_empty()).then_some(next),
+            note: None,
         })
     }
 

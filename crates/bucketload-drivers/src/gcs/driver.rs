@@ -46,6 +46,8 @@ pub struct GcsDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(GcsDriver);
+
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: GcsConfig,

@@ -23,6 +23,8 @@ pub struct HdfsDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(HdfsDriver);
+
 /// What all sessions share.
 pub(super) struct Inner {
     pub(super) config: HdfsConfig,

@@ -45,7 +45,11 @@ impl Admin for Libs3Session {
     ) -> Result<KeyPage, OpError> {
         let (keys, more) = self.keys((bucket, prefix, after.unwrap_or("")), &mut untimed())?;
         let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage { keys, next })
+        Ok(KeyPage {
+            keys,
+            next,
+            note: None,
+        })
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {

@@ -33,6 +33,8 @@ pub struct Libs3Driver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(Libs3Driver);
+
 /// What all sessions share.
 pub(super) struct Inner {
     pub(super) library: Library,

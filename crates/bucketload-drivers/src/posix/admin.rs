@@ -96,7 +96,11 @@ impl Admin for PosixSession {
         let more = work.page.more;
         self.end(work, Intent::Find, &mut untimed())?;
         let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage { keys, next })
+        Ok(KeyPage {
+            keys,
+            next,
+            note: None,
+        })
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {

@@ -52,6 +52,8 @@ pub struct PosixDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(PosixDriver);
+
 /// What all sessions share.
 pub(super) struct Inner {
     pub(super) config: PosixConfig,

@@ -146,7 +146,13 @@ async fn reads_asleep(ring: Rc<Ring>, file: Arc<std::os::fd::OwnedFd>, tasks: us
         })
     });
     let reading: Vec<_> = reading.collect();
+    let begun = std::time::Instant::now();
     while live.get() > 0 {
+        assert!(
+            begun.elapsed().as_secs() < 60,
+            "{} tasks wait on",
+            live.get()
+        );
         ring.sleep(live.get());
         tokio::task::yield_now().await;
     }
@@ -179,7 +185,9 @@ fn a_sleep_in_the_ring_ends_without_an_answer_and_is_not_repeated_in_vain() {
             work.offset = u64::MAX;
             ring_too.run(work, pipe_too.as_fd()).await
         });
+        let begun = std::time::Instant::now();
         while ring.inner.borrow().unanswered == 0 {
+            assert!(begun.elapsed().as_secs() < 60, "the read does not leave");
             tokio::task::yield_now().await;
         }
         assert_eq!(ring.sleep(2), Slept::Not, "another task may go on");

@@ -6,13 +6,11 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::ops_list::{
-    MAX_DELETE, MAX_PAGE, begin_delete, end_delete, no_way_on, push_delete, push_number,
-    push_parameter, too_long, uploads_query,
+    MAX_DELETE, MAX_PAGE, begin_delete, end_delete, no_way_on, push_delete, too_long, uploads_query,
 };
 use super::ops_object::unreadable;
 use super::prepare::Call;
 use super::session::S3Session;
-use crate::http::encode;
 use crate::http::sink::{Collect, Ignore};
 use crate::http::xml;
 
@@ -26,7 +24,11 @@ fn untimed() -> Probe {
 
 impl S3Session {
     /// Performs a call and returns the body of the answer.
-    async fn fetch(&mut self, call: &Call<'_>, limit: usize) -> Result<Vec<u8>, OpError> {
+    pub(super) async fn fetch(
+        &mut self,
+        call: &Call<'_>,
+        limit: usize,
+    ) -> Result<Vec<u8>, OpError> {
         let mut body = Vec::new();
         let mut sink = Collect::new(&mut body, limit);
         let mut prepared = self.prepare(call);
@@ -89,38 +91,7 @@ impl Admin for S3Session {
         prefix: &str,
         after: Option<&str>,
     ) -> Result<KeyPage, OpError> {
-        let mut query = Vec::new();
-        if let Some(after) = after {
-            push_parameter(&mut query, "continuation-token", after);
-        }
-        push_parameter(&mut query, "encoding-type", "url");
-        push_parameter(&mut query, "list-type", "2");
-        push_number(&mut query, "max-keys", 1000);
-        push_parameter(&mut query, "prefix", prefix);
-        let call = Call::new("GET", bucket, "").query(&query);
-        let body = self.fetch(&call, MAX_PAGE).await?;
-        let mut page = KeyPage::default();
-        let mut encoded = false;
-        let mut truncated = false;
-        xml::leaves(&body, |path, text| match *path {
-            [_, "Contents", "Key"] => page.keys.push(text.get()),
-            [_, "EncodingType"] => encoded = text.is("url"),
-            [_, "IsTruncated"] => truncated = text.is("true"),
-            [_, "NextContinuationToken"] => page.next = Some(text.get()),
-            _ => {}
-        })
-        .map_err(|e| unreadable("listing", e))?;
-        if encoded {
-            page.keys
-                .iter_mut()
-                .for_each(|key| *key = encode::decode(key));
-        }
-        if !truncated {
-            page.next = None;
-        } else if page.next.as_deref().is_none_or(|next| after == Some(next)) {
-            return Err(no_way_on());
-        }
-        Ok(page)
+        self.list_page(bucket, prefix, after).await
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {

@@ -40,6 +40,8 @@ pub struct S3Driver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(S3Driver);
+
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,

@@ -11,6 +11,7 @@
 //! Failures become meanings in `error_map`.
 
 mod admin;
+mod admin_list;
 mod canonical;
 mod checksum;
 mod chunked;

@@ -10,6 +10,7 @@ use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
+use super::admin_list::Listing;
 use super::dispatch::Dispatch;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
@@ -31,6 +32,8 @@ pub struct S3Session {
     local: Option<Box<PosixSession>>,
     /// Made for the first multipart upload.
     pub(crate) parts: Option<Box<PartHashes>>,
+    /// How far the control plane has listed.
+    pub(crate) listing: Listing,
 }
 
 /// What a multipart upload knows of its parts before its first request.
@@ -51,6 +54,7 @@ impl S3Session {
             shared,
             local,
             parts: None,
+            listing: Listing::default(),
         }
     }
 

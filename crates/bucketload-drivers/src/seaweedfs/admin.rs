@@ -106,7 +106,11 @@ impl Admin for SeaweedSession {
             let from = after.and_then(|a| a.parse().ok()).unwrap_or(0);
             let (keys, next) = table.page(prefix, from, PAGE);
             let next = next.map(|at| at.to_string());
-            return Ok(KeyPage { keys, next });
+            return Ok(KeyPage {
+                keys,
+                next,
+                note: None,
+            });
         }
         let mut walk = Walk::new(bucket, prefix, true, 0);
         if let Some(after) = after {
@@ -117,11 +121,20 @@ impl Admin for SeaweedSession {
             match walk.step(self, 0, &mut untimed()).await? {
                 Step::Key(key) => keys.push(key),
                 Step::Group(_) => {}
-                Step::Cut | Step::End => return Ok(KeyPage { keys, next: None }),
+                Step::Cut | Step::End => {
+                    return Ok(KeyPage {
+                        keys,
+                        ..KeyPage::default()
+                    });
+                }
             }
             if keys.len() == PAGE {
                 let next = keys.last().cloned();
-                return Ok(KeyPage { keys, next });
+                return Ok(KeyPage {
+                    keys,
+                    next,
+                    note: None,
+                });
             }
         }
     }

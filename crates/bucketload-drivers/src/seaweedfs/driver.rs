@@ -49,6 +49,8 @@ pub struct SeaweedDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(SeaweedDriver);
+
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: SeaweedConfig,

@@ -80,7 +80,11 @@ impl SwiftSession {
         let mut keys = Vec::new();
         let got = entries(&body, |entry| keys.extend(entry.name().map(str::to_owned)))?;
         let next = keys.last().filter(|_| has_next(got, PAGE)).cloned();
-        Ok(KeyPage { keys, next })
+        Ok(KeyPage {
+            keys,
+            next,
+            note: None,
+        })
     }
 
     /// Deletes objects, together where the server can.

@@ -38,6 +38,8 @@ pub struct SwiftDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(SwiftDriver);
+
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: SwiftConfig,

@@ -21,6 +21,8 @@ pub struct WebHdfsDriver {
     inner: Arc<Inner>,
 }
 
+crate::any_driver!(WebHdfsDriver);
+
 /// What all sessions share.
 #[derive(Debug)]
 pub(super) struct Inner {

@@ -18,6 +18,7 @@ mod keys;
 mod queue;
 mod reader;
 mod stage;
+mod stretch;
 mod trace;
 
 use std::task::Waker;
@@ -29,6 +30,7 @@ pub(crate) use fixed::Fixed;
 pub(crate) use jobs::Jobs;
 pub(crate) use queue::Queue;
 pub(crate) use reader::Reader;
+pub(crate) use stretch::Stretch;
 pub(crate) use trace::Trace;
 
 use crate::names::Names;

@@ -192,8 +192,10 @@ mod tests {
             let queue = Arc::clone(&queue);
             std::thread::spawn(move || (0..).take_while(|&n| queue.push(parcel(n))).count())
         };
+        let begun = std::time::Instant::now();
         for n in 0..3 * DEPTH as u64 {
             let got = loop {
+                assert!(begun.elapsed().as_secs() < 60, "the reader stands still");
                 match queue.pop(None) {
                     Pop::Parcel(parcel) => break parcel,
                     Pop::Empty => std::thread::yield_now(),

@@ -143,7 +143,7 @@ impl Reader {
 }
 
 /// Object bytes that an operation transfers, as far as the trace knows.
-const fn transferred(op: &Op) -> u64 {
+pub(super) const fn transferred(op: &Op) -> u64 {
     match op.range {
         Some(range) => range.len,
         None if op.size != Op::UNKNOWN_SIZE
@@ -157,7 +157,7 @@ const fn transferred(op: &Op) -> u64 {
 
 /// The operation that a record stands for; `None` where it stands for none of its own, or where
 /// what it needs is not known. Entry and sequence number are the caller's.
-fn operation(recorded: &Recorded<'_>) -> Option<Op> {
+pub(super) fn operation(recorded: &Recorded<'_>) -> Option<Op> {
     let record = &recorded.record;
     let size = record.known_size();
     let range = match record.op {
@@ -217,7 +217,7 @@ fn upload_part(record: &TraceRecord, size: u64) -> u64 {
 }
 
 /// Makes due instants of recorded ones (traces.md section 4.1).
-struct Shaper {
+pub(super) struct Shaper {
     /// Divisor of recorded times; `None` where they do not matter.
     speed: Option<f64>,
     /// Nanoseconds per request and per byte; 0 without a limit.
@@ -229,7 +229,7 @@ struct Shaper {
 }
 
 impl Shaper {
-    fn new(timing: &ReplayTiming) -> Self {
+    pub(super) fn new(timing: &ReplayTiming) -> Self {
         let gap = |rate: f64| if rate > 0.0 { 1e9 / rate } else { 0.0 };
         let (ops, bytes) = match *timing {
             ReplayTiming::Capped {
@@ -250,7 +250,7 @@ impl Shaper {
 
     /// Due instant of a request recorded at `ts_ns` that moves `bytes`, nanoseconds from the start,
     /// and by how much a limit has moved it.
-    fn due(&mut self, ts_ns: i64, bytes: u64) -> (u64, u64) {
+    pub(super) fn due(&mut self, ts_ns: i64, bytes: u64) -> (u64, u64) {
         let Some(speed) = self.speed else {
             return (0, 0);
         };

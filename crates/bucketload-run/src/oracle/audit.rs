@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use bucketload_core::driver::{Driver, Session};
+use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::oracle::{Finding, FindingKind};
@@ -65,8 +65,8 @@ struct Round {
 }
 
 /// Audits all tracked keys; returns how many were audited and how many could not be.
-pub(crate) async fn audit<D: Driver>(
-    driver: &Arc<D>,
+pub(crate) async fn audit(
+    driver: &AnyDriver,
     plan: &Arc<Plan>,
     options: &RunOptions,
     oracle: &Arc<Oracle>,
@@ -156,11 +156,11 @@ impl Oracle {
 
 impl Round {
     /// Reads all keys of the queue.
-    async fn run<D: Driver>(self: &Rc<Self>, driver: &Arc<D>) -> Result<(), RunError> {
+    async fn run(self: &Rc<Self>, driver: &AnyDriver) -> Result<(), RunError> {
         let mut readers = JoinSet::new();
         let readers_wanted = PARALLEL.min(self.queue.borrow().len());
         for _ in 0..readers_wanted {
-            let mut session = open_control(&**driver, &self.plan)
+            let mut session = open_control(driver, &self.plan)
                 .await
                 .map_err(RunError::Unreachable)?;
             let round = Rc::clone(self);
@@ -196,7 +196,7 @@ impl Round {
         }
     }
 
-    async fn read<S: Session>(&self, session: &mut S, id: Id) -> Audited {
+    async fn read(&self, session: &mut AnySession, id: Id) -> Audited {
         let mut key = String::new();
         self.oracle.names[usize::from(id.0)].render(id.1, &mut key);
         let mut probe = Probe::new(now_ns);

@@ -385,7 +385,11 @@ impl Admin for ScriptedSession {
         let more = keys.len() > 100;
         keys.truncate(100);
         let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage { keys, next })
+        Ok(KeyPage {
+            keys,
+            next,
+            ..KeyPage::default()
+        })
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {

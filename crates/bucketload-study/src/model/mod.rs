@@ -359,7 +359,7 @@ pub enum JournalLine {
         cell: String,
         /// Its directory below the study's.
         dir: String,
-        /// Exit code: 0, or 1 where a gate failed.
+        /// Exit code: 0, 1 where a gate failed, or 5 where its clean-up left something.
         exit: i32,
         /// Verdict of the run (`VALID`, …); empty for what has none.
         verdict: String,

@@ -12,7 +12,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bucketload_core::driver::Driver as _;
 use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
 use bucketload_core::spec::SpecError;
 use bucketload_results::compare::{Options, Run, UsableVerdict, comparable, usable};
@@ -28,9 +27,9 @@ use crate::cli::target::TargetArgs;
 use crate::cli::values::words;
 use crate::commands::compare::Kind;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, flags_of, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of};
 use crate::embedded::random_hex;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, also};
 use crate::target::Target;
 use crate::{setup, signals};
 
@@ -54,6 +53,8 @@ pub(crate) struct Pairs {
     pub(crate) schedule: String,
     /// The directory of both campaigns.
     pub(crate) dir: PathBuf,
+    /// What their clean-up left in the targets.
+    pub(crate) left: Option<Failure>,
 }
 
 /// One side of the command line.
@@ -139,13 +140,18 @@ pub(crate) fn execute(
     let measured = measure(&mut a, &mut b, &made, options, &say);
     let places = format!("{} and {}", a.dir().display(), b.dir().display());
     // A may have made the bucket that both work in: it goes last.
-    let closed = b.close().and(a.close());
-    let Some(Measured { a, b, pairs }) = interrupted(measured)? else {
+    let closed = also(b.close(), a.close());
+    let left = closed.as_ref().err().map(|left| left.message.clone());
+    let measured = interrupted(measured).map_err(|failure| failure.and_left(left.as_deref()))?;
+    let Some(Measured { a, b, pairs }) = measured else {
         say(&format!("interrupted; the runs are kept in {places}"));
+        if let Some(left) = left {
+            eprintln!("bucketload: {left}");
+        }
         return Ok(Outcome::Interrupted);
     };
-    closed?;
     Ok(Outcome::Measured(Pairs {
+        left: closed.err(),
         a,
         b,
         schedule: order::describe(made.order, made.seed, pairs),
@@ -370,7 +376,7 @@ impl Campaign {
         let (file, connection) = (&spec.file, &spec.connection);
         let mut manifest =
             setup::manifest(&self.id, &resolved, file.text(), connection, &self.options)?;
-        manifest.driver = with_driver!(&connection.driver, driver => driver.facts());
+        manifest.driver = connection.driver.facts();
         Ok(manifest)
     }
 }

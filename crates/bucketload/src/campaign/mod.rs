@@ -19,18 +19,17 @@ mod order;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::resolve::{Override, Overrides, ResolveContext, Resolved, resolve};
-use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::sink::Calibration;
 use bucketload_core::spec::WorkloadFile;
 use bucketload_results::result::RunResult;
 use bucketload_run::{Discard, RunEnd, RunOptions, StopHandle, StopLevel, discard, run};
 
 use crate::cli::run::LoadArgs;
-use crate::connection::{Connection, with_driver};
+use crate::connection::Connection;
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, failure};
 use crate::live::Live;
@@ -210,9 +209,8 @@ impl Campaign {
             plan: resolved.plan,
         };
         let driver = &spec.connection.driver;
-        let (done, exit) =
-            with_driver!(driver, driver => job.execute(Arc::clone(driver), &spec.stop))?;
-        let Done { result, out } = done;
+        let (done, exit) = job.execute(driver, &spec.stop)?;
+        let Done { result, out, .. } = done;
         if let (Ceiling::Measure(_), Some(calibration)) = (ceiling, result.calibration) {
             self.calibrations.push((schedule, calibration));
         }
@@ -307,15 +305,19 @@ impl Campaign {
         let mut live = Live::new(plan, self.spec.quiet);
         let options = self.options(phases, 0);
         let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
-        let outcome = with_driver!(driver, driver => run(Arc::clone(driver), plan, &options, &mut live, stop));
+        let outcome = run(driver, plan, &options, &mut live, stop);
         live.finish();
-        outcome.map_err(|error| failure(&error))
+        let left = options.left.take();
+        match outcome {
+            Err(error) => Err(failure(&error).and_left(left.as_deref())),
+            Ok(_) if left.is_some() => Err(Failure::left(left.unwrap_or_default())),
+            Ok(end) => Ok(end),
+        }
     }
 
     fn discard(&self, plan: &Plan, what: Discard) -> Result<(), Failure> {
         let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
-        let report =
-            with_driver!(driver, driver => discard(driver, plan, &self.options, what, stop));
+        let report = discard(driver, plan, &self.options, what, stop);
         report.map(drop).map_err(|error| failure(&error))
     }
 
@@ -345,14 +347,10 @@ impl Campaign {
             return Ok(());
         }
         if self.spec.stop.level() == StopLevel::Abort {
-            let mut live = Live::new(&plan, self.spec.quiet);
-            live.event(&Event::Warning {
-                message: format!(
-                    "aborted; the objects are still in `{}/{}`",
-                    self.options.bucket, self.options.prefix
-                ),
-            });
-            return Ok(());
+            return match self.options.aborted() {
+                Some(left) => Err(Failure::left(left)),
+                None => Ok(()),
+            };
         }
         self.carry_out(&plan, cleanup).map(drop)
     }

@@ -6,6 +6,9 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::capacity::StudyOutputArgs;
 
+/// The library unless another one is named.
+pub(crate) const DEFAULT_LIBRARY: &str = "libs3.so.4";
+
 const EXAMPLES: &str = "\
 Examples:
   bucketload s3-hpc --root /mnt/lustre/bench --library ./libs3.so.4
@@ -37,17 +40,11 @@ pub(crate) struct HpcOptions {
     pub(crate) root: PathBuf,
 
     /// libs3 library for the rows embedded, remote and remote-unix; unless given libs3.so.4, found as other libraries are
-    #[arg(long, value_name = "FILE", default_value = "libs3.so.4", hide_default_value = true, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_LIBRARY, hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) library: PathBuf,
 
-    /// Rows of our own
-    #[arg(
-        long,
-        value_enum,
-        value_name = "ROW,...",
-        value_delimiter = ',',
-        default_value = "posix,embedded,remote,remote-unix,http"
-    )]
+    /// Rows of our own; unless given all, but without the library's where there is none
+    #[arg(long, value_enum, value_name = "ROW,...", value_delimiter = ',')]
     pub(crate) rows: Vec<OwnRow>,
 
     /// A further row: the flags of its target (may be repeated)

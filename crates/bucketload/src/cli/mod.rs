@@ -87,6 +87,7 @@ Exit codes:
   2    mistake on the command line, in the workload or in the configuration
   3    the target cannot be used
   4    the run was aborted
+  5    all went well, but the clean-up left something in the target; the result stands
   130  interrupted; partial results are kept";
 
 const EXAMPLES: &str = "\

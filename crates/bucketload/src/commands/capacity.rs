@@ -91,13 +91,15 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     campaign.plan(&overrides(header.settings.start_rate, 1.0))?;
     let ended = search(&mut campaign, &dir, &header, phase, global.quiet);
     let closed = campaign.close();
-    let (exit, reported) = study::finish(&dir, &args.output, global.quiet, ended.and(closed))?;
+    let (exit, reported) = study::finish(&dir, &args.output, global.quiet, ended, closed)?;
     Ok(match reported {
-        Some(Reported::Capacity(result)) if exit == Exit::Ok => match &result.outcome {
-            Some(outcome) if outcome.limit == Limit::Unconfirmed => Exit::GateFailed,
-            Some(outcome) if outcome.low.is_none() => Exit::GateFailed,
-            _ => exit,
-        },
+        Some(Reported::Capacity(result)) if matches!(exit, Exit::Ok | Exit::Left) => {
+            match &result.outcome {
+                Some(outcome) if outcome.limit == Limit::Unconfirmed => Exit::GateFailed,
+                Some(outcome) if outcome.low.is_none() => Exit::GateFailed,
+                _ => exit,
+            }
+        }
         _ => exit,
     })
 }

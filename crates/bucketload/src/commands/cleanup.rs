@@ -1,21 +1,24 @@
 //! `bucketload cleanup`: deletes what earlier runs left in a target.
 //!
 //! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker, which also names the
-//! buckets that its workload made itself. Without `--yes-delete-foreign` only such places are emptied.
+//! buckets that its workload made itself. Without `--yes-delete-foreign` only such places are emptied. A target
+//! that is such a place itself stands for that run alone.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use bucketload_core::driver::{Admin, Driver, WorkerId};
+use bucketload_core::driver::{AnyDriver, AnySession, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use bucketload_run::{Marker, now_ns, prefix_in_own_buckets, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
-use crate::connection::{target_of, with_driver};
+use crate::connection::target_of;
 use crate::exit::{Exit, Failure};
 use crate::services;
-use crate::target::{Api, Target};
+use crate::target::{Api, OWN_BUCKET, Target};
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
@@ -34,8 +37,9 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
             (service, format!("{}://", api.scheme()), prefix.as_str())
         }
         Target::Files(path) => {
-            let service = services::posix::service(path, &args.target)?;
-            (service, format!("file://{}/", path.display()), "")
+            let (root, run) = of_one_run(path).unwrap_or((path, ""));
+            let service = services::posix::service(root, &args.target)?;
+            (service, format!("file://{}/", root.display()), run)
         }
         _ => {
             return Err(Failure::usage(
@@ -60,12 +64,27 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
         bucket,
         base: &base,
     };
-    let cleaned = with_driver!(service.driver, driver => {
-        LocalSet::new().block_on(&runtime, clean(&*driver, &place, args))
-    });
-    cleaned
-        .map(|()| Exit::Ok)
-        .map_err(|e| Failure::target(format!("cleanup of {}{base}: {e}", place.url)))
+    let found = Cell::new(false);
+    let cleaned = LocalSet::new().block_on(&runtime, clean(&service.driver, &place, args, &found));
+    let failed = |e: OpError| format!("cleanup of {}{base}: {e}", place.url);
+    match cleaned {
+        Ok(()) => Ok(Exit::Ok),
+        Err(e) if found.get() => Err(Failure::left(format!(
+            "{}; what is left there still carries its run's mark: remove the cause and clean up once more",
+            failed(e)
+        ))),
+        Err(e) => Err(Failure::target(failed(e))),
+    }
+}
+
+/// Root and directory of the run whose place `path` is: `ROOT/bucketload/bucketload-RUNID`.
+fn of_one_run(path: &Path) -> Option<(&Path, &str)> {
+    let name = path.file_name()?.to_str()?;
+    let bucket = path.parent()?;
+    let is_run = name.starts_with("bucketload-")
+        && bucket.file_name()? == OWN_BUCKET
+        && path.join(bucketload_run::MARKER).is_file();
+    is_run.then_some((bucket.parent()?, name))
 }
 
 /// Where to clean.
@@ -79,10 +98,11 @@ struct Place<'a> {
     base: &'a str,
 }
 
-async fn clean<D: Driver>(
-    driver: &D,
+async fn clean(
+    driver: &AnyDriver,
     place: &Place<'_>,
     args: &CleanupArgs,
+    found: &Cell<bool>,
 ) -> Result<(), OpError> {
     let Place {
         root,
@@ -104,8 +124,11 @@ async fn clean<D: Driver>(
         println!("no run left anything below {url}{base}");
     }
     for place in places {
+        found.set(true);
+        let mut made = false;
         if !args.yes_delete_foreign {
             let marker = read_marker(&mut session, bucket, &place).await?;
+            made = marker.as_ref().is_some_and(|marker| marker.created_bucket);
             for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
                 remove_bucket(&mut session, (root, &name), &place, proven, args.dry_run).await?;
             }
@@ -117,20 +140,46 @@ async fn clean<D: Driver>(
             "deleted"
         };
         println!("{url}{place}: {deleted} objects {word}");
+        if made && !args.dry_run {
+            give_back(&mut session, (root, bucket)).await?;
+        }
     }
     Ok(())
 }
 
-/// The places below `base` that carry a run's marker.
-async fn marked_places<A: Admin>(
-    session: &mut A,
+/// Deletes the bucket of the target, which a run created, if it is empty.
+async fn give_back(session: &mut AnySession, (root, bucket): (&str, &str)) -> Result<(), OpError> {
+    // There are servers that delete a bucket with what is in it.
+    let page = session.list_keys(bucket, "", None).await?;
+    let deleted = match page.keys.is_empty() {
+        true => session.delete_bucket(bucket).await,
+        false => Err(OpError::new(ErrorKind::Conflict, "not empty")),
+    };
+    match deleted {
+        Ok(()) => println!("{root}{bucket}: the bucket, which the run had created, deleted"),
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) if error.kind == ErrorKind::Conflict => {
+            println!("{root}{bucket}: the bucket holds other objects and was left");
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The places below `base` that carry a run's marker, or `base` if it is such a place itself.
+async fn marked_places(
+    session: &mut AnySession,
     bucket: &str,
     base: &str,
 ) -> Result<Vec<String>, OpError> {
+    if !base.is_empty() && read_marker(session, bucket, base).await?.is_some() {
+        return Ok(vec![base.to_owned()]);
+    }
     let start = format!("{base}bucketload-");
     let (mut names, mut after) = (BTreeSet::new(), None);
     loop {
         let page = session.list_keys(bucket, &start, after.as_deref()).await?;
+        tell(page.note.as_deref());
         names.extend(page.keys.iter().filter_map(|key| {
             let name = key[base.len()..].split_once('/')?.0;
             Some(format!("{base}{name}/"))
@@ -149,11 +198,18 @@ async fn marked_places<A: Admin>(
     Ok(places)
 }
 
+/// Says something beside what is deleted.
+fn tell(note: Option<&str>) {
+    if let Some(note) = note {
+        eprintln!("bucketload: {note}");
+    }
+}
+
 /// Empties and deletes a bucket that the run of `prefix` made itself, if it still exists. Only objects
 /// below the run's prefix are deleted; the bucket is the run's when its name proves it or such objects
 /// lie in it.
-async fn remove_bucket<A: Admin>(
-    session: &mut A,
+async fn remove_bucket(
+    session: &mut AnySession,
     (root, bucket): (&str, &str),
     prefix: &str,
     proven: bool,
@@ -186,8 +242,8 @@ async fn remove_bucket<A: Admin>(
 }
 
 /// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.
-async fn empty<A: Admin>(
-    session: &mut A,
+async fn empty(
+    session: &mut AnySession,
     bucket: &str,
     prefix: &str,
     dry: bool,
@@ -196,6 +252,7 @@ async fn empty<A: Admin>(
     let (mut deleted, mut after) = (0, None);
     loop {
         let page = session.list_keys(bucket, prefix, after.as_deref()).await?;
+        tell(page.note.as_deref());
         let keys: Vec<String> = page.keys.into_iter().filter(|key| *key != marker).collect();
         deleted += keys.len() as u64;
         if !dry && !keys.is_empty() {
@@ -208,7 +265,10 @@ async fn empty<A: Admin>(
     }
     if !dry {
         match session.abort_uploads(bucket, prefix).await {
-            Err(error) if error.kind != ErrorKind::Unsupported => return Err(error),
+            // Some servers fail at it when there are none.
+            Err(error) if error.kind != ErrorKind::Unsupported => tell(Some(&format!(
+                "unfinished multipart uploads in bucket `{bucket}` could not be looked for or aborted: {error}"
+            ))),
             _ => {}
         }
         session.delete_keys(bucket, &[marker]).await?;

@@ -39,6 +39,7 @@ pub(crate) fn execute(
         allow: args.comparison.allow_different.clone(),
     };
     let kind = kind(args)?;
+    let mut left = None;
     let (a, b, schedule, page) = if kind == Kind::Runs {
         let (a, b) = recorded(args)?;
         (a, b, String::new(), args.comparison.report.clone())
@@ -50,6 +51,7 @@ pub(crate) fn execute(
             Outcome::Measured(pairs) => {
                 let page = args.comparison.report.clone();
                 let page = page.unwrap_or_else(|| pairs.dir.join("report.html"));
+                left = pairs.left;
                 (pairs.a, pairs.b, pairs.schedule, Some(page))
             }
         }
@@ -79,7 +81,14 @@ pub(crate) fn execute(
     if let Some(page) = page.filter(|_| !global.quiet) {
         eprintln!("bucketload: report: {}", page.display());
     }
-    Ok(exit(comparison.decision, args.comparison.fail_on))
+    if let Some(left) = &left {
+        eprintln!("bucketload: {}", left.message);
+    }
+    let ended = exit(comparison.decision, args.comparison.fail_on);
+    Ok(match (ended, left) {
+        (Exit::Ok, Some(left)) => left.exit,
+        (ended, _) => ended,
+    })
 }
 
 fn exit(decision: Decision, fail_on: FailOn) -> Exit {

@@ -19,8 +19,8 @@ use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::study;
 use crate::commands::sweep::order;
-use crate::connection::{Connection, target_of, with_driver};
-use crate::exit::{Exit, Failure};
+use crate::connection::{Connection, target_of};
+use crate::exit::{Exit, Failure, also};
 use crate::signals;
 use crate::target::Target;
 
@@ -49,14 +49,12 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
-    let touches = with_driver!(&connection.driver, driver => {
-        use bucketload_core::driver::Driver as _;
-        driver.capabilities().classes.contains(&OpClass::Touch)
-    });
-    let settings = with_driver!(&connection.driver, driver => {
-        use bucketload_core::driver::Driver as _;
-        driver.facts().settings
-    });
+    let touches = connection
+        .driver
+        .capabilities()
+        .classes
+        .contains(&OpClass::Touch);
+    let settings = connection.driver.facts().settings;
     let described = connection.describe();
     let workload = workload_args(options, options.verify);
     let resumes = earlier.is_some();
@@ -127,8 +125,8 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
         global.quiet,
     );
     let closed = stores.measured.close();
-    let closed = closed.and(stores.floor.map_or(Ok(()), Campaign::close));
-    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended.and(closed))?;
+    let closed = also(closed, stores.floor.map_or(Ok(()), Campaign::close));
+    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended, closed)?;
     Ok(exit)
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn execute(args: &HpcArgs, global: &GlobalArgs) -> Result<Exit, Failu
         Ok(())
     };
     let ended = measure();
-    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended)?;
+    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended, Ok(()))?;
     Ok(exit)
 }
 
@@ -203,7 +203,7 @@ fn child(
     match (output.status.code(), serde_json::from_slice(&output.stdout)) {
         _ if stop.level() != StopLevel::Run => Err(study::interrupted()),
         // A gate that failed is a result: the figures say how many operations did.
-        (Some(0 | 1), Ok(result)) => Ok(result),
+        (Some(0 | 1 | 5), Ok(result)) => Ok(result),
         (Some(2), _) => Err(Failure::usage(said())),
         (Some(3), _) => Err(Failure::target(said())),
         (Some(130), _) => Err(study::interrupted()),

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bucketload_core::resolve::Resolved;
 use bucketload_core::spec::TargetSpec;
@@ -15,7 +14,7 @@ use crate::cli::io500::Io500Args;
 use crate::cli::run::OpLogForm;
 use crate::commands::agent;
 use crate::commands::docs::print;
-use crate::connection::{Connection, with_driver};
+use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::io500::{Config, place, plan, write};
@@ -126,8 +125,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
-    let (done, exit) =
-        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     let report = write(&out)?;
     if let Some(original) = &original {
@@ -141,6 +139,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         eprintln!("bucketload: {}", out.join("result.txt").display());
         eprintln!("bucketload: report: {}", out.join("report.html").display());
     }
+    done.tell_left();
     Ok(exit)
 }
 

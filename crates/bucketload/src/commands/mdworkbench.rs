@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use bucketload_core::resolve::Resolved;
 use bucketload_core::spec::TargetSpec;
@@ -15,7 +14,7 @@ use crate::cli::GlobalArgs;
 use crate::cli::mdworkbench::{WorkbenchArgs, WorkbenchOptions};
 use crate::commands::agent;
 use crate::commands::docs::print;
-use crate::connection::{Connection, target_of, with_driver};
+use crate::connection::{Connection, target_of};
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Job};
@@ -116,8 +115,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     }
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
-    let (done, exit) =
-        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     let steps = report(&out, options)?;
     if !parts.cleanup {
@@ -137,6 +135,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
             done.out.join("report.html").display()
         );
     }
+    done.tell_left();
     Ok(exit)
 }
 

@@ -20,7 +20,7 @@ use crate::cli::run::{OpLogForm, OutputFormat};
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::trace::{facts, failure, name_of, prepared};
-use crate::connection::{Connection, target_of, with_driver};
+use crate::connection::{Connection, target_of};
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
@@ -53,8 +53,7 @@ pub(crate) fn execute(
     let job = job(args, global, plan, replay, input, &connection)?;
     let stop = StopHandle::new();
     signals::watch(stop.clone()).map_err(Failure::aborted)?;
-    let (done, exit) =
-        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop((connection, prepared));
     print_result(&done.result, args.output.output, color)?;
     if !global.quiet {
@@ -63,6 +62,7 @@ pub(crate) fn execute(
             done.out.join("report.html").display()
         );
     }
+    done.tell_left();
     Ok(exit)
 }
 

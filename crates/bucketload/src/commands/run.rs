@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use bucketload_agents::launch::rank::Place;
 use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
@@ -18,7 +17,7 @@ use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, flags_of, target_of, with_driver};
+use crate::connection::{Connection, flags_of, target_of};
 use crate::cosbench;
 use crate::cosbench::Loaded;
 use crate::distributed::fleet;
@@ -75,8 +74,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.exit_with_stdin {
         signals::stop_with_stdin(stop.clone()).map_err(Failure::aborted)?;
     }
-    let (done, exit) =
-        with_driver!(&connection.driver, driver => job.execute(Arc::clone(driver), &stop))?;
+    let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     print_result(&done.result, args.output.output, color)?;
     ossperf_line(
@@ -99,6 +97,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
             done.out.join("report.html").display()
         );
     }
+    done.tell_left();
     Ok(exit)
 }
 

@@ -269,7 +269,8 @@ pub(crate) enum Reported {
     Hpc,
 }
 
-/// Ends a study: what was measured is reported whatever happened, then the failure, if any, decides.
+/// Ends a study: what was measured is reported whatever happened, then the failure that `ended` it, if any,
+/// decides; after it what the clean-up left, if it was not `closed` well.
 ///
 /// # Errors
 /// The failure that ended the trials, unless it was the user.
@@ -278,13 +279,20 @@ pub(crate) fn finish(
     output: &StudyOutputArgs,
     quiet: bool,
     ended: Result<(), Failure>,
+    closed: Result<(), Failure>,
 ) -> Result<(Exit, Option<Reported>), Failure> {
-    let reported = report(dir, output.output, false)?;
+    let left = closed.err();
+    let told = left.as_ref().map(|left| left.message.as_str());
+    let reported = report(dir, output.output, false).map_err(|failure| failure.and_left(told))?;
     if !quiet {
         eprintln!("bucketload: report: {}", dir.join(study::REPORT).display());
     }
+    // What is left in the target does not hide what ended the study, and is not hidden by it.
+    if let Some(left) = told {
+        eprintln!("bucketload: {left}");
+    }
     match ended {
-        Ok(()) => Ok((Exit::Ok, reported)),
+        Ok(()) => Ok((left.map_or(Exit::Ok, |left| left.exit), reported)),
         Err(failure) if failure.exit == Exit::Interrupted => Ok((Exit::Interrupted, reported)),
         Err(failure) => Err(failure),
     }

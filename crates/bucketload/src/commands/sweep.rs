@@ -17,7 +17,7 @@ use crate::commands::over::{Over, Swept};
 use crate::commands::run::resolve_workload;
 use crate::commands::study;
 use crate::connection::{Connection, flags_of};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, also};
 use crate::signals;
 use crate::target::Target;
 
@@ -73,7 +73,7 @@ pub(crate) fn execute(args: &SweepArgs, global: &GlobalArgs) -> Result<Exit, Fai
     };
     let ended = measure(&mut stores, &over, &header, phase, resolved.plan.seed);
     let closed = stores.close();
-    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended.and(closed))?;
+    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended, closed)?;
     Ok(exit)
 }
 
@@ -125,7 +125,7 @@ impl Stores<'_> {
         let mut ended = Ok(());
         for campaign in self.open.into_values() {
             // A campaign that cannot be cleaned up does not keep the others from it.
-            ended = ended.and(campaign.close());
+            ended = also(ended, campaign.close());
         }
         ended
     }

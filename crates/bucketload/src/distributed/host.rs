@@ -1,15 +1,11 @@
 //! The agent's side: opens the target of an assignment and drives it.
 
-use std::sync::Arc;
-
 use bucketload_agents::{Assignment, Conductor, Host, Problem};
-use bucketload_core::driver::Driver as _;
 use bucketload_drivers::null::NullDriver;
 use bucketload_run::{Cores, DataOf, RunOptions, Share, serve};
 
 use super::setup::Setup;
-use crate::connection::with_driver;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::job::failure;
 use crate::setup;
 
@@ -20,14 +16,7 @@ impl Host for DriverHost {
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
         execute(assignment, conductor).map_err(|failure| Problem {
             message: failure.message,
-            exit_code: match failure.exit {
-                Exit::Ok => 0,
-                Exit::GateFailed => 1,
-                Exit::Usage => 2,
-                Exit::Target => 3,
-                Exit::Aborted => 4,
-                Exit::Interrupted => 130,
-            },
+            exit_code: failure.exit.code(),
         })
     }
 }
@@ -71,12 +60,18 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
             .map_err(|e| Failure::aborted(format!("operation log: {e}")))?;
         options.op_log = Some(log);
     }
-    let facts = with_driver!(&connection.driver, driver => driver.facts());
+    let facts = connection.driver.facts();
     conductor.accepted(threads as u32, facts);
-    let (null, stop) = (Arc::new(NullDriver::new()), conductor.stop());
+    let (null, stop) = (NullDriver::new().into(), conductor.stop());
     let (mut sink, mut orders) = conductor.parts();
-    with_driver!(&connection.driver, driver => serve(
-        driver, &null, &plan, &options, &mut sink, &stop, &mut orders,
-    ))
+    serve(
+        &connection.driver,
+        &null,
+        &plan,
+        &options,
+        &mut sink,
+        &stop,
+        &mut orders,
+    )
     .map_err(|e| failure(&e))
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use bucketload_results::hpc::Row;
+use clap::ValueEnum as _;
 
-use crate::cli::hpc::{HpcOptions, OwnRow};
+use crate::cli::hpc::{DEFAULT_LIBRARY, HpcOptions, OwnRow};
 use crate::cli::values::words;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
@@ -63,21 +64,14 @@ impl Ways {
         let root = &options.root;
         let made = std::fs::create_dir_all(root).and_then(|()| root.canonicalize());
         let root = made.map_err(|e| Failure::usage(format!("--root {}: {e}", root.display())))?;
-        let needs_library = |row: &OwnRow| !matches!(row, OwnRow::Posix | OwnRow::Http);
-        if options.rows.iter().any(needs_library) {
-            bucketload_drivers::libs3::check(options.library.as_os_str()).map_err(|why| {
-                Failure::usage(format!(
-                    "--library: {why}; name another, or leave out its rows: --rows posix,http"
-                ))
-            })?;
-        }
+        let rows = rows(options)?;
         let mut ways = Self {
             all: Vec::new(),
             _servers: Vec::new(),
             _gateways: Vec::new(),
             _directory: None,
         };
-        for row in &options.rows {
+        for row in &rows {
             ways.own(*row, &root, options)?;
         }
         for text in &options.further {
@@ -226,6 +220,37 @@ impl Ways {
         };
         self.add(name, &flags.join(" "), false, Some(run));
         Ok(())
+    }
+}
+
+/// The rows of our own: those that are asked for, or all that can be.
+fn rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
+    let needs_library = |row: &OwnRow| !matches!(row, OwnRow::Posix | OwnRow::Http);
+    let asked = match options.rows.is_empty() {
+        true => OwnRow::value_variants(),
+        false => &options.rows,
+    };
+    let library = options.library.as_os_str();
+    if !asked.iter().any(needs_library) {
+        return Ok(asked.to_vec());
+    }
+    match bucketload_drivers::libs3::check(library) {
+        Ok(()) => Ok(asked.to_vec()),
+        // Whoever names a library or its rows wants them measured.
+        Err(why) if !options.rows.is_empty() || library != DEFAULT_LIBRARY => Err(Failure::usage(
+            format!("--library: {why}; name another, or leave out its rows: --rows posix,http"),
+        )),
+        Err(why) => {
+            eprintln!(
+                "bucketload: the rows embedded, remote and remote-unix are left out: {why}; name the library \
+                 with --library"
+            );
+            Ok(asked
+                .iter()
+                .copied()
+                .filter(|row| !needs_library(row))
+                .collect())
+        }
     }
 }
 

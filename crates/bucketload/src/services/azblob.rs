@@ -1,13 +1,10 @@
 //! From flags to the configuration of the Azure Blob driver.
 
-use std::sync::Arc;
-
 use bucketload_drivers::azblob::{AzureConfig, AzureDriver, AzureOverrides};
 use bucketload_drivers::engines::EngineDriver;
 
 use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::environment;
 use crate::exit::Failure;
 
@@ -47,8 +44,8 @@ fn service(config: AzureConfig, args: &TargetArgs) -> Result<Service, Failure> {
     let driver = AzureDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
         driver: match engine {
-            None => AnyDriver::Azblob(Arc::new(driver)),
-            Some(engine) => AnyDriver::CliAzblob(Arc::new(EngineDriver::new(driver, engine))),
+            None => driver.into(),
+            Some(engine) => EngineDriver::new(driver, engine).into(),
         },
         endpoints,
     })

@@ -1,7 +1,6 @@
 //! S3, OpenStack Swift, Azure and Google Cloud Storage, by whatever client `--engine` names.
 
-use std::sync::Arc;
-
+use bucketload_core::driver::AnyDriver;
 use bucketload_drivers::azblob::AzureConfig;
 use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::engines::cli::{CliEngine, Tool};
@@ -13,7 +12,6 @@ use bucketload_drivers::swift::SwiftConfig;
 
 use super::Service;
 use crate::cli::target::{Engine, TargetArgs};
-use crate::connection::AnyDriver;
 use crate::exit::Failure;
 
 /// Refuses another client than our own.
@@ -95,11 +93,11 @@ pub(crate) fn service(config: S3Config, args: &TargetArgs) -> Result<Service, Fa
     let driver = match args.engine.unwrap_or(Engine::Native) {
         Engine::Native => {
             refuse(args, "s3://")?;
-            AnyDriver::S3(Arc::new(native))
+            native.into()
         }
         Engine::Cli(tool) => {
             let engine = CliEngine::new(tool, &config, retries).map_err(usage)?;
-            AnyDriver::Cli(Arc::new(EngineDriver::new(native, engine)))
+            EngineDriver::new(native, engine).into()
         }
         Engine::AwsSdk => aws_sdk(native, &config, retries)?,
         Engine::ObjectStore => object_store(native, &config, retries)?,
@@ -110,7 +108,7 @@ pub(crate) fn service(config: S3Config, args: &TargetArgs) -> Result<Service, Fa
 
 /// One function per library: the driver where it is part of the build, the reason where it is not.
 macro_rules! library {
-    ($function:ident, $feature:literal, $name:literal, $module:ident :: $engine:ident, $variant:ident) => {
+    ($function:ident, $feature:literal, $name:literal, $module:ident :: $engine:ident) => {
         #[cfg(feature = $feature)]
         fn $function(
             native: S3Driver,
@@ -119,9 +117,7 @@ macro_rules! library {
         ) -> Result<AnyDriver, Failure> {
             let engine = bucketload_drivers::engines::$module::$engine::new(config, retries)
                 .map_err(|e| Failure::usage(e.to_string()))?;
-            Ok(AnyDriver::$variant(Arc::new(EngineDriver::new(
-                native, engine,
-            ))))
+            Ok(EngineDriver::new(native, engine).into())
         }
 
         #[cfg(not(feature = $feature))]
@@ -137,24 +133,11 @@ macro_rules! library {
     };
 }
 
-library!(
-    aws_sdk,
-    "engine-aws-sdk",
-    "aws-sdk",
-    aws_sdk::AwsSdkEngine,
-    AwsSdk
-);
+library!(aws_sdk, "engine-aws-sdk", "aws-sdk", aws_sdk::AwsSdkEngine);
 library!(
     object_store,
     "engine-object-store",
     "object-store",
-    object_store::ObjectStoreEngine,
-    ObjectStore
+    object_store::ObjectStoreEngine
 );
-library!(
-    opendal,
-    "engine-opendal",
-    "opendal",
-    opendal::OpendalEngine,
-    Opendal
-);
+library!(opendal, "engine-opendal", "opendal", opendal::OpendalEngine);

@@ -1,14 +1,11 @@
 //! From flags to the Google Cloud Storage driver.
 
-use std::sync::Arc;
-
 use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::http::TlsConfig;
 
 use super::{Service, engines, flags, limit};
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::environment;
 use crate::exit::Failure;
 
@@ -55,8 +52,8 @@ fn service(config: GcsConfig, args: &TargetArgs) -> Result<Service, Failure> {
     let driver = GcsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
         driver: match engine {
-            None => AnyDriver::Gcs(Arc::new(driver)),
-            Some(engine) => AnyDriver::CliGcs(Arc::new(EngineDriver::new(driver, engine))),
+            None => driver.into(),
+            Some(engine) => EngineDriver::new(driver, engine).into(),
         },
         endpoints,
     })

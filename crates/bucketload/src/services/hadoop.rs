@@ -1,7 +1,5 @@
 //! From flags to the drivers of HDFS.
 
-use std::sync::Arc;
-
 use bucketload_drivers::hadoop::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
@@ -10,7 +8,6 @@ use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 use super::{Service, flags};
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::environment;
 use crate::exit::Failure;
 
@@ -65,7 +62,7 @@ pub(super) fn webhdfs(
     let endpoints = config.endpoints.iter().map(url).collect();
     let driver = WebHdfsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
-        driver: AnyDriver::WebHdfs(Arc::new(driver)),
+        driver: driver.into(),
         endpoints,
     })
 }
@@ -89,7 +86,7 @@ pub(super) fn hdfs(
     let endpoints = vec![format!("{}{}", config.url, config.files.root)];
     let driver = HdfsDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
-        driver: AnyDriver::Hdfs(Arc::new(driver)),
+        driver: driver.into(),
         endpoints,
     })
 }

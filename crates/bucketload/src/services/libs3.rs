@@ -1,13 +1,10 @@
 //! From flags to the driver of the libs3 interface.
 
-use std::sync::Arc;
-
 use bucketload_drivers::http::{Origin, Source};
 use bucketload_drivers::libs3::{Libs3Config, Libs3Driver, Style};
 
 use super::{Service, flags};
 use crate::cli::target::{Addressing, TargetArgs};
-use crate::connection::AnyDriver;
 use crate::exit::Failure;
 
 /// The library's name where none is given.
@@ -92,7 +89,7 @@ pub(super) fn open(args: &TargetArgs, wanted: Option<usize>) -> Result<Service, 
     super::limit(&mut endpoints, wanted)?;
     let driver = Libs3Driver::new(config).map_err(|e| Failure::usage(format!("libs3://: {e}")))?;
     Ok(Service {
-        driver: AnyDriver::Libs3(Arc::new(driver)),
+        driver: driver.into(),
         endpoints,
     })
 }

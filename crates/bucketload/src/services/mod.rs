@@ -12,10 +12,10 @@ pub(crate) mod s3;
 pub(crate) mod seaweedfs;
 pub(crate) mod swift;
 
+use bucketload_core::driver::AnyDriver;
 use bucketload_drivers::http::Origin;
 
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::exit::Failure;
 use crate::target::Api;
 

@@ -1,14 +1,12 @@
 //! From flags to the configuration of the driver of file systems.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use bucketload_drivers::http::{Origin, Source};
 use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 
 use super::{Service, engines, flags};
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::exit::Failure;
 
 /// The configuration for the directory `root`.
@@ -41,7 +39,7 @@ fn driver(root: &Path, args: &TargetArgs) -> Result<PosixDriver, Failure> {
 pub(crate) fn service(root: &Path, args: &TargetArgs) -> Result<Service, Failure> {
     let driver = driver(root, args)?;
     Ok(Service {
-        driver: AnyDriver::Posix(Arc::new(driver)),
+        driver: driver.into(),
         endpoints: Vec::new(),
     })
 }

@@ -1,13 +1,10 @@
 //! From flags to the SeaweedFS driver.
 
-use std::sync::Arc;
-
 use bucketload_drivers::http::TlsConfig;
 use bucketload_drivers::seaweedfs::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides};
 
 use super::{Service, flags, limit};
 use crate::cli::target::TargetArgs;
-use crate::connection::AnyDriver;
 use crate::environment;
 use crate::exit::Failure;
 
@@ -46,7 +43,7 @@ fn service(config: SeaweedConfig) -> Result<Service, Failure> {
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
     let driver = SeaweedDriver::new(config).map_err(|e| Failure::usage(e.to_string()))?;
     Ok(Service {
-        driver: AnyDriver::Seaweedfs(Arc::new(driver)),
+        driver: driver.into(),
         endpoints,
     })
 }

@@ -1,7 +1,5 @@
 //! From flags to the Swift driver, signed in.
 
-use std::sync::Arc;
-
 use bucketload_drivers::engines::EngineDriver;
 use bucketload_drivers::swift::{
     LargeObject, SignInError, SwiftConfig, SwiftDriver, SwiftOverrides,
@@ -9,7 +7,6 @@ use bucketload_drivers::swift::{
 
 use super::{Service, engines, flags};
 use crate::cli::target::{Checksum, TargetArgs};
-use crate::connection::AnyDriver;
 use crate::environment;
 use crate::exit::Failure;
 
@@ -68,8 +65,8 @@ pub(crate) fn service(args: &TargetArgs, wanted: Option<usize>) -> Result<Servic
     Ok(Service {
         endpoints: driver.endpoints(),
         driver: match engine {
-            None => AnyDriver::Swift(Arc::new(driver)),
-            Some(engine) => AnyDriver::CliSwift(Arc::new(EngineDriver::new(driver, engine))),
+            None => driver.into(),
+            Some(engine) => EngineDriver::new(driver, engine).into(),
         },
     })
 }

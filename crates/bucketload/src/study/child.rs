@@ -85,7 +85,8 @@ fn judge(status: ExitStatus, verdict: String, reason: String, stopped: bool) -> 
     match status.code() {
         Some(130) => Outcome::Interrupted,
         None if stopped => Outcome::Interrupted,
-        Some(exit @ (0 | 1)) => Outcome::Measured { exit, verdict },
+        // What a clean-up left takes nothing from the result.
+        Some(exit @ (0 | 1 | 5)) => Outcome::Measured { exit, verdict },
         Some(exit) => Outcome::Failed {
             exit: Some(exit),
             reason,
@@ -301,6 +302,7 @@ mod tests {
             (of(0, false), of(1 << 8, false)),
             (measured(0), measured(1))
         );
+        assert_eq!(of(5 << 8, false), measured(5));
         let failed = |exit, reason: &str| Outcome::Failed {
             exit,
             reason: reason.to_owned(),

@@ -28,6 +28,8 @@ use crate::signals;
 const OTHERS: &str = "bucketload: targets were left out, as said above: with what they need on this machine, the same \
     command with --retry measures them; a store that runs already is measured with \
     --target NAME=s3://BUCKET --endpoint-url URL and credentials in the environment";
+/// Beside a result whose run exits with 5.
+pub(super) const LEFT: &str = "its clean-up left something in the target";
 
 /// Measures what the study in `dir` lacks and reports it.
 ///
@@ -121,12 +123,13 @@ pub(super) fn conclude(
         eprintln!("bucketload: report: {}", page.display());
     }
     let ends = plan.cells.iter().filter_map(|cell| state.end_of(&cell.id));
-    let (mut finished, mut bad) = (0, 0);
+    let (mut finished, mut bad, mut left) = (0, 0, false);
     for end in ends {
         match end {
             End::Finished { exit, .. } => {
                 finished += 1;
-                bad += u32::from(*exit != 0);
+                bad += u32::from(!matches!(exit, 0 | 5));
+                left |= *exit == 5;
             }
             End::Failed { .. } => bad += 1,
             End::Skipped { .. } => {}
@@ -134,7 +137,7 @@ pub(super) fn conclude(
     }
     Ok(match (finished, bad) {
         (0, _) => Exit::Target,
-        (_, 0) => Exit::Ok,
+        (_, 0) => Exit::Ok.or_left(left),
         _ => Exit::GateFailed,
     })
 }
@@ -347,6 +350,8 @@ impl Course<'_> {
                 match (verdict.as_str(), *exit) {
                     ("", 0) => "done".to_owned(),
                     (verdict, 0) => verdict.to_owned(),
+                    ("", 5) => format!("done; {LEFT}"),
+                    (verdict, 5) => format!("{verdict}; {LEFT}"),
                     ("", _) => "done; a gate failed".to_owned(),
                     (verdict, _) => format!("{verdict}; a gate failed"),
                 },

@@ -7,6 +7,8 @@ use bucketload_core::spec::units::format_duration;
 use bucketload_study::journal::{End, State};
 use bucketload_study::model::{Plan, Study};
 
+use super::execute::LEFT;
+
 const SECOND: u64 = 1_000_000_000;
 
 /// A duration in whole seconds.
@@ -93,8 +95,10 @@ pub(super) fn text(study: &Study, plan: &Plan, state: &State) -> String {
                         if !verdict.is_empty() {
                             *verdicts.entry(verdict).or_default() += 1;
                         }
-                        if *exit != 0 {
-                            because("a gate failed");
+                        match exit {
+                            0 => {}
+                            5 => because(LEFT),
+                            _ => because("a gate failed"),
                         }
                     }
                     Some(End::Failed { reason, .. }) => {

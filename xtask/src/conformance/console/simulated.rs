@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::super::devtools::Browser;
 use super::submit;
-use crate::own::TempDir;
-use crate::sh::{Result, cargo};
+use crate::own::{self, TempDir};
+use crate::sh::Result;
 
-/// Environment variable with the example's executable, instead of a release build.
+/// Environment variable with the example's executable, instead of the build of the tests.
 const INSTEAD: &str = "BUCKETLOAD_SIMULATED_CONSOLE";
 /// Largest heap of a page, and most resident memory of the server, bytes.
 const MOST: f64 = 50e6;
@@ -28,16 +28,7 @@ impl Simulated {
     fn start(data: &str) -> Result<Self> {
         let mut command = match std::env::var_os(INSTEAD) {
             Some(program) => Command::new(program),
-            None => cargo([
-                "run",
-                "--release",
-                "--quiet",
-                "--package",
-                "bucketload-console",
-                "--example",
-                "simulated_console",
-                "--",
-            ]),
+            None => Command::new(own::tested_example("simulated_console")?),
         };
         // Its standard input ends with us. The program sets this threshold itself (bucketload's `memory`), so
         // that zeroed histograms take no memory before they are touched.

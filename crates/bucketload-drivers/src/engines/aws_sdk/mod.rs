@@ -123,6 +123,8 @@ impl AwsSdkEngine {
     }
 }
 
+crate::any_driver!(super::EngineDriver<AwsSdkEngine>);
+
 impl Engine for AwsSdkEngine {
     type Client = AwsSdkClient;
 

@@ -195,6 +195,8 @@ fn no_directory(error: &std::io::Error) -> ConfigError {
     )
 }
 
+crate::any_driver!(super::EngineDriver<CliEngine>);
+
 impl Engine for CliEngine {
     type Client = CliClient;
 

@@ -116,11 +116,14 @@ async fn read_end(stream: Option<impl AsyncRead + Unpin>) -> String {
 mod tests {
     use std::future::Future;
     use std::process::Command;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use bucketload_core::record::Probe;
 
     use super::run;
+
+    /// Bound of everything that is waited for: far beyond what it takes, so that only a hang meets it.
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread()
@@ -184,26 +187,26 @@ mod tests {
             let mut probe = Probe::new(|| 0);
             let mut ignore = |_: &str| {};
             let running = run(command, &mut probe, &mut ignore);
+            let begun = Instant::now();
             let started = async {
-                loop {
+                while begun.elapsed() < PATIENCE {
                     if let Ok(text) = std::fs::read_to_string(&file) {
                         return text.trim().parse::<i32>().unwrap();
                     }
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
+                panic!("the shell's child does not start");
             };
             let pid = tokio::select! {
                 pid = started => pid,
                 _ = running => unreachable!("the shell waits"),
             };
             let status = format!("/proc/{pid}/stat");
-            loop {
-                // Gone, or a zombie that nobody has collected yet.
-                match std::fs::read_to_string(&status) {
-                    Err(_) => break,
-                    Ok(text) if text.contains(") Z ") => break,
-                    Ok(_) => tokio::time::sleep(Duration::from_millis(1)).await,
-                }
+            let begun = Instant::now();
+            // Gone, or a zombie that nobody has collected yet.
+            while std::fs::read_to_string(&status).is_ok_and(|text| !text.contains(") Z ")) {
+                assert!(begun.elapsed() < PATIENCE, "process {pid} lives on");
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
         });
     }

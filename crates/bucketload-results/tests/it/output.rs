@@ -1,12 +1,11 @@
 //! Every form of output against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-results`
 //! writes the files anew; look at the difference before committing it.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{SECOND, manifest, plan, record};
 use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
@@ -21,7 +20,6 @@ use bucketload_results::output::{TextOptions, csv, json, jsonl, text};
 use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, RunResult, analyze};
 use serde_json::Value;
-use support::{SECOND, manifest, plan, record};
 
 /// Compares `text` with the golden file `name`.
 fn golden(name: &str, text: &str) {

@@ -1,16 +1,14 @@
 //! Files instead of bytes over a Unix socket.
 #![allow(missing_docs)]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::common::{Gateway, eventually, over_own_files, pattern};
 use bucketload_gateway::{Address, ByteRange, Client, Error, Options};
 use bucketload_store::{Commit, Condition, ReadConditions, StoreError};
-use common::{Gateway, eventually, over_own_files, pattern};
 
 const HELLO: &[u8; 16] = b"BKTLGWAY\x04\0\0\0\0\0\0\0";
 const PUT_FILE: u8 = 19;
@@ -228,7 +226,7 @@ fn a_client_without_descriptors_gets_bytes() {
         let gateway = over_own_files();
         gateway.client.create_bucket("bucket").unwrap();
         let done = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_client_without_descriptors_gets_bytes"])
+            .args(["--exact", "files::a_client_without_descriptors_gets_bytes"])
             .env(
                 "BUCKETLOAD_TEST_SOCKET",
                 gateway.server.address().to_string(),

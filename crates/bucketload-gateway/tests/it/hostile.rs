@@ -1,20 +1,18 @@
 //! Clients that are wrong, slow, dead or malicious, and gateways that are.
 #![allow(missing_docs)]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
+use crate::common::{eventually, memory, over_files, over_memory, tcp};
 use bucketload_gateway::{
     Address, Client, Error, MAX_REQUEST_HEAD_BYTES, Options, Server, ServerOptions, StartError,
     Token,
 };
 use bucketload_store::{Commit, Condition, PosixOptions, PosixStore};
-use common::{eventually, memory, over_files, over_memory, tcp};
 use proptest::prelude::*;
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
@@ -155,7 +153,7 @@ proptest! {
     ) {
         watch_for_panics();
         let gateway = {
-            static SHARED: std::sync::OnceLock<common::Gateway> = std::sync::OnceLock::new();
+            static SHARED: std::sync::OnceLock<crate::common::Gateway> = std::sync::OnceLock::new();
             SHARED.get_or_init(over_memory)
         };
         let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! No input makes the parser panic: small changes of the samples, and text of their alphabet. A longer
 //! run of the same is `fuzz` of the examples.
 
-#[path = "../examples/fuzz/mutate.rs"]
+#[path = "../../examples/fuzz/mutate.rs"]
 mod mutate;
 
 use bucketload_cosbench::{parse, workload_config};

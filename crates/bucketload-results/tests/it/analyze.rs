@@ -1,9 +1,8 @@
 //! Stories of whole runs: what the analysis makes of a directory.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{SECOND, Shape, end, feed, manifest, plan, record};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::PhaseKind;
@@ -15,7 +14,6 @@ use bucketload_core::verdict::Word;
 use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, analyze};
-use support::{SECOND, Shape, end, feed, manifest, plan, record};
 
 /// Runs `shape` and analyses what it leaves.
 fn run(shape: &Shape) -> RunResult {

@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bucketload_agents::{
     Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, Watch, dial,
@@ -20,6 +20,9 @@ use bucketload_run::{
     Order, Orders as _, PhaseSummary, PhaseTotals, RemoteLoad as _, RunError, RunOptions,
     StartGate, StopHandle, now_ns,
 };
+
+/// Bound of everything that is waited for: far beyond what it takes, so that only a hang meets it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn plan(seconds: u64) -> Plan {
     let text = format!(
@@ -50,7 +53,9 @@ impl RunSink for Seen {
         match (event, &self.begun) {
             (Event::PhaseEnded { end, .. }, _) => self.end = Some(*end),
             (Event::PhaseStarted { .. }, Some((watch, holds))) => {
+                let begun = Instant::now();
                 while !holds(&watch.snapshot()) {
+                    assert!(begun.elapsed() < PATIENCE, "{:?}", watch.snapshot());
                     std::thread::yield_now();
                 }
             }
@@ -141,10 +146,12 @@ fn agent(rank: u32, host: impl Host + 'static) -> AgentOptions {
 
 /// Waits for the start that the coordinator names.
 fn agreed_start(gate: &dyn StartGate, phase: usize) -> u64 {
+    let begun = Instant::now();
     loop {
         if let Some(start_ns) = gate.start_ns(phase as u16) {
             return start_ns;
         }
+        assert!(begun.elapsed() < PATIENCE, "nobody names a start");
         std::thread::yield_now();
     }
 }

@@ -1,10 +1,9 @@
 //! The load of data nodes from operation log and placement.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::{manifest, plan, record};
 use bucketload_core::driver::Place;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oplog::OpLog;
@@ -13,7 +12,6 @@ use bucketload_core::trail::Trail;
 use bucketload_results::analyze::{nodes, nodes_by_phase, read_placement, read_served};
 use bucketload_results::oplog::{OpLogFormat, OpLogHeader, write};
 use bucketload_results::{ResultsError, RunDirSink};
-use support::{manifest, plan, record};
 
 fn trail(class: OpClass, key: u64) -> Trail {
     Trail {

@@ -1,4 +1,4 @@
-//! Threads of the gateway on the cores of their clients. Alone in its process: it looks at all threads there are.
+//! Threads of the gateway on the cores of their clients. A program of its own: it looks at all threads there are.
 #![allow(missing_docs)]
 
 mod common;

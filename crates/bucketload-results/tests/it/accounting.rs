@@ -1,8 +1,7 @@
 //! What only some phases state, from the run directory to every form of output: backlog, short time
 //! scales, streams, size classes, gates, and what identifies the workload.
 
-mod support;
-
+use crate::support::{SECOND, manifest, plan, record};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{Accounting, ArrivalLaw, ModelPlan};
@@ -14,7 +13,6 @@ use bucketload_results::report::html;
 use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, analyze};
-use support::{SECOND, manifest, plan, record};
 
 const SECONDS: u64 = 30;
 /// Operations per second; each second all are due in its first hundredth and end evenly.

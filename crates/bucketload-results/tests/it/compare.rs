@@ -1,9 +1,8 @@
 //! Comparisons: the words they find for runs of known truth, what they refuse, what they print.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::{Noise, Shape, end, feed, manifest, plan};
 use bucketload_core::plan::{KeyLaw, ModelPlan, Plan};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::stats::decide::{Better, Decision};
@@ -12,7 +11,6 @@ use bucketload_results::compare::{
 };
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status};
 use bucketload_results::{output, report};
-use support::{Noise, Shape, end, feed, manifest, plan};
 
 /// Quantities of an open loop over one class, as in a report.
 const FIGURES: [&str; 8] = [

@@ -1,8 +1,6 @@
 //! Bodies whose last bytes come late: whoever has some of a piece already must be woken for the rest of it.
 #![allow(missing_docs)]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +64,7 @@ impl Gate {
 
 /// A gate before `gateway`, its address, and what tells that as much has passed as was allowed.
 fn gate(gateway: SocketAddr) -> (Arc<Gate>, SocketAddr, Receiver<()>) {
-    let listener = TcpListener::bind(common::LOOPBACK).unwrap();
+    let listener = TcpListener::bind(crate::common::LOOPBACK).unwrap();
     let address = listener.local_addr().unwrap();
     let (full, is_full) = channel();
     let gate = Arc::new(Gate {
@@ -98,7 +96,7 @@ fn sleeps(thread: u32) -> bool {
 #[test]
 fn the_rest_of_a_piece_wakes_its_reader() {
     const SIZE: u64 = 256 << 10;
-    let gateway = common::over_unseen_files();
+    let gateway = crate::common::over_unseen_files();
     gateway.client.create_bucket("bucket").unwrap();
     let body = vec![7; SIZE as usize];
     gateway

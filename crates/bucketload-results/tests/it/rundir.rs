@@ -1,10 +1,9 @@
 //! Run directories: what is written is what is read, and nothing but the last line can be lost.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Shape, end, feed, manifest, plan};
 use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
@@ -14,7 +13,6 @@ use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_results::rundir::{Manifest, RunDir, RunEnd, Status};
 use bucketload_results::{ResultsError, RunDirSink};
 use proptest::prelude::*;
-use support::{Shape, end, feed, manifest, plan};
 
 fn read_all(dir: &Path) -> (Vec<Interval>, bucketload_results::rundir::Damage) {
     let mut reader = RunDir::open(dir).unwrap().intervals().unwrap();
@@ -177,7 +175,7 @@ fn every_prefix_of_a_run_is_readable() {
 #[test]
 fn a_killed_process_leaves_a_readable_directory() {
     const DIRECTORY: &str = "BUCKETLOAD_TEST_KILLED_RUN";
-    const NAME: &str = "a_killed_process_leaves_a_readable_directory";
+    const NAME: &str = "rundir::a_killed_process_leaves_a_readable_directory";
     if let Some(dir) = std::env::var_os(DIRECTORY) {
         // The child: writes until it is killed.
         let mut sink = RunDirSink::create(dir, manifest(plan(20.0, 4))).unwrap();
@@ -194,7 +192,9 @@ fn a_killed_process_leaves_a_readable_directory() {
         .spawn()
         .unwrap();
     let written = || fs::metadata(dir.join("intervals.jsonl")).map_or(0, |m| m.len());
+    let begun = std::time::Instant::now();
     while written() < 50_000 {
+        assert!(begun.elapsed().as_secs() < 60, "the child writes nothing");
         assert_eq!(child.try_wait().unwrap(), None, "the child ended by itself");
         std::thread::yield_now();
     }

@@ -1,17 +1,15 @@
 //! Every call through a gateway gives what the store itself gives, values and errors.
 #![allow(missing_docs)]
 
-mod common;
-
 use std::io::{self, Read};
 use std::time::Duration;
 
+use crate::common::{Gateway, over_files, over_memory, over_own_files, over_unseen_files, pattern};
 use bucketload_gateway::{ByteRange, Client, Error, Reply};
 use bucketload_store::{
     Commit, CompletedPart, Condition, Headers, ListRequest, ListUploadsRequest, MultipartOptions,
     ReadConditions, StoreError,
 };
-use common::{Gateway, over_files, over_memory, over_own_files, over_unseen_files, pattern};
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     match result {

@@ -1,0 +1,4 @@
+//! One run on many hosts.
+
+mod access;
+mod course;

@@ -1,0 +1,401 @@
+//! Drivers and sessions without their types, so that the runner is compiled once for all of them.
+//!
+//! ```text
+//!  AnyDriver ── open ──▶ AnySession ─▶ cell on the heap: the session and room for the future of its operation
+//!                            │ execute
+//!                            ▼
+//!                        Executing: first poll = make the future in that room and poll it; later polls = poll it
+//! ```
+//!
+//! An operation costs one indirect call, and one more for each time that it is woken; nothing is allocated for it.
+//! Untimed calls ([`AdminCalls`]) return boxed futures.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::{
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+};
+use crate::error::OpError;
+use crate::op::Request;
+use crate::record::Probe;
+
+/// The future of an untimed call.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, OpError>> + 'a>>;
+type Polled = Poll<Result<Completion, OpError>>;
+
+/// A driver of any kind. Clones are the same driver.
+#[derive(Clone)]
+pub struct AnyDriver(Arc<dyn DynDriver>);
+
+impl fmt::Debug for AnyDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyDriver").field(&self.0.facts()).finish()
+    }
+}
+
+impl AnyDriver {
+    /// `driver` without its type.
+    pub fn new(driver: impl Driver) -> Self {
+        Self(Arc::new(driver))
+    }
+
+    /// As [`Driver::capabilities`].
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    /// As [`Driver::facts`].
+    #[must_use]
+    pub fn facts(&self) -> DriverFacts {
+        self.0.facts()
+    }
+
+    /// As [`Driver::open`].
+    ///
+    /// # Errors
+    /// When the target cannot be reached.
+    pub async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AnySession, OpError> {
+        self.0.open(worker, probe).await
+    }
+}
+
+impl<D: Driver> From<Arc<D>> for AnyDriver {
+    fn from(driver: Arc<D>) -> Self {
+        Self(driver)
+    }
+}
+
+trait DynDriver: Send + Sync {
+    fn capabilities(&self) -> Capabilities;
+    fn facts(&self) -> DriverFacts;
+    fn open<'a>(&'a self, worker: WorkerId, probe: &'a mut Probe) -> Boxed<'a, AnySession>;
+}
+
+impl<D: Driver> DynDriver for D {
+    fn capabilities(&self) -> Capabilities {
+        Driver::capabilities(self)
+    }
+
+    fn facts(&self) -> DriverFacts {
+        Driver::facts(self)
+    }
+
+    fn open<'a>(&'a self, worker: WorkerId, probe: &'a mut Probe) -> Boxed<'a, AnySession> {
+        Box::pin(async move { Driver::open(self, worker, probe).await.map(AnySession::new) })
+    }
+}
+
+/// A session of any kind.
+pub struct AnySession {
+    cell: NonNull<()>,
+    methods: &'static Methods,
+}
+
+/// What can be done with a cell. Each function takes the cell that it was made for, which nobody else uses
+/// meanwhile.
+struct Methods {
+    /// Makes the future of an operation in its room and polls it. What it borrows must outlive it.
+    begin: unsafe fn(NonNull<()>, &Request<'_>, &mut Probe, &mut Context<'_>) -> Polled,
+    /// Polls the future; there must be one.
+    resume: unsafe fn(NonNull<()>, &mut Context<'_>) -> Polled,
+    /// Drops the future; there must be one.
+    abandon: unsafe fn(NonNull<()>),
+    place: unsafe fn(NonNull<()>) -> Place,
+    /// The session; there must be no future.
+    admin: unsafe fn(NonNull<()>) -> NonNull<dyn AdminCalls>,
+    drop: unsafe fn(NonNull<()>),
+}
+
+/// A session and the future of its operation, which borrows it.
+struct Cell<S, F, X> {
+    session: S,
+    future: MaybeUninit<F>,
+    /// [`Session::execute`] as a value, by which the type of its future has a name.
+    execute: X,
+}
+
+impl<S, F, X> Cell<S, F, X>
+where
+    S: Session,
+    F: Future<Output = Result<Completion, OpError>>,
+    X: Fn(&'static mut S, &'static Request<'static>, &'static mut Probe) -> F,
+{
+    const METHODS: Methods = Methods {
+        begin: Self::begin,
+        resume: Self::resume,
+        abandon: Self::abandon,
+        place: Self::place,
+        admin: Self::admin,
+        drop: Self::drop,
+    };
+
+    unsafe fn begin(
+        cell: NonNull<()>,
+        request: &Request<'_>,
+        probe: &mut Probe,
+        cx: &mut Context<'_>,
+    ) -> Polled {
+        let at = cell.cast::<Self>().as_ptr();
+        // SAFETY: the cell is this one and nobody else uses it, so the session may be borrowed until the future is
+        // gone; request and probe outlive the future by the caller's promise. No lifetime is used beyond that.
+        unsafe {
+            let session = &mut *(&raw mut (*at).session);
+            let request = &*(&raw const *request).cast::<Request<'static>>();
+            let probe = &mut *(&raw mut *probe);
+            let future = ((*at).execute)(session, request, probe);
+            (*at).future.as_mut_ptr().write(future);
+            Self::resume(cell, cx)
+        }
+    }
+
+    #[inline]
+    unsafe fn resume(cell: NonNull<()>, cx: &mut Context<'_>) -> Polled {
+        let at = cell.cast::<Self>().as_ptr();
+        // SAFETY: the cell is this one and holds a future, which never moves and is dropped here when it has ended.
+        unsafe {
+            let future = (&raw mut (*at).future).cast::<F>();
+            let polled = Pin::new_unchecked(&mut *future).poll(cx);
+            if polled.is_ready() {
+                future.drop_in_place();
+            }
+            polled
+        }
+    }
+
+    unsafe fn abandon(cell: NonNull<()>) {
+        let at = cell.cast::<Self>().as_ptr();
+        // SAFETY: the cell is this one and holds a future.
+        unsafe { (&raw mut (*at).future).cast::<F>().drop_in_place() }
+    }
+
+    unsafe fn place(cell: NonNull<()>) -> Place {
+        // SAFETY: the cell is this one, and no future borrows the session.
+        unsafe { (*cell.cast::<Self>().as_ptr()).session.place() }
+    }
+
+    unsafe fn admin(cell: NonNull<()>) -> NonNull<dyn AdminCalls> {
+        // SAFETY: the cell is this one, and no future borrows the session.
+        let session = unsafe { &raw mut (*cell.cast::<Self>().as_ptr()).session };
+        // SAFETY: the place of a field is not null.
+        unsafe { NonNull::new_unchecked(session as *mut dyn AdminCalls) }
+    }
+
+    unsafe fn drop(cell: NonNull<()>) {
+        // SAFETY: the cell came from a box, and its owner goes.
+        drop(unsafe { Box::from_raw(cell.cast::<Self>().as_ptr()) });
+    }
+}
+
+/// Puts `session` into a cell. A function of its own, where the type of the future gets its name.
+fn boxed<S, F, X>(session: S, execute: X) -> AnySession
+where
+    S: Session,
+    F: Future<Output = Result<Completion, OpError>>,
+    X: Fn(&'static mut S, &'static Request<'static>, &'static mut Probe) -> F,
+{
+    let cell = Box::new(Cell {
+        session,
+        future: MaybeUninit::<F>::uninit(),
+        execute,
+    });
+    AnySession {
+        cell: NonNull::from(Box::leak(cell)).cast(),
+        methods: &Cell::<S, F, X>::METHODS,
+    }
+}
+
+impl AnySession {
+    /// `session` without its type.
+    pub fn new<S: Session>(session: S) -> Self {
+        boxed(
+            session,
+            |session: &'static mut S, request: &'static Request<'static>, probe| {
+                session.execute(request, probe)
+            },
+        )
+    }
+
+    /// As [`Session::execute`].
+    #[inline]
+    pub fn execute<'a>(
+        &'a mut self,
+        request: &'a Request<'a>,
+        probe: &'a mut Probe,
+    ) -> Executing<'a> {
+        Executing {
+            session: self,
+            request,
+            probe,
+            stage: Stage::Fresh,
+        }
+    }
+
+    /// As [`Session::place`].
+    #[must_use]
+    pub fn place(&self) -> Place {
+        // SAFETY: the cell is this session's; a future would borrow it mutably.
+        unsafe { (self.methods.place)(self.cell) }
+    }
+}
+
+impl Deref for AnySession {
+    type Target = dyn AdminCalls;
+
+    fn deref(&self) -> &Self::Target {
+        // SAFETY: the cell is this session's; a future would borrow it mutably.
+        unsafe { (self.methods.admin)(self.cell).as_ref() }
+    }
+}
+
+impl DerefMut for AnySession {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        // SAFETY: the cell is this session's; a future would borrow it mutably, as what is returned does.
+        unsafe { (self.methods.admin)(self.cell).as_mut() }
+    }
+}
+
+impl Drop for AnySession {
+    fn drop(&mut self) {
+        // SAFETY: the cell is this session's, which nobody can use any more.
+        unsafe { (self.methods.drop)(self.cell) }
+    }
+}
+
+impl fmt::Debug for AnySession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnySession").finish_non_exhaustive()
+    }
+}
+
+/// An operation under way ([`AnySession::execute`]).
+pub struct Executing<'a> {
+    session: &'a mut AnySession,
+    request: &'a Request<'a>,
+    probe: &'a mut Probe,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its future is not made yet.
+    Fresh,
+    /// Its future is in the cell.
+    Running,
+    /// Its future is gone; or it panicked, and stays unused where it is.
+    Ended,
+}
+
+impl fmt::Debug for Executing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = &self.stage;
+        f.debug_struct("Executing")
+            .field("stage", stage)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Future for Executing<'_> {
+    type Output = Result<Completion, OpError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        let this = self.get_mut();
+        let AnySession { cell, methods } = *this.session;
+        let stage = std::mem::replace(&mut this.stage, Stage::Ended);
+        // SAFETY: the cell is that of the session, which is borrowed for as long as this lives. The future is dropped
+        // with this at the latest, and if this is forgotten it is never polled again: what it borrows outlives it.
+        let polled = unsafe {
+            match stage {
+                Stage::Fresh => (methods.begin)(cell, this.request, this.probe, cx),
+                Stage::Running => (methods.resume)(cell, cx),
+                Stage::Ended => panic!("an operation is polled after its end"),
+            }
+        };
+        if polled.is_pending() {
+            this.stage = Stage::Running;
+        }
+        polled
+    }
+}
+
+impl Drop for Executing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.stage == Stage::Running {
+            // SAFETY: the cell is that of the session and holds the future.
+            unsafe { (self.session.methods.abandon)(self.session.cell) }
+        }
+    }
+}
+
+/// [`Admin`] without the session's type: what an [`AnySession`] can be asked outside measurements. Results and errors
+/// are those of the methods of the same names there.
+pub trait AdminCalls {
+    /// As [`Admin::ensure_bucket`].
+    fn ensure_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, bool>;
+    /// As [`Admin::head_bucket`].
+    fn head_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, ()>;
+    /// As [`Admin::delete_bucket`].
+    fn delete_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, ()>;
+    /// As [`Admin::list_keys`].
+    fn list_keys<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        prefix: &'a str,
+        after: Option<&'a str>,
+    ) -> Boxed<'a, KeyPage>;
+    /// As [`Admin::delete_keys`].
+    fn delete_keys<'a>(&'a mut self, bucket: &'a str, keys: &'a [String]) -> Boxed<'a, ()>;
+    /// As [`Admin::abort_uploads`].
+    fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64>;
+    /// As [`Admin::put_small`].
+    fn put_small<'a>(&'a mut self, bucket: &'a str, key: &'a str, body: &'a [u8]) -> Boxed<'a, ()>;
+    /// As [`Admin::get_small`].
+    fn get_small<'a>(&'a mut self, bucket: &'a str, key: &'a str) -> Boxed<'a, Vec<u8>>;
+}
+
+impl<A: Admin> AdminCalls for A {
+    fn ensure_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, bool> {
+        Box::pin(Admin::ensure_bucket(self, bucket))
+    }
+
+    fn head_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, ()> {
+        Box::pin(Admin::head_bucket(self, bucket))
+    }
+
+    fn delete_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, ()> {
+        Box::pin(Admin::delete_bucket(self, bucket))
+    }
+
+    fn list_keys<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        prefix: &'a str,
+        after: Option<&'a str>,
+    ) -> Boxed<'a, KeyPage> {
+        Box::pin(Admin::list_keys(self, bucket, prefix, after))
+    }
+
+    fn delete_keys<'a>(&'a mut self, bucket: &'a str, keys: &'a [String]) -> Boxed<'a, ()> {
+        Box::pin(Admin::delete_keys(self, bucket, keys))
+    }
+
+    fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64> {
+        Box::pin(Admin::abort_uploads(self, bucket, prefix))
+    }
+
+    fn put_small<'a>(&'a mut self, bucket: &'a str, key: &'a str, body: &'a [u8]) -> Boxed<'a, ()> {
+        Box::pin(Admin::put_small(self, bucket, key, body))
+    }
+
+    fn get_small<'a>(&'a mut self, bucket: &'a str, key: &'a str) -> Boxed<'a, Vec<u8>> {
+        Box::pin(Admin::get_small(self, bucket, key))
+    }
+}

@@ -1,0 +1,6 @@
+//! COSBench workload files: read, checked, expanded; its archive.
+
+mod artifacts;
+mod files;
+mod fuzz;
+mod samples;

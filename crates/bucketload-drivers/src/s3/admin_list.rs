@@ -1,0 +1,164 @@
+//! Listings of the control plane: ListObjectsV2, and ListObjects (V1) where a server fails at V2.
+//!
+//! ```text
+//!  V2 page ──▶ V2 page ──✗ 5xx, 501, no token ──▶ V1 behind the last key ──▶ V1 …
+//! ```
+//!
+//! Some servers know only V1, others fail at the second page of V2. What a clean-up cannot list it cannot
+//! delete, so a page that V2 refuses is asked for once more by V1. A session that went over stays with V1.
+
+use bucketload_core::driver::KeyPage;
+use bucketload_core::error::{ErrorKind, OpError};
+
+use super::ops_list::{MAX_PAGE, no_way_on, push_number, push_parameter};
+use super::ops_object::unreadable;
+use super::prepare::Call;
+use super::session::S3Session;
+use crate::http::encode;
+use crate::http::xml;
+
+/// Keys asked for per page.
+const PAGE: u64 = 1000;
+
+/// What a session remembers of its listings.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Whether it has gone over to V1.
+    v1: bool,
+    /// The last continuation token and the last key before it: where V1 goes on.
+    last: Option<(String, String)>,
+}
+
+impl Listing {
+    /// The key behind which the page of `after` begins; `None` when it is not known.
+    fn key_before(&self, after: Option<&str>) -> Option<String> {
+        match (after, &self.last) {
+            (None, _) => Some(String::new()),
+            (Some(after), Some((token, key))) if after == token => Some(key.clone()),
+            // V1 goes on behind a key.
+            (Some(after), _) => self.v1.then(|| after.to_owned()),
+        }
+    }
+}
+
+impl S3Session {
+    /// A page of keys that begin with `prefix`, from `after` (a former page's `next`) on.
+    pub(super) async fn list_page(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<KeyPage, OpError> {
+        let before = self.listing.key_before(after);
+        if self.listing.v1 {
+            return self
+                .page_v1(bucket, prefix, &before.unwrap_or_default())
+                .await;
+        }
+        let error = match self.page_v2(bucket, prefix, after).await {
+            Ok(page) => {
+                if let Some(token) = &page.next {
+                    // A page may be empty and yet not be the last one.
+                    let key = page.keys.last().cloned().or(before).unwrap_or_default();
+                    self.listing.last = Some((token.clone(), key));
+                }
+                return Ok(page);
+            }
+            Err(error) => error,
+        };
+        let Some(before) = before.filter(|_| may_know_v1(&error)) else {
+            return Err(error);
+        };
+        match self.page_v1(bucket, prefix, &before).await {
+            Ok(mut page) => {
+                self.listing.v1 = true;
+                page.note = Some(
+                    format!(
+                        "bucket `{bucket}` was listed with ListObjects (V1): the server failed at \
+                         ListObjectsV2: {error}"
+                    )
+                    .into(),
+                );
+                Ok(page)
+            }
+            // The server fails at both: the first failure is the one to tell.
+            Err(_) => Err(error),
+        }
+    }
+
+    async fn page_v2(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<KeyPage, OpError> {
+        let mut query = Vec::new();
+        if let Some(after) = after {
+            push_parameter(&mut query, "continuation-token", after);
+        }
+        push_parameter(&mut query, "encoding-type", "url");
+        push_parameter(&mut query, "list-type", "2");
+        let (mut page, truncated) = self.page(bucket, prefix, query).await?;
+        if !truncated {
+            page.next = None;
+        } else if page.next.as_deref().is_none_or(|next| after == Some(next)) {
+            return Err(no_way_on());
+        }
+        Ok(page)
+    }
+
+    /// A page of ListObjects behind the key `before`; without a delimiter it goes on behind its last key.
+    async fn page_v1(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        before: &str,
+    ) -> Result<KeyPage, OpError> {
+        let mut query = Vec::new();
+        push_parameter(&mut query, "encoding-type", "url");
+        if !before.is_empty() {
+            push_parameter(&mut query, "marker", before);
+        }
+        let (mut page, truncated) = self.page(bucket, prefix, query).await?;
+        page.next = page.keys.last().cloned().filter(|_| truncated);
+        if truncated && page.next.as_deref().is_none_or(|next| next == before) {
+            return Err(no_way_on());
+        }
+        Ok(page)
+    }
+
+    /// Asks for a page by `query`, to which number and prefix of the keys are added; with whether more follow.
+    async fn page(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        mut query: Vec<u8>,
+    ) -> Result<(KeyPage, bool), OpError> {
+        push_number(&mut query, "max-keys", PAGE);
+        push_parameter(&mut query, "prefix", prefix);
+        let call = Call::new("GET", bucket, "").query(&query);
+        let body = self.fetch(&call, MAX_PAGE).await?;
+        let mut page = KeyPage::default();
+        let mut encoded = false;
+        let mut truncated = false;
+        xml::leaves(&body, |path, text| match *path {
+            [_, "Contents", "Key"] => page.keys.push(text.get()),
+            [_, "EncodingType"] => encoded = text.is("url"),
+            [_, "IsTruncated"] => truncated = text.is("true"),
+            [_, "NextContinuationToken"] => page.next = Some(text.get()),
+            _ => {}
+        })
+        .map_err(|e| unreadable("listing", e))?;
+        if encoded {
+            let keys = page.keys.iter_mut();
+            keys.for_each(|key| *key = encode::decode(key));
+        }
+        Ok((page, truncated))
+    }
+}
+
+/// Whether a server that fails so at V2 may yet know V1: it failed, it does not offer V2, or it answered
+/// without saying how to go on, as V1 does.
+fn may_know_v1(error: &OpError) -> bool {
+    matches!(error.kind, ErrorKind::Server | ErrorKind::Unsupported) || *error == no_way_on()
+}

@@ -1,0 +1,11 @@
+//! Run directories, their analysis and what is made of it.
+
+mod accounting;
+mod analyze;
+mod compare;
+mod nodes;
+mod output;
+mod rundir;
+mod studies;
+#[path = "../support/mod.rs"]
+mod support;

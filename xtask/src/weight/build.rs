@@ -1,0 +1,173 @@
+//! Times of builds, in a directory of their own.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use super::Row;
+use crate::own::target;
+use crate::sh::{Result, cargo, root, run};
+
+/// A file of a driver, as somebody changes it who works on one.
+const DRIVER: &str = "crates/bucketload-drivers/src/azblob/checksum.rs";
+
+/// What the kernel counts processor time in (`sysconf(_SC_CLK_TCK)`), the same on every Linux.
+const TICKS_PER_S: f64 = 100.0;
+
+/// A target directory that is empty at first and removed when dropped.
+pub(super) struct Place(PathBuf);
+
+impl Place {
+    pub(super) fn new() -> Result<Self> {
+        let path = target().join("weight");
+        match std::fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("{}: {e}", path.display()))
+            }
+            _ => Ok(Self(path)),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The release build of the program.
+    pub(super) fn program(&self) -> PathBuf {
+        self.0.join("release/bucketload")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("xtask: {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// Wall time and processor time of a command and all that it started, seconds.
+struct Cost {
+    wall_s: f64,
+    cpu_s: f64,
+}
+
+/// Builds from nothing, then after a driver's file was touched.
+pub(super) fn rows(place: &Place) -> Result<Vec<Row>> {
+    const RELEASE: [&str; 3] = ["build", "--release", "--locked"];
+    const CHECK: [&str; 2] = ["check", "--locked"];
+    let driver = Touched::new(&root().join(DRIVER))?;
+    let mut rows = Vec::new();
+    let mut row = |what: &str, args: &[&str], command: &str| -> Result {
+        let Cost { wall_s, cpu_s } = timed(place, args)?;
+        let value = format!("{wall_s:.0} s wall, {cpu_s:.0} s CPU");
+        rows.push(Row::new(what, value, command));
+        Ok(())
+    };
+    let all = format!("cargo {}", RELEASE.join(" "));
+    row("build from an empty target directory", &RELEASE, &all)?;
+    driver.touch()?;
+    let touched = format!("touch {DRIVER}; {all}");
+    row(
+        "build after a driver's file was touched",
+        &RELEASE,
+        &touched,
+    )?;
+    // Makes what the check of one change finds done.
+    timed(place, &CHECK)?;
+    driver.touch()?;
+    let touched = format!("touch {DRIVER}; cargo {}", CHECK.join(" "));
+    row("check after a driver's file was touched", &CHECK, &touched)?;
+    Ok(rows)
+}
+
+/// A file whose time of change is put back when dropped, so that nobody's build begins anew.
+struct Touched {
+    file: File,
+    before: SystemTime,
+}
+
+impl Touched {
+    fn new(path: &Path) -> Result<Self> {
+        let at = |e: std::io::Error| format!("{}: {e}", path.display());
+        let file = File::options().append(true).open(path).map_err(at)?;
+        let before = file.metadata().and_then(|m| m.modified()).map_err(at)?;
+        Ok(Self { file, before })
+    }
+
+    fn touch(&self) -> Result {
+        let set = self.file.set_modified(SystemTime::now());
+        set.map_err(|e| format!("{DRIVER}: {e}"))
+    }
+}
+
+impl Drop for Touched {
+    fn drop(&mut self) {
+        if let Err(error) = self.file.set_modified(self.before) {
+            eprintln!("xtask: {DRIVER}: {error}");
+        }
+    }
+}
+
+fn timed(place: &Place, args: &[&str]) -> Result<Cost> {
+    let (begun, before) = (Instant::now(), children_s()?);
+    run(cargo(args)
+        .arg("--target-dir")
+        .arg(place.path())
+        // as a user has it, whatever CI sets
+        .env_remove("CARGO_INCREMENTAL")
+        .env_remove("CARGO_PROFILE_DEV_DEBUG"))?;
+    Ok(Cost {
+        wall_s: begun.elapsed().as_secs_f64(),
+        cpu_s: children_s()? - before,
+    })
+}
+
+/// Processor time of all child processes that have ended, with theirs, seconds.
+fn children_s() -> Result<f64> {
+    let path = "/proc/self/stat";
+    let stat = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    let ticks = children_ticks(&stat).ok_or_else(|| format!("{path}: unexpected text {stat:?}"))?;
+    Ok(ticks as f64 / TICKS_PER_S)
+}
+
+/// `cutime` and `cstime`, the fields 16 and 17 (proc_pid_stat(5)). The name, which is the second field, may hold
+/// anything, but its closing parenthesis is the last one.
+fn children_ticks(stat: &str) -> Option<u64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(13);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::{Touched, children_ticks};
+    use crate::own::TempDir;
+
+    #[test]
+    fn time_of_children_is_read_whatever_the_name() {
+        let stat = "7 (a b) c) S 1 7 7 0 -1 0 11 12 13 14 150 160 1700 18 20 0";
+        assert_eq!(children_ticks(stat), Some(1718));
+        assert_eq!(children_ticks("7 (x) S 1"), None);
+    }
+
+    #[test]
+    fn a_touched_file_gets_its_time_back() {
+        let dir = TempDir::new("weight-touched").unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        let modified = || std::fs::metadata(&path).unwrap().modified().unwrap();
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let file = std::fs::File::options().append(true).open(&path).unwrap();
+        file.set_modified(old).unwrap();
+        let touched = Touched::new(&path).unwrap();
+        touched.touch().unwrap();
+        assert!(modified() > old);
+        drop(touched);
+        assert_eq!(modified(), old);
+    }
+}
