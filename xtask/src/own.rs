@@ -15,7 +15,7 @@ const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
 
 /// Names a program to test in place of the release build, which takes minutes to make: for those who work
 /// on a driver, not for measurements.
-const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
+pub(crate) const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
 
 /// The choice of packages of `cargo build --release` and `cargo run --release`: the program and libs3-bucketload.
 /// cargo resolves features anew for each choice, and what differs is compiled again: `deps` compares the choices.

@@ -16,9 +16,8 @@ const TOOLS: [&str; 8] = ["cc", "gcc", "clang", "ld", "make", "rustc", "cargo", 
 /// Where programs are searched inside.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Mounts what every system has, and starts the rest of the arguments in it. Both end with the process.
-const ENTER: &str = "root=$1 home=$2 user=$3; shift 3\n\
-    mount --bind /dev \"$root/dev\"\n\
-    mount -t proc proc \"$root/proc\"\n\
+const ENTER: &str = "root=$1; home=$2; user=$3; shift 3; \
+    mount --bind /dev \"$root/dev\"; mount -t proc proc \"$root/proc\"; \
     exec unshare --root=\"$root\" --wd=\"$home\" --setuid=\"$user\" --setgid=\"$user\" -- \"$@\"";
 
 /// Looks at a wheel as Python does: every file of the record is there with its sum.

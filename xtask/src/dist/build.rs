@@ -6,11 +6,9 @@ use std::process::Command;
 
 use super::elf::{Elf, Version};
 use super::when::When;
-use crate::own::{TempDir, target};
+use crate::own::{INSTEAD, TempDir, target};
 use crate::sh::{Result, cargo, cmd, output, root, run};
 
-/// A program and a library in place of those that are built, the library beside the program.
-const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
 /// The profile of packages, in Cargo.toml.
 const PROFILE: &str = "dist";
 /// Shells that have completions, with the place of theirs.

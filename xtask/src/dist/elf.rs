@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(elf.name, "");
         // The floor of Rust 1.95 itself is 2.17; no glibc 3 is to be expected.
         let floor = elf.newest("GLIBC_").unwrap();
-        assert!(floor >= (2, 17) && floor < (3, 0), "{floor:?}");
+        assert!(((2, 17)..(3, 0)).contains(&floor), "{floor:?}");
         assert_eq!(elf.machine().unwrap().name, std::env::consts::ARCH);
         assert!(Elf::read(&own[..4096]).is_err());
         assert!(Elf::read(b"#!/bin/sh").is_err());

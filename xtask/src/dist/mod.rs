@@ -141,6 +141,12 @@ impl<'a> Source<'a> {
             std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
         };
         let machine = built.elf.machine()?;
+        eprintln!(
+            "{name} {version}: {}, glibc {} or newer, {} bytes",
+            machine.name,
+            dotted(built.floor),
+            built.bytes.len()
+        );
         let words = if name == PROGRAM {
             texts::program
         } else {

@@ -24,7 +24,7 @@ const NAMES: [&str; 6] = [
 pub(super) fn text(crates: &[Crate]) -> Result<String> {
     let mut out =
         "Crates of other authors in this program, with their licences as SPDX expressions,\n\
-                   then the texts that go with them.\n\n"
+                   then the texts that go with them. The standard library of Rust is MIT OR Apache-2.0.\n\n"
             .to_owned();
     // Texts that differ by blanks are one.
     let mut texts: BTreeMap<String, (String, Vec<String>)> = BTreeMap::new();

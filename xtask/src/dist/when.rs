@@ -65,7 +65,7 @@ impl When {
             return (1 << 5 | 1, 0);
         };
         let date = since.min(127) << 9 | month << 5 | day;
-        let time = hour << 11 | minute << 5 | second / 2;
+        let time = hour << 11 | minute << 5 | (second / 2);
         // Both are below 2^16: 127 years, 23 hours.
         (date as u16, time as u16)
     }
