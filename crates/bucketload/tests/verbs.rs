@@ -97,7 +97,7 @@ const VERBS: &[(&str, &str, How)] = &[
     (
         "k8s",
         "--agents 2 --image bucketload -- smoke --target s3://b --endpoint-url http://host:9000",
-        Ends(0, "kind: Job"),
+        Ends(0, "topologySpreadConstraints"),
     ),
     (
         "slurm",
