@@ -106,15 +106,11 @@ fn nothing_is_left_in_the_directory_of_an_interrupted_run() {
         &format!("serve://{}", store.display()),
         dir.path(),
     );
-    let mut left = Vec::new();
-    let mut folders = vec![store.join("bucketload")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.file_type().unwrap().is_dir() {
-                true => folders.push(entry.path()),
-                false => left.push(entry.path()),
-            }
-        }
-    }
+    let entries = fs::read_dir(&store).unwrap().flatten();
+    let left: Vec<_> = entries
+        .map(|entry| entry.file_name())
+        // The store's own.
+        .filter(|name| name != ".bucketload")
+        .collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -24,49 +24,70 @@ enum How {
     /// It says this on standard error, then serves until it is interrupted; by a signal that it does not
     /// handle (`None`), or with this exit code.
     Serves(&'static str, Option<i32>),
-    /// Takes minutes with its defaults. It is interrupted when it measures; then it ends with 130 and prints
-    /// this of its result.
+    /// Takes minutes with its defaults. It is interrupted when it measures; then it ends with 130 and says this
+    /// of its result.
     Measures(&'static str),
 }
 use How::{Ends, Measures, Serves};
 
-/// Verb, further arguments, outcome. `null:` and `file://DIR` stand for themselves; files come from
-/// [`scratch`].
+/// Verb, further arguments, outcome. What prepares many objects does so on `null:`, since a debug build takes a
+/// minute for them; the default target stands in `interrupted`. `DIR` is the directory of the call; files
+/// come from [`scratch`].
 const VERBS: &[(&str, &str, How)] = &[
-    ("run", "online-service", Measures("INCOMPLETE")),
+    (
+        "run",
+        "online-service --target null:",
+        Measures("INCOMPLETE"),
+    ),
     ("replay", "requests.csv", Ends(0, "must exist")),
     ("model", "requests.csv", Ends(0, "constant")),
     ("convert", "workload.xml", Ends(0, "division=")),
     (
         "compare",
-        "mem: mem: --workload get",
+        "null: null: --workload get",
         Measures("interrupted"),
     ),
     (
         "capacity",
-        "get --slo p99<1s",
+        "get --slo p99<1s --target null:",
         Measures("interrupted after"),
     ),
-    ("sweep", "get --over workers=1,2", Measures("interrupted")),
+    (
+        "sweep",
+        "get --over workers=1,2 --target null:",
+        Measures("interrupted"),
+    ),
     ("study-grid", "", Measures("interrupted")),
     ("s3-hpc", "--root objects", Measures("interrupted")),
     ("io500", "", Measures("[SCORE ]")),
     ("md-workbench", "", Measures("Total runtime")),
-    ("study", "tiny.toml", Ends(0, "Tiny")),
+    (
+        "study",
+        "tiny.toml",
+        Ends(0, "bucketload-studies/tiny/report.html"),
+    ),
     ("study list", "", Ends(0, "ostorebench")),
     ("study show", "ossperf", Ends(0, "[[experiment]]")),
-    ("study report", "studied", Ends(0, "Tiny")),
+    ("study report", "studied", Ends(0, "studied/report.html")),
     ("workloads", "", Ends(0, "online-service")),
     ("show", "smoke", Ends(0, "name = \"smoke\"")),
-    ("report", "kept", Ends(0, "Verdict")),
+    ("report", "kept", Ends(0, "kept/report.html")),
     ("bundle", "kept", Ends(0, "kept.bundle.tar.zst")),
-    ("verify-bundle", "packed.tar.zst", Ends(0, "")),
+    (
+        "verify-bundle",
+        "packed.tar.zst",
+        Ends(0, "every figure follows"),
+    ),
     // Each asks a cluster of its own where objects are; none has those of a run on files.
     ("placement ceph", "kept", Ends(2, "no data nodes")),
     ("placement hdfs", "kept", Ends(2, "no data nodes")),
     ("placement seaweedfs", "kept", Ends(2, "no data nodes")),
     ("placement swift", "kept", Ends(2, "no data nodes")),
-    ("cleanup", "--target file://DIR/objects-kept", Ends(0, "")),
+    (
+        "cleanup",
+        "--target file://DIR/objects-kept",
+        Ends(0, "5 objects deleted"),
+    ),
     ("config show", "", Ends(0, "target")),
     ("schema", "", Ends(0, "\"$schema\"")),
     ("man", "", Ends(0, ".TH")),
@@ -76,7 +97,7 @@ const VERBS: &[(&str, &str, How)] = &[
     (
         "k8s",
         "--agents 2 --image bucketload -- smoke --target s3://b --endpoint-url http://host:9000",
-        Ends(0, "kind: Job"),
+        Ends(0, "topologySpreadConstraints"),
     ),
     (
         "slurm",
@@ -94,11 +115,7 @@ const VERBS: &[(&str, &str, How)] = &[
         "--root objects --listen 127.0.0.1:0",
         Serves("gateway to objects", Some(0)),
     ),
-    (
-        "agent",
-        "--listen 127.0.0.1:0",
-        Serves("127.0.0.1:", Some(130)),
-    ),
+    ("agent", "--listen 127.0.0.1:0", Serves("agent at", Some(0))),
     (
         "controller",
         "--listen 127.0.0.1:0",
@@ -108,7 +125,7 @@ const VERBS: &[(&str, &str, How)] = &[
     ("submit", "small.toml", Ends(0, "w")),
     ("info", "", Ends(0, "")),
     ("cancel", "w1", Ends(0, "")),
-    ("top", "kept", Ends(0, "get")),
+    ("top", "kept", Ends(0, "get finished")),
 ];
 
 /// The files that rows name.
@@ -166,13 +183,14 @@ fn listed(dir: &Path, path: &str, all: &mut BTreeSet<String>) {
             below.extend(name.split_whitespace().next());
         }
     }
-    let own_call = help.stdout.contains("Usage: ")
-        && help.stdout.lines().any(|line| {
-            line.trim_start_matches("Usage: ")
-                .trim()
-                .starts_with("bucketload")
-                && !line.contains("COMMAND")
-        });
+    // Whether it can be called by itself, too.
+    let usage = help
+        .stdout
+        .lines()
+        .skip_while(|line| !line.starts_with("Usage: "));
+    let own_call = usage
+        .take_while(|line| !line.is_empty())
+        .any(|line| !line.contains("<COMMAND>"));
     if !path.is_empty() && (below.is_empty() || own_call) {
         all.insert(path.to_owned());
     }
@@ -247,7 +265,8 @@ impl Called {
     }
 
     fn interrupt(&self) {
-        kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
+        // Where it has ended by itself there is no group any more, and its exit code tells.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::INT);
     }
 
     fn end(mut self, what: &str) -> Outcome {
@@ -291,14 +310,7 @@ fn tried(dir: &Path, verb: &str, further: &str, how: &How, controller: &str) {
         Measures(word) => {
             called.until(&what, |_| measures(dir));
             called.interrupt();
-            let outcome = called.end(&what);
-            assert!(
-                outcome.stdout.contains(word),
-                "{what}\n{}\n{}",
-                outcome.stdout,
-                outcome.stderr
-            );
-            (outcome, Some(130), *word)
+            (called.end(&what), Some(130), *word)
         }
     };
     let all = format!(

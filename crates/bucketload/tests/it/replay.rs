@@ -72,7 +72,6 @@ fn a_trace_is_replayed_in_two_laps_without_a_missing_object() {
         "2",
         "--out",
         "out",
-        "--no-calibration",
         "--output",
         "json",
     ];
@@ -99,15 +98,7 @@ fn a_trace_is_replayed_in_two_laps_without_a_missing_object() {
         "kept",
     ];
     call(&mut bucketload(dir.path(), &args)).expect(0, &[]);
-    let args = [
-        "replay",
-        "kept",
-        "--target",
-        "null:",
-        "--asap",
-        "4",
-        "--no-calibration",
-    ];
+    let args = ["replay", "kept", "--target", "null:", "--asap", "4"];
     let outcome = call(&mut bucketload(dir.path(), &args));
     outcome.expect(0, &[]);
     assert!(outcome.stdout.contains("replay-kept") && outcome.stdout.contains("must exist"));
