@@ -131,7 +131,10 @@ impl Admin for FailingSession {
 
 /// Writes 250 objects, which are three pages, in one request each or in parts, and cleans up.
 fn writes(class: OpClass) -> Plan {
-    let mix = vec![entry(class, 1.0, 0, KeyLaw::Sequential)];
+    let mut mix = vec![entry(class, 1.0, 0, KeyLaw::Sequential)];
+    if class == OpClass::MultipartPut {
+        mix[0].count = 5 << 20;
+    }
     plan(vec![
         phase(PhaseKind::Init, vec![], Limits::default()),
         phase(PhaseKind::Run, vec![work(closed(2), mix)], for_ops(250)),
@@ -190,7 +193,7 @@ fn whatever_fails_in_a_clean_up_the_run_has_its_end_and_says_what_is_left() {
 
 #[test]
 fn a_run_that_made_no_uploads_lists_none_and_a_listing_that_fails_is_a_warning() {
-    let uploads = |warning: &&String| warning.contains("multipart uploads");
+    let uploads = |warning: &&&str| warning.contains("multipart uploads");
     let plain = telling();
     let ended = go(Fault::ListUploads, &writes(OpClass::Put), &plain);
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
@@ -215,7 +218,7 @@ fn a_run_that_made_no_uploads_lists_none_and_a_listing_that_fails_is_a_warning()
 fn what_the_store_says_of_a_listing_is_told_once() {
     let ended = go(Fault::Nothing, &writes(OpClass::Put), &telling());
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
-    let notes = |warning: &&String| warning.as_str() == "listed in another way";
+    let notes = |warning: &&&str| **warning == "listed in another way";
     assert_eq!(ended.kept.warnings().iter().filter(notes).count(), 1);
 }
 

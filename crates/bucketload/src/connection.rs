@@ -186,11 +186,11 @@ impl Connection {
             caches::check().map_err(Failure::usage)?;
         }
         Ok(Self {
+            cleanup_flags: leftover::flags(&target, args),
             driver,
             target,
             drops_caches,
             signs_in: !args.no_sign_request,
-            cleanup_flags: leftover::flags(&target, args),
             endpoints,
             server,
         })
