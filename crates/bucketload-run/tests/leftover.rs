@@ -131,7 +131,10 @@ impl Admin for FailingSession {
 
 /// Writes 250 objects, which are three pages, in one request each or in parts, and cleans up.
 fn writes(class: OpClass) -> Plan {
-    let mix = vec![entry(class, 1.0, 0, KeyLaw::Sequential)];
+    let mut mix = vec![entry(class, 1.0, 0, KeyLaw::Sequential)];
+    if class == OpClass::MultipartPut {
+        mix[0].count = 5 << 20;
+    }
     plan(vec![
         phase(PhaseKind::Init, vec![], Limits::default()),
         phase(PhaseKind::Run, vec![work(closed(2), mix)], for_ops(250)),

@@ -95,6 +95,7 @@ impl Connection {
             caches::check().map_err(Failure::usage)?;
         }
         Ok(Self {
+            cleanup_flags: leftover::flags(&target, args),
             driver,
             cleanup_flags: leftover::flags(&target, args),
             target,

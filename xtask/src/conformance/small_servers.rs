@@ -20,7 +20,8 @@ struct Kind {
     findings: &'static [&'static str],
     /// Operations of `smoke` that fail.
     failing: &'static [&'static str],
-    /// Whether a bucket whose objects were all deleted cannot be deleted, as their folders are still in it.
+    /// Whether a bucket whose objects were all deleted cannot be deleted where some lay in folders of folders,
+    /// which are still in it.
     keeps_folders: bool,
     /// Whether a listing of more than one page works by ListObjects (V1) only.
     v1_only: bool,
@@ -89,9 +90,9 @@ fn one(kind: &Kind) -> Result {
         dir: TempDir::new("small-servers")?,
     };
     place.online_service("fresh-online", "", &[])?;
-    place.gone("fresh-online")?;
+    place.gone("fresh-online", false)?;
     place.smoke("fresh-smoke", "")?;
-    place.gone("fresh-smoke")?;
+    place.gone("fresh-smoke", kind.keeps_folders)?;
 
     place.curl("PUT", "shared", None)?;
     for key in FOREIGN {
@@ -161,7 +162,8 @@ impl Place<'_> {
     /// Every operation, judged by the oracle.
     fn smoke(&self, bucket: &str, prefix: &str) -> Result {
         let outcome = self.run("smoke", &format!("{bucket}{prefix}"), &["--oracle"])?;
-        outcome.expect_code(1)?;
+        // A finding fails the run; operations that the server does not offer are told in the result.
+        outcome.expect_code(i32::from(!self.kind.findings.is_empty()))?;
         let result = outcome.json()?;
         self.has_result(&result, self.kind.failing)?;
         let found = result["oracle"]["found"].as_object();
@@ -224,14 +226,15 @@ impl Place<'_> {
         eprintln!("{}: {what}: exit code {}", self.kind.name, outcome.code);
     }
 
-    /// Fails unless nothing of the runs is in `bucket`, which they have made.
-    fn gone(&self, bucket: &str) -> Result {
+    /// Fails unless nothing of the run is in `bucket`, which it has made, and the bucket is gone or `stays` with
+    /// empty folders.
+    fn gone(&self, bucket: &str, stays: bool) -> Result {
         let (status, body) = self.curl("GET", bucket, None)?;
         let keys = keys_of(&body);
         if !keys.is_empty() {
             return Err(format!("{}: left in {bucket}: {keys:?}", self.kind.name));
         }
-        match (status, self.kind.keeps_folders) {
+        match (status, stays) {
             (404, false) | (200, true) => {
                 eprintln!("{}: {bucket}: nothing is left ({status})", self.kind.name);
                 Ok(())
