@@ -65,6 +65,7 @@ const LONG: &[&str] = &[
     "io500",
     "md-workbench",
     "libs3",
+    "examples",
 ];
 
 const PARTS: &[Part] = &[
@@ -101,6 +102,7 @@ const PARTS: &[Part] = &[
     ("io500", io500::all),
     ("md-workbench", mdworkbench::all),
     ("libs3", libs3::all),
+    ("examples", crate::examples::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what
