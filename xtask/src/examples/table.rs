@@ -215,6 +215,11 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("0.0.0.0:9000", "127.0.0.1:0"),
     ("0.0.0.0:9020", "127.0.0.1:0"),
     ("127.0.0.1:9020", "127.0.0.1:0"),
+    // a second server of a page cannot have the default port, too
+    (
+        "serve --store null",
+        "serve --listen 127.0.0.1:0 --store null",
+    ),
     // a second controller beside the one of the page needs a port and a directory of its own
     ("0.0.0.0:19088", "127.0.0.1:0 --data {DIR}/second"),
     (
