@@ -1,7 +1,7 @@
 //! The steps of continuous integration.
 
 use crate::sh::{Result, cargo, run, step};
-use crate::{conformance, deps, gates, manual, own};
+use crate::{conformance, deps, examples, gates, manual, own};
 
 /// Everything that must hold for a change to land.
 pub(crate) fn all() -> Result {
@@ -10,6 +10,7 @@ pub(crate) fn all() -> Result {
     step("deps", deps::check)?;
     step("docs", || docs(&[]))?;
     step("manual", || manual::main(&[]))?;
+    step("examples", || examples::main(&[]))?;
     step("gates", || gates::all(&[]))?;
     step("conformance", || conformance::all(&[]))
 }

@@ -1,7 +1,7 @@
 //! Development tasks of Bucketload, run as `cargo xtask TASK`.
 //!
-//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `manual`, `gates`
-//! and `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
+//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `manual`,
+//! `examples`, `gates` and `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
 //! of `servers/`.
 
 mod bench;
@@ -10,6 +10,7 @@ mod conformance;
 mod deps;
 mod dist;
 mod features;
+mod examples;
 mod gates;
 mod machine;
 mod manual;
@@ -32,6 +33,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   deps          dependency directions, licences and bans, one set of features
   docs          rustdoc with warnings denied
   manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
+  examples      [PAGE ...] [--long]  the commands of README, manual and --help, run as they stand there
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
   bench         [ROW ...] [--repetitions N] [--write] [--before PROGRAM]  CPU time beside wrk and iperf3, or another build
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Some("docs") => ci::docs(rest),
         Some("manual") => manual::main(rest),
         Some("dist") => dist::main(rest),
+        Some("examples") => examples::main(rest),
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),

@@ -68,6 +68,7 @@ const LONG: &[&str] = &[
     "md-workbench",
     "libs3",
     "packages",
+    "examples",
 ];
 
 const PARTS: &[Part] = &[
@@ -106,6 +107,7 @@ const PARTS: &[Part] = &[
     ("md-workbench", mdworkbench::all),
     ("libs3", libs3::all),
     ("packages", packages::all),
+    ("examples", crate::examples::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what

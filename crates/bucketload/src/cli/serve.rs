@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   BUCKETLOAD_SERVE_ACCESS_KEY=id BUCKETLOAD_SERVE_SECRET_KEY=secret bucketload serve
   bucketload serve --store posix:/srv/objects --fsync --listen 0.0.0.0:9000
-  bucketload serve --store null --fault delay,dist=lognormal(mean=5ms,cv=1) --fault status=503,prob=0.01
+  bucketload serve --store null --fault 'delay,dist=lognormal(mean=5ms,cv=1)' --fault status=503,prob=0.01
 
 Fault rules are KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full, truncate,
 corrupt, stale, lost, torn, resurrect and stale-list; every=N, prob=P, op=NAME, prefix=KEY,

@@ -1,0 +1,307 @@
+//! What the documents' examples need beside themselves: placeholders and what stands for them here, and the
+//! commands that end otherwise, take long, or cannot run on one machine.
+
+/// What becomes of a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How {
+    /// Runs to its end in every run of the task.
+    Quick,
+    /// Takes minutes: runs in conformance.
+    Long(&'static str),
+    /// Does not run here at all.
+    Never(&'static str),
+    /// Goes on until it is ended, at the end of its page.
+    Serves,
+    /// May end with this code where its error output says so, besides with 0.
+    Or(i32, &'static str),
+}
+
+/// A rule: the end of the page's path (empty: any), words of the command, and what becomes of it. The first that fits
+/// counts; a command without a rule is quick.
+pub(super) type Rule = (&'static str, &'static str, How);
+
+use How::{Long, Never, Or, Serves};
+
+const CLUSTER: &str = "needs a cluster: conformance parts slurm, mpi and k8s";
+const OTHER_STEP: &str = "a step of CI of its own";
+const FULL: &str = "prepares the whole data set of a real store, 12 GiB";
+const MINUTES: &str = "measures for minutes";
+const IO500: &str =
+    "300 s a phase by IO500's rules, about an hour: conformance part io500 shortens them";
+
+pub(super) const RULES: &[Rule] = &[
+    // others' programs
+    ("", "sbatch ", Never(CLUSTER)),
+    ("", "srun ", Never(CLUSTER)),
+    ("", "kubectl ", Never(CLUSTER)),
+    ("", "mpirun ", Never("needs IOR, conformance part libs3")),
+    ("", "alias ", Never("stands for the program's own path")),
+    ("", "cargo build", Never(OTHER_STEP)),
+    ("", "cargo test", Never(OTHER_STEP)),
+    ("", "cargo xtask", Never(OTHER_STEP)),
+    (
+        "libs3.md",
+        "mkdir ",
+        Never("copies what cargo builds, conformance part libs3"),
+    ),
+    (
+        "servers/README.md",
+        "./",
+        Never("conformance starts each server by its script"),
+    ),
+    // services that no server of servers/ is
+    ("", "https://storage.googleapis.com", Never("a real cloud")),
+    (
+        "drivers/gcs.md",
+        "",
+        Never("a real cloud; conformance part gcs runs the driver"),
+    ),
+    (
+        "drivers/azure.md",
+        "",
+        Never("a real cloud; conformance part azure runs the driver"),
+    ),
+    ("drivers/swift.md", "report out", How::Quick),
+    (
+        "drivers/swift.md",
+        "",
+        Never("a Swift cluster; conformance part swift runs driver and placement"),
+    ),
+    ("drivers/hdfs.md", "report out", How::Quick),
+    (
+        "drivers/hdfs.md",
+        "",
+        Never("an HDFS cluster; conformance part hdfs runs driver and placement"),
+    ),
+    ("drivers/seaweedfs.md", "report RUN", How::Quick),
+    (
+        "drivers/seaweedfs.md",
+        "",
+        Never("a SeaweedFS cluster; conformance part seaweedfs runs driver and placement"),
+    ),
+    (
+        "",
+        "placement ceph",
+        Never("a Ceph cluster; conformance part servers starts one"),
+    ),
+    (
+        "",
+        "--engine aws-sdk",
+        Never("another build; conformance part engines"),
+    ),
+    (
+        "",
+        "--engine cli:s3cmd",
+        Never("needs s3cmd; conformance part programs"),
+    ),
+    (
+        "",
+        "libs3",
+        Never("needs a library; conformance part libs3"),
+    ),
+    (
+        "s3-hpc.md",
+        "--library",
+        Never("needs a library; conformance part libs3"),
+    ),
+    (
+        "",
+        "--controller head:7401",
+        Never("needs a coordinator that waits; conformance part k8s"),
+    ),
+    (
+        "study.md",
+        "ostorebench",
+        Never("installs Swift, Ceph and MinIO; conformance part study"),
+    ),
+    (
+        "studies.md",
+        "ostorebench",
+        Never("installs Swift, Ceph and MinIO; conformance part study"),
+    ),
+    ("", "--time 30m", Never("takes half an hour, as it says")),
+    (
+        "",
+        "study-grid --rows all --scale 1",
+        Never("files of 10 GB by 16 processes"),
+    ),
+    // commands that only look
+    ("", "--dry-run", How::Quick),
+    ("", "config show", How::Quick),
+    ("", "slurm --nodes", How::Quick),
+    ("", "k8s --name", How::Quick),
+    ("", "bucketload submit", How::Quick),
+    // what serves
+    ("", "bucketload agent --listen", Serves),
+    ("", "bucketload serve", Serves),
+    ("", "bucketload gateway", Serves),
+    ("", "bucketload controller", Serves),
+    ("", "top bucketload-runs/", How::Quick),
+    ("", "top --controller", Serves),
+    ("commands/bucketload-top.md", "bucketload top", Serves),
+    // runs of others' lengths
+    ("", "io500 --config io500.ini", Long("IO500's sizes")),
+    (
+        "",
+        "io500 --verify",
+        Never("needs the directory of a run, which is named after its instant"),
+    ),
+    (
+        "commands/bucketload-io500.md",
+        "stonewall-time=1",
+        Long("the same as that of docs/io500.md"),
+    ),
+    ("", "stonewall-time=1", How::Quick),
+    ("", "io500 ", Never(IO500)),
+    ("README.md", "-- run online-service --target", Long(FULL)),
+    (
+        "docs/README.md",
+        "run online-service",
+        Long("the same as README.md's"),
+    ),
+    ("README.md", "-- run online-service", How::Quick),
+    (
+        "",
+        "compare runs/",
+        Or(2, "it says nothing about the store"),
+    ),
+    (
+        "",
+        "compare --a runs/",
+        Or(2, "it says nothing about the store"),
+    ),
+    ("", "bucketload compare ", Long(MINUTES)),
+    ("", "bucketload capacity ", Long(MINUTES)),
+    ("", "bucketload sweep ", Long(MINUTES)),
+    ("", "bucketload study ossperf", Long(MINUTES)),
+    ("", "bucketload study mine.toml", Long(MINUTES)),
+    (
+        "",
+        "bucketload study report",
+        Long("reports what the command before it measured"),
+    ),
+    ("", "bucketload study-grid", Long(MINUTES)),
+    ("", "bucketload s3-hpc", Long(MINUTES)),
+    ("", "bucketload md-workbench", Long(MINUTES)),
+    (
+        "",
+        "bucketload run online-service",
+        Long("75 s, and on a real store 12 GiB"),
+    ),
+    ("", "bucketload run hotspot", Long(MINUTES)),
+    ("", "bucketload run list-consistency", Long(MINUTES)),
+    ("", "bucketload run mixed", Long("30 s and more")),
+    ("", "bucketload run get", Long("30 s and more")),
+];
+
+/// Placeholders of the documents and what stands for them, in this order; `{…}` are filled in by the task.
+pub(super) const PLACES: &[(&str, &str)] = &[
+    ("cargo run --release -- ", "bucketload "),
+    // servers
+    ("http://node{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),
+    ("http://host{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),
+    ("http://new:9000", "http://{OTHER}"),
+    ("http://127.0.0.1:9002", "http://{OTHER}"),
+    ("http://127.0.0.1:9001", "http://{STORE}"),
+    ("http://127.0.0.1:7070", "http://{STORE}"),
+    ("http://store.example:9000", "http://{STORE}"),
+    ("http://store:9000", "http://{STORE}"),
+    ("http://host:9000", "http://{STORE}"),
+    ("http://old:9000", "http://{STORE}"),
+    ("--endpoint-url …", "--endpoint-url http://{STORE}"),
+    ("h1:7400,h2:7400", "{AGENTS}"),
+    // addresses to listen on: loopback, and free
+    ("0.0.0.0:7400", "127.0.0.1:0"),
+    ("0.0.0.0:9000", "127.0.0.1:0"),
+    ("0.0.0.0:9020", "127.0.0.1:0"),
+    ("127.0.0.1:9020", "127.0.0.1:0"),
+    // a second server of a page cannot have the default port, too
+    (
+        "serve --store null",
+        "serve --listen 127.0.0.1:0 --store null",
+    ),
+    // a second controller beside the one of the page needs a port and a directory of its own
+    ("0.0.0.0:19088", "127.0.0.1:0 --data {DIR}/second"),
+    (
+        "controller --agents",
+        "controller --listen 127.0.0.1:0 --data {DIR}/third --agents",
+    ),
+    // keys
+    (
+        "AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…",
+        "AWS_ACCESS_KEY_ID={ID} AWS_SECRET_ACCESS_KEY={SECRET}",
+    ),
+    (
+        "AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...",
+        "AWS_ACCESS_KEY_ID={ID} AWS_SECRET_ACCESS_KEY={SECRET}",
+    ),
+    // directories
+    ("/mnt/", "{DIR}/mnt/"),
+    ("/dev/shm/", "{DIR}/shm/"),
+    ("/srv/", "{DIR}/srv/"),
+    ("/scratch/", "{DIR}/scratch/"),
+    ("/tmp/", "{DIR}/"),
+    ("/run/user/1000/", "{DIR}/"),
+    ("unix:PATH", "unix:{DIR}/socket"),
+    ("/etc/bash_completion.d/", "{DIR}/completions/"),
+    (
+        "bucketload-runs/online-service-...",
+        "bucketload-runs/online-service-earlier",
+    ),
+    (" -l -", " -l - >page"),
+];
+
+/// Buckets of the examples.
+pub(super) const BUCKETS: [&str; 7] = ["BUCKET", "bench", "bucket", "c", "my-bucket", "new", "old"];
+
+/// Pages whose commands talk to a controller that another page starts.
+pub(super) const WITH_CONTROLLER: [&str; 2] = [
+    "commands/bucketload-submit.md",
+    "commands/bucketload-top.md",
+];
+
+/// Files that the text beside a command promises: page, words of the command, file.
+pub(super) const FILES: &[(&str, &str, &str)] = &[
+    ("", "bucketload run ossperf", "results.csv"),
+    ("", "-L /tmp/latency", "latency*"),
+];
+
+/// The rule for a command of a page.
+pub(super) fn rule(page: &str, command: &str) -> Option<usize> {
+    RULES
+        .iter()
+        .position(|(of, words, _)| page_is(page, of) && command.contains(words))
+}
+
+/// Whether `end` names `page`: it is the end of its path.
+pub(super) fn page_is(page: &str, end: &str) -> bool {
+    // many directories have a page of this name; alone it is the one of the root
+    if end == "README.md" {
+        return page == end;
+    }
+    page.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{page_is, rule};
+
+    #[test]
+    fn the_first_rule_that_fits_counts() {
+        let dry = rule("docs/io500.md", "bucketload io500 --dry-run");
+        let io500 = rule("docs/io500.md", "bucketload io500 --ranks 16");
+        assert!(dry.is_some() && io500.is_some() && dry < io500);
+        assert_eq!(rule("docs/x.md", "bucketload show get"), None);
+    }
+
+    #[test]
+    fn the_first_page_is_not_every_page_of_its_name() {
+        assert!(page_is("README.md", "README.md"));
+        assert!(!page_is("servers/README.md", "README.md"));
+        assert!(page_is("servers/README.md", "servers/README.md"));
+        assert!(page_is(
+            "docs/reference/commands/bucketload-top.md",
+            "commands/bucketload-top.md"
+        ));
+    }
+}
