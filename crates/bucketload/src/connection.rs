@@ -97,7 +97,6 @@ impl Connection {
         Ok(Self {
             cleanup_flags: leftover::flags(&target, args),
             driver,
-            cleanup_flags: leftover::flags(&target, args),
             target,
             drops_caches,
             signs_in: !args.no_sign_request,

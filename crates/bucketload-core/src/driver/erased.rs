@@ -146,9 +146,9 @@ where
         // SAFETY: the cell is this one and nobody else uses it, so the session may be borrowed until the future is
         // gone; request and probe outlive the future by the caller's promise. No lifetime is used beyond that.
         unsafe {
-            let session = &mut *(&raw mut (*at).session);
+            let session = &mut (*at).session;
             let request = &*(&raw const *request).cast::<Request<'static>>();
-            let probe = &mut *(&raw mut *probe);
+            let probe = NonNull::from(probe).as_mut();
             let future = ((*at).execute)(session, request, probe);
             (*at).future.as_mut_ptr().write(future);
             Self::resume(cell, cx)

@@ -8,6 +8,7 @@ mod engines;
 mod gcs;
 mod hdfs;
 mod libs3;
+mod listing_fallback;
 mod object;
 mod posix;
 mod seaweedfs;

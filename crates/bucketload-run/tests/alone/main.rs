@@ -7,4 +7,5 @@ mod common;
 mod ending;
 mod jobs;
 mod replay;
+mod replay_calibration;
 mod truth;

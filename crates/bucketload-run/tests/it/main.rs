@@ -3,5 +3,6 @@
 mod campaign;
 #[path = "../common/mod.rs"]
 mod common;
+mod leftover;
 mod loops;
 mod ownership;

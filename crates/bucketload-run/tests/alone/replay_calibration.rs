@@ -1,11 +1,12 @@
 //! Calibration of replays: against what the trace's busiest second asks for.
 
-mod common;
-#[path = "common/null.rs"]
+#[path = "../common/null.rs"]
 mod null;
 
 use std::sync::Arc;
 
+use crate::common::undisturbed::undisturbed;
+use crate::common::*;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::replay::{ReplayRequest, plan as replay_plan};
 use bucketload_core::plan::{
@@ -16,8 +17,6 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError, TraceOp, TraceRecord, TraceSource, key_hash,
 };
 use bucketload_run::{RunOptions, StopHandle, calibrate};
-use common::undisturbed::undisturbed;
-use common::*;
 use null::Null;
 
 /// Ten seconds of 50 requests each, of which the fourth has 2,000 on 100 keys; every third one is a write.
@@ -89,7 +88,14 @@ fn calibrated(timing: ReplayTiming) -> Calibration {
         ..options(1)
     };
     let stop = StopHandle::new();
-    calibrate(&Arc::new(Null).into(), &plan, phase.unwrap(), &options, &stop).unwrap()
+    calibrate(
+        &Arc::new(Null).into(),
+        &plan,
+        phase.unwrap(),
+        &options,
+        &stop,
+    )
+    .unwrap()
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! Signals to all that the terminal reaches: a run ends its operations, prints its result, cleans up, and ends
 //! its server last.
 
-mod common;
-
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Child;
 
-use common::agents::{background, end_of, wait_for};
-use common::bucketload;
+use crate::common::agents::{background, end_of, wait_for};
+use crate::common::bucketload;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Processes whose parent is `parent`.
@@ -84,8 +82,8 @@ fn interrupted(signal: Signal, target: &str, dir: &Path) {
     );
     assert_eq!(run["totals"]["failed"], 0, "{}", run["totals"]);
     let events = fs::read_to_string(dir.join("out/events.jsonl")).unwrap();
-    let cleaned = events.lines().filter(|line| line.contains("phase-ended"));
-    let last = cleaned.last().unwrap();
+    let mut cleaned = events.lines().filter(|line| line.contains("phase-ended"));
+    let last = cleaned.next_back().unwrap();
     assert!(last.contains("\"complete\""), "the clean-up: {last}");
     assert!(!events.contains("\"failure\""), "{events}");
 }

@@ -3,8 +3,6 @@
 //! The verbs are those that the program itself lists; one without a row here fails the test, as does a row
 //! without a verb.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -13,8 +11,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
-use common::agents::wait_for;
-use common::{Outcome, bucketload, call};
+use crate::common::agents::wait_for;
+use crate::common::{Outcome, bucketload, call};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// What becomes of a call.

@@ -1,10 +1,8 @@
 //! A replay with nothing but its trace and its target, as everybody begins.
 
-mod common;
-
 use std::path::Path;
 
-use common::{bucketload, call};
+use crate::common::{bucketload, call};
 
 /// The samples of formats, kept with their importers.
 const SAMPLES: &str = concat!(

@@ -1,10 +1,8 @@
 //! Clean-ups that fail, as the user meets them: the result first, then what is left and how to remove it.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Outcome, Serve, bucketload, call};
+use crate::common::{Outcome, Serve, bucketload, call};
 
 /// A run that writes `count` objects into `s3://store/p` of `serve`.
 fn put(dir: &Path, serve: &Serve, count: u32, more: &[&str]) -> Outcome {
@@ -81,7 +79,7 @@ fn a_clean_up_that_fails_costs_no_result_and_its_command_removes_the_rest() {
     );
     let command = told(&outcome);
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    assert!(!outcome.stderr.contains(common::SECRET_KEY));
+    assert!(!outcome.stderr.contains(crate::common::SECRET_KEY));
     let removed = call(&mut bucketload(dir.path(), &words));
     removed.expect(0, &[]);
     assert!(

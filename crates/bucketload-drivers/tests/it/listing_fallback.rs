@@ -1,10 +1,8 @@
 //! Listings of the control plane where a server fails at ListObjectsV2: it goes on with ListObjects (V1).
 
-mod support;
-
+use crate::support::{Answer, Received, Responder, run};
 use bucketload_core::driver::Admin;
 use bucketload_core::error::ErrorKind;
-use support::{Answer, Received, Responder, run};
 
 const KEYS: [&str; 5] = ["p/a", "p/b", "p/c d", "p/e", "p/f"];
 

@@ -1,9 +1,8 @@
 //! Clean-ups that do not come to their end: they cost no result, and say what is left.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::*;
 use bucketload_core::driver::{
     Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Session, WorkerId,
 };
@@ -13,7 +12,6 @@ use bucketload_core::plan::{KeyLaw, Limits, PhaseKind, Plan};
 use bucketload_core::record::Probe;
 use bucketload_core::sink::PhaseEnd;
 use bucketload_run::{Leftovers, MARKER, RunEnd, RunError, RunOptions, StopHandle, StopLevel, run};
-use common::*;
 
 /// What the store does not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
