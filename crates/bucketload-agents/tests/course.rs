@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bucketload_agents::{
     Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, Watch, dial,
