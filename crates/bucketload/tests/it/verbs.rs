@@ -56,7 +56,7 @@ const VERBS: &[(&str, &str, How)] = &[
         Measures("interrupted"),
     ),
     ("study-grid", "", Measures("interrupted")),
-    ("s3-hpc", "--root objects", Measures("interrupted")),
+    ("s3-hpc", "--root objects", Measures("Medians of")),
     ("io500", "", Measures("[SCORE ]")),
     ("md-workbench", "", Measures("Total runtime")),
     (
