@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use bucketload_core::driver::{AnyDriver, AnySession, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -19,6 +20,26 @@ use crate::connection::target_of;
 use crate::exit::{Exit, Failure};
 use crate::services;
 use crate::target::{Api, OWN_BUCKET, Target};
+
+/// Attempts of each listing and deletion.
+const ATTEMPTS: u32 = 5;
+
+/// Evaluates a call until it succeeds, fails for good or has been tried often enough, as the clean-up of a run
+/// does: some servers fail at a deletion that empties a folder, and know nothing of it a moment later.
+macro_rules! persist {
+    ($call:expr) => {{
+        let mut attempt = 1;
+        loop {
+            match $call.await {
+                Err(error) if error.kind.is_retryable() && attempt < ATTEMPTS => {
+                    tokio::time::sleep(Duration::from_millis(50 << attempt)).await;
+                    attempt += 1;
+                }
+                result => break result,
+            }
+        }
+    }};
+}
 
 /// Lists, and deletes unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
@@ -150,7 +171,7 @@ async fn clean(
 /// Deletes the bucket of the target, which a run created, if it is empty.
 async fn give_back(session: &mut AnySession, (root, bucket): (&str, &str)) -> Result<(), OpError> {
     // There are servers that delete a bucket with what is in it.
-    let page = session.list_keys(bucket, "", None).await?;
+    let page = persist!(session.list_keys(bucket, "", None))?;
     let deleted = match page.keys.is_empty() {
         true => session.delete_bucket(bucket).await,
         false => Err(OpError::new(ErrorKind::Conflict, "not empty")),
@@ -178,7 +199,7 @@ async fn marked_places(
     let start = format!("{base}bucketload-");
     let (mut names, mut after) = (BTreeSet::new(), None);
     loop {
-        let page = session.list_keys(bucket, &start, after.as_deref()).await?;
+        let page = persist!(session.list_keys(bucket, &start, after.as_deref()))?;
         tell(page.note.as_deref());
         names.extend(page.keys.iter().filter_map(|key| {
             let name = key[base.len()..].split_once('/')?.0;
@@ -251,12 +272,12 @@ async fn empty(
     let marker = format!("{prefix}{}", bucketload_run::MARKER);
     let (mut deleted, mut after) = (0, None);
     loop {
-        let page = session.list_keys(bucket, prefix, after.as_deref()).await?;
+        let page = persist!(session.list_keys(bucket, prefix, after.as_deref()))?;
         tell(page.note.as_deref());
         let keys: Vec<String> = page.keys.into_iter().filter(|key| *key != marker).collect();
         deleted += keys.len() as u64;
         if !dry && !keys.is_empty() {
-            session.delete_keys(bucket, &keys).await?;
+            persist!(session.delete_keys(bucket, &keys))?;
         }
         after = page.next;
         if after.is_none() {
@@ -271,7 +292,8 @@ async fn empty(
             ))),
             _ => {}
         }
-        session.delete_keys(bucket, &[marker]).await?;
+        let marker = [marker];
+        persist!(session.delete_keys(bucket, &marker))?;
     }
     Ok(deleted)
 }

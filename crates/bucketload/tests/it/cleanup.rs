@@ -168,3 +168,25 @@ fn a_cleanup_that_stops_halfway_has_its_own_exit_code() {
     let nowhere = ["cleanup", "--target", "s3://absent", "--endpoint-url", &url];
     call(&mut bucketload(dir.path(), &nowhere)).expect(3, &["absent"]);
 }
+
+#[test]
+fn a_cleanup_tries_again_what_a_server_failed_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let serve = Serve::start(&["--fault", "status=500,op=delete-many,count=2"]);
+    put(dir.path(), &serve, 4, &["--keep", "--out", "kept"]).expect(0, &[]);
+    let url = serve.url();
+    let args = [
+        "cleanup",
+        "--target",
+        "s3://store/p",
+        "--endpoint-url",
+        &url,
+    ];
+    let cleaned = call(&mut bucketload(dir.path(), &args));
+    cleaned.expect(0, &[]);
+    assert!(
+        cleaned.stdout.contains("4 objects deleted"),
+        "{}",
+        cleaned.stdout
+    );
+}
