@@ -129,6 +129,9 @@ impl Place<'_> {
             "--create-bucket",
             "--duration",
             "2s",
+            // rclone fails now and then where several clients write the first objects of a folder.
+            "--set",
+            "retry.attempts=5",
             "--threads",
             "1",
             "--no-calibration",
