@@ -1,7 +1,6 @@
 //! One run from plan to report: run directory, sinks, calibration, execution, analysis, output.
 //!
-//! Generic over the driver, so that the load loop is dispatched statically; everything a user sees
-//! afterwards is computed from the run directory, the same way `bucketload report` does.
+//! Everything a user sees afterwards is computed from the run directory, the same way `bucketload report` does.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

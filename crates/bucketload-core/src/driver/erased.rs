@@ -399,3 +399,7 @@ impl<A: Admin> AdminCalls for A {
         Box::pin(Admin::get_small(self, bucket, key))
     }
 }
+
+#[cfg(test)]
+#[path = "erased_tests.rs"]
+mod tests;
