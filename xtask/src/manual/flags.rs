@@ -8,9 +8,24 @@ use super::{links, markdown, read};
 use crate::sh::{Result, root};
 
 /// Programs of others whose lines may name any flag.
-const FOREIGN: [&str; 16] = [
-    "aws", "cargo", "docker", "fio", "io500", "ior", "iperf3", "kubectl", "mc", "mdtest", "mpirun",
-    "rclone", "srun", "tar", "weed", "wrk",
+const FOREIGN: [&str; 17] = [
+    "aws",
+    "cargo",
+    "docker",
+    "fio",
+    "io500",
+    "ior",
+    "iperf3",
+    "kubectl",
+    "mc",
+    "mdtest",
+    "mpirun",
+    "rclone",
+    "sha256sum",
+    "srun",
+    "tar",
+    "weed",
+    "wrk",
 ];
 
 /// Flags of others that the documents name without their program, and whose they are.
@@ -24,9 +39,11 @@ const LONE: &[(&str, &str)] = &[
     ("instance", "the scripts of servers/"),
     ("keep-alive", "versitygw"),
     ("loose", "azurite"),
+    ("one-top-level", "tar"),
     ("port", "the scripts of servers/"),
     ("purge", "the scripts of servers/"),
     ("skipApiVersionCheck", "azurite"),
+    ("workspace", "cargo"),
 ];
 
 /// Checks every document against the options of the program's commands.
