@@ -87,6 +87,7 @@ impl Admin for Slow {
         Ok(KeyPage {
             keys: vec![format!("{bucket}/{prefix}")],
             next: after.map(str::to_owned),
+            note: None,
         })
     }
     async fn delete_keys(&mut self, _: &str, _: &[String]) -> Result<(), OpError> {
