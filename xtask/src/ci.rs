@@ -8,11 +8,24 @@ pub(crate) fn all() -> Result {
     step("lint", lint)?;
     step("test", test_beside_builds)?;
     step("deps", deps::check)?;
-    step("docs", || docs(&[]))?;
-    step("manual", || manual::main(&[]))?;
-    step("examples", || examples::main(&[]))?;
+    step("documents and what bounds no time", beside)?;
     step("gates", || gates::all(&[]))?;
-    step("conformance", || conformance::all(&[]))
+    step("conformance", conformance::alone)
+}
+
+/// The documents beside the parts of conformance that bound no time: these wait more than they compute.
+///
+/// # Errors
+/// What failed, when both have ended.
+fn beside() -> Result {
+    std::thread::scope(|scope| {
+        let parts = scope.spawn(conformance::beside);
+        let documents = step("docs", || docs(&[]))
+            .and_then(|()| step("manual", || manual::main(&[])))
+            .and_then(|()| step("examples", || examples::main(&[])));
+        let parts = parts.join().map_err(|_| "panicked".to_owned())?;
+        documents.and(parts)
+    })
 }
 
 /// Format and clippy, warnings denied.

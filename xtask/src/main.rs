@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
 
-  ci            all of the following, in this order; the entry of continuous integration
+  ci            all of the following; the entry of continuous integration
   lint          rustfmt and clippy, warnings denied
   test          cargo test --workspace
   deps          dependency directions, licences and bans, one set of features

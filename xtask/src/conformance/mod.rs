@@ -36,6 +36,8 @@ mod swift;
 mod traces;
 mod truth;
 
+use std::sync::Mutex;
+
 use crate::machine::{take_not_judged, undisturbed};
 use crate::sh::{Result, step};
 
@@ -69,6 +71,18 @@ const LONG: &[&str] = &[
     "libs3",
     "packages",
     "examples",
+];
+
+/// Parts of every change that bound no time: two of them run at once, and beside other steps of CI. They wait for
+/// servers and for runs of fixed length more than they compute.
+const BESIDE: &[&str] = &[
+    "oracle",
+    "browser",
+    "clients",
+    "oplog",
+    "servers",
+    "small-servers",
+    "study",
 ];
 
 const PARTS: &[Part] = &[
@@ -128,26 +142,67 @@ pub(crate) fn all(args: &[String]) -> Result {
             names.join(", ")
         ));
     }
-    let chosen = PARTS.iter().copied().filter(|(name, _)| {
-        !flags.is_empty()
-            || names.iter().any(|arg| *arg == name)
-            || names.is_empty() && !LONG.contains(name)
-    });
-    // One failure does not hide the next.
-    let mut failures: Vec<String> = chosen
-        .filter_map(|(name, body)| step(name, body).err())
-        .collect();
-    matrix::print();
-    for line in take_not_judged() {
-        let line = format!("NOT JUDGED: {line}");
-        eprintln!("{line}");
-        if !args.is_empty() {
-            failures.push(line);
-        }
+    if args.is_empty() {
+        let failures = [beside(), alone()].into_iter().filter_map(Result::err);
+        return all_or(failures.collect());
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("\n"))
+    let chosen = |name: &str| !flags.is_empty() || names.iter().any(|arg| arg.as_str() == name);
+    let mut failures = in_turn(chosen);
+    failures.extend(summary());
+    all_or(failures)
+}
+
+/// The parts of every change that bound no time, two at once.
+///
+/// # Errors
+/// What failed.
+pub(crate) fn beside() -> Result {
+    let queue = Mutex::new(PARTS.iter().filter(|(name, _)| BESIDE.contains(name)));
+    let next = || queue.lock().ok()?.next();
+    let lane = || {
+        let mut failures = Vec::new();
+        while let Some((name, body)) = next() {
+            failures.extend(step(name, body).err());
+        }
+        failures
+    };
+    let failures = std::thread::scope(|scope| {
+        let lanes = [scope.spawn(lane), scope.spawn(lane)];
+        let ends = lanes.map(|lane| lane.join().unwrap_or_else(|_| vec!["panicked".to_owned()]));
+        ends.concat()
+    });
+    all_or(failures)
+}
+
+/// The other parts of every change, one after another, and what is said at the end of all.
+///
+/// # Errors
+/// What failed.
+pub(crate) fn alone() -> Result {
+    let failures = in_turn(|name| !LONG.contains(&name) && !BESIDE.contains(&name));
+    summary();
+    all_or(failures)
+}
+
+/// What failed of the chosen parts; one failure does not hide the next.
+fn in_turn(chosen: impl Fn(&str) -> bool) -> Vec<String> {
+    let parts = PARTS.iter().filter(|(name, _)| chosen(name));
+    parts
+        .filter_map(|(name, body)| step(name, body).err())
+        .collect()
+}
+
+/// Prints what works where, and returns what could not be judged.
+fn summary() -> Vec<String> {
+    matrix::print();
+    let lines = take_not_judged().into_iter();
+    let lines = lines.map(|line| format!("NOT JUDGED: {line}"));
+    lines.inspect(|line| eprintln!("{line}")).collect()
+}
+
+fn all_or(failures: Vec<String>) -> Result {
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
     }
 }

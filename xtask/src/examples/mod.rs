@@ -72,36 +72,19 @@ fn pages() -> Result<Vec<PathBuf>> {
 
 fn run(pages: &[PathBuf], long: bool, whole: bool) -> Result {
     let places = Places::start()?;
-    let mut used = BTreeSet::new();
-    let mut faults = Vec::new();
-    for (n, path) in pages.iter().enumerate() {
-        let text = manual::read(&root().join(path))?;
-        let (examples, unknown) = block::examples(&text);
-        let at = path.display();
-        for (line, command) in unknown {
-            faults.push(format!(
-                "{at}:{line}: neither a command of ours nor of a known program: {command}"
-            ));
-        }
-        if examples.is_empty() {
-            continue;
-        }
-        let mut page = Page {
-            path,
-            places: &places,
-            dir: places.page_dir(n)?,
-            long,
-            served: Vec::new(),
-            left: BTreeMap::new(),
-            ran: 0,
-            mapped: 0,
-            faults: Vec::new(),
-        };
-        page.run(&examples, &mut used);
-        eprintln!("{}", page.summary());
-        faults.append(&mut page.faults);
-        let _ = std::fs::remove_dir_all(&page.dir);
-    }
+    let (slow, others): (Vec<_>, Vec<_>) = pages.iter().enumerate().partition(|(_, path)| {
+        let path = path.to_string_lossy();
+        table::BESIDE.iter().any(|page| table::page_is(&path, page))
+    });
+    let (beside, mut lane) = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| Lane::run(&slow, &places, long));
+        let lane = Lane::run(&others, &places, long);
+        let beside = beside.join().map_err(|_| "panicked".to_owned());
+        Ok::<_, String>((beside??, lane?))
+    })?;
+    lane.used.extend(beside.used);
+    lane.faults.extend(beside.faults);
+    let Lane { used, mut faults } = lane;
     if whole {
         let stale = RULES.iter().enumerate().filter(|(n, _)| !used.contains(n));
         faults.extend(stale.map(|(_, (page, words, _))| {
@@ -118,6 +101,50 @@ fn run(pages: &[PathBuf], long: bool, whole: bool) -> Result {
     ))
 }
 
+/// Pages whose commands run one after another.
+#[derive(Default)]
+struct Lane {
+    /// The rules of the table that a command has.
+    used: BTreeSet<usize>,
+    faults: Vec<String>,
+}
+
+impl Lane {
+    fn run(pages: &[(usize, &PathBuf)], places: &Places, long: bool) -> Result<Self> {
+        let mut lane = Self::default();
+        for (n, path) in pages {
+            let text = manual::read(&root().join(path))?;
+            let (examples, unknown) = block::examples(&text);
+            let at = path.display();
+            for (line, command) in unknown {
+                lane.faults.push(format!(
+                    "{at}:{line}: neither a command of ours nor of a known program: {command}"
+                ));
+            }
+            if examples.is_empty() {
+                continue;
+            }
+            let mut page = Page {
+                path,
+                places,
+                dir: places.page_dir(*n)?,
+                long,
+                served: Vec::new(),
+                left: BTreeMap::new(),
+                made: BTreeSet::new(),
+                ran: 0,
+                mapped: 0,
+                faults: Vec::new(),
+            };
+            page.run(&examples, &mut lane.used);
+            eprintln!("{}", page.summary());
+            lane.faults.append(&mut page.faults);
+            let _ = std::fs::remove_dir_all(&page.dir);
+        }
+        Ok(lane)
+    }
+}
+
 /// The commands of one page.
 struct Page<'a> {
     path: &'a Path,
@@ -127,6 +154,8 @@ struct Page<'a> {
     served: Vec<Served>,
     /// How many were left to whom.
     left: BTreeMap<String, usize>,
+    /// The files that its commands have promised so far.
+    made: BTreeSet<String>,
     ran: usize,
     mapped: usize,
     faults: Vec<String>,
@@ -198,9 +227,17 @@ impl Page<'_> {
         } else {
             QUICK
         };
+        let promised = block::promised(&command);
+        for file in &promised {
+            // What others' examples begin with is not what this command wrote, and some replace no file.
+            let path = self.dir.join(file);
+            if self.made.insert(file.clone()) && path.starts_with(&self.dir) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
         let ended = shell.run(&format!("{before}{command}"), deadline)?;
         judge(&ended, how)?;
-        for file in block::promised(&command) {
+        for file in promised {
             self.expect(&file)?;
         }
         for (page, words, file) in table::FILES {

@@ -161,6 +161,11 @@ pub(super) const RULES: &[Rule] = &[
     ),
     ("README.md", "-- run online-service", How::Quick),
     (
+        "howto/install.md",
+        "-- run online-service",
+        Long("the same as README.md's"),
+    ),
+    (
         "",
         "compare runs/",
         Or(2, "it says nothing about the store"),
@@ -253,6 +258,9 @@ pub(super) const PLACES: &[(&str, &str)] = &[
 
 /// Buckets of the examples.
 pub(super) const BUCKETS: [&str; 7] = ["BUCKET", "bench", "bucket", "c", "my-bucket", "new", "old"];
+
+/// Pages whose commands wait so long that the others run beside them.
+pub(super) const BESIDE: [&str; 1] = ["README.md"];
 
 /// Pages whose commands talk to a controller that another page starts.
 pub(super) const WITH_CONTROLLER: [&str; 2] = [

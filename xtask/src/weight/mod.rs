@@ -11,10 +11,13 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::own::target;
-use crate::sh::{Result, cargo, cmd, need_programs, output, root, write_between};
+use crate::sh::{Result, cargo, cmd, need_programs, output, root, run, write_between};
 
 /// Where the last table is kept.
 const PAGE: &str = "docs/project/weight.md";
+
+/// The program as a release build makes it, with its symbols.
+const SYMBOLS: &str = "rustc --release --locked -p bucketload --bin bucketload -- -Cstrip=none";
 
 /// A figure and how to get it.
 struct Row {
@@ -59,14 +62,15 @@ pub(crate) fn main(args: &[String]) -> Result {
     if quick {
         let built = target().join("release/bucketload");
         if built.exists() {
-            rows.extend(program(&built)?);
+            rows.push(size(&built)?);
         } else {
-            eprintln!("no rows about the program: {} is missing", built.display());
+            eprintln!("no size of the program: {} is missing", built.display());
         }
     } else {
         let place = build::Place::new()?;
         rows.extend(build::rows(&place)?);
-        rows.extend(program(&place.program())?);
+        rows.push(size(&place.program())?);
+        rows.push(functions(&place)?);
         let functions = ir::of_the_program(&place)?;
         rows.extend(ir::rows(&functions));
         heaviest = ir::heaviest(functions);
@@ -126,31 +130,49 @@ fn packages() -> Result<Row> {
     ))
 }
 
-/// Size and number of functions of the program.
-fn program(path: &Path) -> Result<[Row; 2]> {
+/// Size of the program.
+fn size(path: &Path) -> Result<Row> {
     let size = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(Row::new(
+        "the program, MB",
+        format!("{:.1}", size.len() as f64 / 1e6),
+        "stat -c %s target/release/bucketload",
+    ))
+}
+
+/// Number of functions of the program. A release build has no symbols, so it is linked once more with them.
+fn functions(place: &build::Place) -> Result<Row> {
+    let (before, after) = SYMBOLS.split_once(" -- ").unwrap_or((SYMBOLS, ""));
+    run(cargo(before.split_whitespace())
+        .arg("--target-dir")
+        .arg(place.path())
+        .args(["--", after]))?;
+    let program = place.program();
     let symbols = output(&mut cmd(
         "nm",
-        ["--defined-only".as_ref(), path.as_os_str()],
+        ["--defined-only".as_ref(), program.as_os_str()],
     ))?;
-    // The kind of a symbol stands before its name: `t` and `T` are code (nm(1)).
+    let functions = code_symbols(&symbols);
+    if functions == 0 {
+        return Err(format!("{}: nm finds no functions", program.display()));
+    }
+    Ok(Row::new(
+        "its functions",
+        grouped(functions),
+        format!(
+            "cargo {SYMBOLS}; nm --defined-only target/release/bucketload | grep -ci ' [twi] '"
+        ),
+    ))
+}
+
+/// How many lines of `nm` are of code: the kind of a symbol stands before its name, and `t`, `w` and `i` are code
+/// (nm(1)).
+fn code_symbols(symbols: &str) -> u64 {
     let is_code = |line: &&str| {
         let kind = line.split_whitespace().nth(1);
         matches!(kind, Some("t" | "T" | "w" | "W" | "i"))
     };
-    let functions = symbols.lines().filter(is_code).count() as u64;
-    Ok([
-        Row::new(
-            "the program, MB",
-            format!("{:.1}", size.len() as f64 / 1e6),
-            "stat -c %s target/release/bucketload",
-        ),
-        Row::new(
-            "its functions",
-            grouped(functions),
-            "nm --defined-only target/release/bucketload | grep -ci ' [twi] '",
-        ),
-    ])
+    symbols.lines().filter(is_code).count() as u64
 }
 
 /// The rows as Markdown.
@@ -184,7 +206,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, grouped, main, table};
+    use super::{Row, code_symbols, grouped, main, table};
 
     #[test]
     fn a_row_becomes_a_line_of_the_table() {
@@ -195,6 +217,13 @@ mod tests {
         let expected = "| what | value | command |\n|---|---|---|\n| packages | 289 | `cargo tree` |\n\
                         | its functions | 1,000 | `nm x \\| wc` |\n";
         assert_eq!(table(&rows), expected);
+    }
+
+    #[test]
+    fn functions_are_told_from_data() {
+        let symbols =
+            "0000 T main\n0010 t helper\n0020 D table\n0030 W weak\n                 U outside\n";
+        assert_eq!(code_symbols(symbols), 3);
     }
 
     #[test]
