@@ -24,7 +24,6 @@ use How::{Long, Never, Or, Serves};
 
 const CLUSTER: &str = "needs a cluster: conformance parts slurm, mpi and k8s";
 const OTHER_STEP: &str = "a step of CI of its own";
-const FULL: &str = "prepares the whole data set of a real store, 12 GiB";
 const MINUTES: &str = "measures for minutes";
 const IO500: &str =
     "300 s a phase by IO500's rules, about an hour: conformance part io500 shortens them";
@@ -100,11 +99,6 @@ pub(super) const RULES: &[Rule] = &[
         Never("needs a library; conformance part libs3"),
     ),
     (
-        "s3-hpc.md",
-        "--library",
-        Never("needs a library; conformance part libs3"),
-    ),
-    (
         "",
         "--controller head:7401",
         Never("needs a coordinator that waits; conformance part k8s"),
@@ -153,7 +147,6 @@ pub(super) const RULES: &[Rule] = &[
     ),
     ("", "stonewall-time=1", How::Quick),
     ("", "io500 ", Never(IO500)),
-    ("README.md", "-- run online-service --target", Long(FULL)),
     (
         "docs/README.md",
         "run online-service",
