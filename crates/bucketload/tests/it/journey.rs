@@ -171,7 +171,9 @@ fn verification_finds_every_injected_corruption_and_none_without() {
             "100000",
             "--workers",
             "16",
-            // All of it counts, also where a slow machine takes long enough for a warm-up to be seen.
+            // All of it counts, however slow the machine: no warm-up is seen, and no duration ends it earlier.
+            "--duration",
+            "1h",
             "--set",
             "phases.run.steady-state=false",
             "--target",
