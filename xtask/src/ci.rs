@@ -8,12 +8,12 @@ pub(crate) fn all() -> Result {
     step("lint", lint)?;
     step("test", test_beside_builds)?;
     step("deps", deps::check)?;
-    step("documents and what bounds no time", beside)?;
+    step("documents and untimed conformance", beside)?;
     step("gates", || gates::all(&[]))?;
     step("conformance", conformance::alone)
 }
 
-/// The documents beside the parts of conformance that bound no time: these wait more than they compute.
+/// The documents, and beside them the parts of conformance that check no times: these wait more than they compute.
 ///
 /// # Errors
 /// What failed, when both have ended.

@@ -73,8 +73,8 @@ const LONG: &[&str] = &[
     "examples",
 ];
 
-/// Parts of every change that bound no time: two of them run at once, and beside other steps of CI. They wait for
-/// servers and for runs of fixed length more than they compute.
+/// Parts that run on every change and check no times: two of them run at once, beside other steps of CI. They wait
+/// for servers and for runs of fixed length more than they compute.
 const BESIDE: &[&str] = &[
     "oracle",
     "browser",
@@ -152,7 +152,7 @@ pub(crate) fn all(args: &[String]) -> Result {
     all_or(failures)
 }
 
-/// The parts of every change that bound no time, two at once.
+/// The parts that run on every change and check no times, two at once.
 ///
 /// # Errors
 /// What failed.
@@ -174,7 +174,7 @@ pub(crate) fn beside() -> Result {
     all_or(failures)
 }
 
-/// The other parts of every change, one after another, and what is said at the end of all.
+/// The other parts that run on every change, one after another; then the table and what could not be judged.
 ///
 /// # Errors
 /// What failed.

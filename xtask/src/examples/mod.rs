@@ -229,7 +229,8 @@ impl Page<'_> {
         };
         let promised = block::promised(&command);
         for file in &promised {
-            // What others' examples begin with is not what this command wrote, and some replace no file.
+            // A page's directory may have a file of this name for other pages: it would pass for what this command
+            // wrote, and some commands refuse to replace a file.
             let path = self.dir.join(file);
             if self.made.insert(file.clone()) && path.starts_with(&self.dir) {
                 let _ = std::fs::remove_file(path);
