@@ -33,10 +33,23 @@ pub(crate) struct Late {
 impl Late {
     /// The medians of the two.
     pub(crate) fn median(of: &[Self]) -> Self {
-        let middle = |what: fn(&Self) -> f64| median(&of.iter().map(what).collect::<Vec<_>>());
+        Self::each(of, median)
+    }
+
+    /// The lower quartiles of the two: a quarter of the values are not above them.
+    pub(crate) fn quarter(of: &[Self]) -> Self {
+        Self::each(of, |values| {
+            let mut values = values.to_vec();
+            values.sort_by(f64::total_cmp);
+            values[values.len().div_ceil(4) - 1]
+        })
+    }
+
+    fn each(of: &[Self], figure: impl Fn(&[f64]) -> f64) -> Self {
+        let all = |what: fn(&Self) -> f64| figure(&of.iter().map(what).collect::<Vec<_>>());
         Self {
-            p50: middle(|late| late.p50),
-            p99: middle(|late| late.p99),
+            p50: all(|late| late.p50),
+            p99: all(|late| late.p99),
         }
     }
 }

@@ -34,8 +34,8 @@ const AWAY: f64 = 10_000.0;
 /// How long the machine may take to come back; after that every turn counts.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Passes with the first run that meets the goal, or when the median run is late by little more than the
-/// median bare timer.
+/// Passes with the first run that meets the goal, or when a run of the quieter quarter is late by little more than
+/// the median bare timer: others can only make a run later, and they seldom spare all of them.
 pub(super) fn lateness() -> Result {
     let dir = TempDir::new("lateness")?;
     let begun = Instant::now();
@@ -60,8 +60,8 @@ pub(super) fn lateness() -> Result {
         }
         before = after;
     }
-    let (run, timer) = (Late::median(&runs), Late::median(&timers));
-    let line = format!("the median run's {run}, a bare timer's {timer}");
+    let (run, timer) = (Late::quarter(&runs), Late::median(&timers));
+    let line = format!("a quiet run's {run}, a bare timer's {timer}");
     let (p50, p99) = (timer.p50 + ADDED, timer.p99 * TIMES);
     if run.p50 <= GOAL.p50.max(p50) && run.p99 <= GOAL.p99.max(p99) {
         eprintln!("the core was not idle: {line}");
