@@ -19,6 +19,21 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
             "socket2",
             "bucketload-wire",
             "bucketload-store",
+            "bucketload-workload",
+            // The language of files is not the core's.
+            "toml",
+        ],
+    ),
+    (
+        "bucketload-workload",
+        "",
+        &[
+            "tokio",
+            "libc",
+            "rustix",
+            "bucketload-wire",
+            "bucketload-drivers",
+            "bucketload-run",
         ],
     ),
     (
@@ -94,6 +109,7 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
             "bucketload-wire",
             "bucketload-store",
             "bucketload-results",
+            "bucketload-workload",
         ],
     ),
     (
@@ -104,6 +120,7 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
             "bucketload-wire",
             "bucketload-store",
             "bucketload-results",
+            "bucketload-workload",
             // The service is written by hand.
             "prost",
             "axum",

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bucketload_core::spec::BUILTIN_WORKLOADS;
 use bucketload_results::rundir::Manifest;
+use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::launcher::{Checked, Launcher, RUN, Task, last_words};

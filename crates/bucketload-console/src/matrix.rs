@@ -260,8 +260,8 @@ fn mix_label(mix: &Mix) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
-    use bucketload_core::spec::WorkloadFile;
+    use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+    use bucketload_workload::spec::WorkloadFile;
 
     use super::{Entered, MAX_PHASES, generate};
 

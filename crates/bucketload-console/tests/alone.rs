@@ -2,11 +2,11 @@
 
 use bucketload_console::course::Course;
 use bucketload_core::op::OpClass;
-use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_core::sink::RunSink as _;
-use bucketload_core::spec::WorkloadFile;
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_results::rundir::Manifest;
+use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+use bucketload_workload::spec::WorkloadFile;
 
 /// A second, nanoseconds.
 const S: u64 = 1_000_000_000;

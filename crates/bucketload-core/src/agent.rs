@@ -137,6 +137,7 @@ impl AgentState {
 
 /// One agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct AgentRecord {
     /// Its number in the run, from 0.
     pub rank: u32,
@@ -174,6 +175,8 @@ pub struct AgentRecord {
     /// What it did, over all phases.
     pub totals: AgentTotals,
 }
+
+crate::serde_once!(AgentRecord);
 
 /// The last interval that an agent delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,6 +25,7 @@ use crate::payload::PayloadKind;
 
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Plan {
     /// Name of the workload.
     pub workload: String,
@@ -57,6 +58,8 @@ pub struct Plan {
     /// Steps, in order, with a barrier between them.
     pub phases: Vec<PhasePlan>,
 }
+
+crate::serde_once!(Plan);
 
 /// The factor of plans from before there was one.
 const fn one() -> f64 {

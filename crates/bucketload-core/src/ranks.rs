@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Sums of one rank. Instants are nanoseconds since the run's epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct RankSum {
     /// The rank.
     pub rank: u32,
@@ -39,6 +40,8 @@ pub struct RankSum {
     #[serde(default)]
     pub found: u64,
 }
+
+crate::serde_once!(RankSum);
 
 /// What the ranks of a phase did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use crate::record::{OpRecord, Outcome};
 
 /// Sums over samples. Times are summed exactly, and as COSBench does: whole milliseconds each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct RowSums {
     /// Operations that ended, failed ones included.
     pub samples: u64,
@@ -30,6 +31,8 @@ pub struct RowSums {
     #[serde(default)]
     pub transfer_ns: u64,
 }
+
+crate::serde_once!(RowSums);
 
 impl RowSums {
     /// Adds an operation.

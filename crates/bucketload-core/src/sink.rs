@@ -31,6 +31,7 @@ pub enum PhaseEnd {
 /// Something that happened during a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
+#[serde(remote = "Self")]
 pub enum Event {
     /// A phase begins.
     PhaseStarted {
@@ -91,6 +92,7 @@ pub enum Event {
 
 /// How long a listing took to show what was written or deleted in one step of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Round {
     /// Index of the phase.
     pub phase: u16,
@@ -117,6 +119,7 @@ pub struct Round {
 
 /// Sums over the operations of one closed-loop worker. Instants are nanoseconds since the run's epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct StreamSum {
     /// Index of the work within the phase.
     pub work: u16,
@@ -156,6 +159,7 @@ pub struct ActiveSum {
 
 /// Outcome of driving the null target (statistics.md section 2, rule V5).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Calibration {
     /// Operations per second offered by the schedule of the run; 0 for closed loops.
     pub offered_ops_per_s: f64,
@@ -166,6 +170,8 @@ pub struct Calibration {
     /// Client CPU time per operation against the null target, ns.
     pub null_cpu_ns_per_op: f64,
 }
+
+crate::serde_once!(Event, StreamSum, Calibration, Round);
 
 /// Receives the course of a run, in order.
 pub trait RunSink: Send {

@@ -149,6 +149,7 @@ pub type SlowTrail = (Trail, KeyText);
 
 /// One of the slowest requests, with its names. Instants are nanoseconds since the run's epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct SlowRequest {
     /// Index of the phase.
     pub phase: u16,
@@ -195,6 +196,8 @@ pub struct SlowRequest {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub extended_id: String,
 }
+
+crate::serde_once!(SlowRequest);
 
 impl SlowRequest {
     /// The request of `trail`, whose key is `key`.

@@ -442,6 +442,7 @@ impl Tally {
 /// Readings taken at the end of an interval. CPU figures are cumulative since the run's epoch, so
 /// that a lost interval does not lose time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub struct Gauges {
     /// Operations due but not ended.
     pub in_flight: u64,
@@ -476,6 +477,8 @@ pub struct Gauges {
     /// Wall-clock minus monotonic time, nanoseconds: a step shows a clock change.
     pub wall_offset_ns: i64,
 }
+
+crate::serde_once!(Gauges);
 
 /// All that was recorded between two instants of a phase.
 #[derive(Clone, Debug, PartialEq)]

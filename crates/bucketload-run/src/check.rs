@@ -250,8 +250,8 @@ pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
 #[cfg(test)]
 mod tests {
     use bucketload_core::plan::Plan;
-    use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
-    use bucketload_core::spec::WorkloadFile;
+    use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+    use bucketload_workload::spec::WorkloadFile;
 
     use super::check_divisible;
 

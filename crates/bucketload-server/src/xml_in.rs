@@ -34,6 +34,11 @@ pub(super) enum Node<'a> {
 /// # Errors
 /// `MalformedXML`, and what `visit` returns.
 pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Node<'_>) -> S3Result<()>) -> S3Result<()> {
+    each_node(body, &mut visit)
+}
+
+/// Compiled once, whatever is done with a node.
+fn each_node(body: &[u8], visit: &mut dyn FnMut(Node<'_>) -> S3Result<()>) -> S3Result<()> {
     let text = std::str::from_utf8(body).map_err(|_| malformed())?;
     let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
     reader.config_mut().expand_empty_elements = true;

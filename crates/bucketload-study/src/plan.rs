@@ -7,7 +7,7 @@
 //! which cancels a linear drift (Box, Hunter and Hunter, Statistics for Experimenters, ch. 4).
 
 use bucketload_core::generate::rng::mix64;
-use bucketload_core::spec::units::format_duration;
+use bucketload_core::units::format_duration;
 
 use crate::model::{
     Cell, Command, Experiment, MIN_FOR_INTERVAL, OptionValue, Options, Order, Plan, SCHEMA, Study,

@@ -4,9 +4,9 @@
 use std::net::IpAddr;
 
 use bucketload_core::driver::AnyDriver;
-use bucketload_core::spec::TargetSpec;
 use bucketload_drivers::null::NullDriver;
 use bucketload_run::Leftovers;
+use bucketload_workload::spec::TargetSpec;
 
 use crate::caches;
 use crate::cli::run::LoadArgs;

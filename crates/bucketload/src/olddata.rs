@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, PhaseKind, Plan, SizeAssign};
-use bucketload_core::resolve::Resolved;
 use bucketload_results::rundir::{Manifest, RunDir, Status};
 use bucketload_run::DataOf;
+use bucketload_workload::resolve::Resolved;
 
 use crate::cli::run::DataArgs;
 use crate::exit::Failure;

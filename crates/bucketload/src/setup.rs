@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
-use bucketload_core::resolve::Resolved;
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
+use bucketload_workload::resolve::Resolved;
 
 use crate::caches;
 use crate::cli::run::{self as cli, LoadArgs};

@@ -9,7 +9,7 @@ mod lateness;
 use serde_json::Value;
 
 use crate::own::{Serve, TempDir, bucketload, call, program, run_phase};
-use crate::sh::{Result, cmd, need_programs, output, show, step};
+use crate::sh::{Result, cmd, need_programs, show, step};
 
 type Gate = (&'static str, fn() -> Result);
 

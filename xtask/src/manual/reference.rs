@@ -169,7 +169,7 @@ fn language() -> Result<String> {
 
 /// Every built-in workload: what it is, its variants, its text.
 fn workloads() -> Result<String> {
-    let list = read(&root().join("crates/bucketload-core/src/spec/builtin.rs"))?;
+    let list = read(&root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
     let list = list
         .split_once("= builtin![")
         .and_then(|(_, rest)| rest.split_once("];"));

@@ -12,14 +12,14 @@ use bucketload_agents::{
 use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::plan::{PhaseKind, Plan};
-use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
-use bucketload_core::spec::WorkloadFile;
 use bucketload_core::tally::Interval;
 use bucketload_run::{
     Order, Orders as _, PhaseSummary, PhaseTotals, RemoteLoad as _, RunError, RunOptions,
     StartGate, StopHandle, now_ns,
 };
+use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+use bucketload_workload::spec::WorkloadFile;
 
 /// Bound of everything that is waited for: far beyond what it takes, so that only a hang meets it.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -2,11 +2,11 @@
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{PhaseKind, Plan};
-use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink as _};
-use bucketload_core::spec::WorkloadFile;
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_results::rundir::Manifest;
+use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+use bucketload_workload::spec::WorkloadFile;
 
 use super::series::{KEPT_POINTS, LIVE_BINS};
 use super::view::PhaseState;

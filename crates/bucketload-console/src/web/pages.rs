@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use bucketload_core::spec::{BUILTIN_WORKLOADS, WorkloadFile};
+use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 use minijinja::{Value, context};
 use serde::Serialize;
 

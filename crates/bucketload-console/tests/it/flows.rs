@@ -294,9 +294,9 @@ async fn the_archive_is_offered_under_cosbenchs_names() {
 #[tokio::test]
 async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
     use bucketload_core::plan::Plan;
-    use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
-    use bucketload_core::spec::WorkloadFile;
     use bucketload_results::rundir::{Manifest, RunDirSink};
+    use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+    use bucketload_workload::spec::WorkloadFile;
 
     let site = site(false);
     let id = site.submit("x.toml", "name = \"x\"").await;

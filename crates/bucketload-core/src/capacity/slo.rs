@@ -18,7 +18,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::op::OpClass;
-use crate::spec::units::{
+use crate::units::{
     Invalid, format_duration, format_rate, format_size_f64, parse_duration, parse_rate,
     parse_share, parse_size_f64,
 };

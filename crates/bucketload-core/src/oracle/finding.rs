@@ -119,6 +119,7 @@ pub struct Evidence {
 
 /// An answer that the acknowledged history of its key does not explain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,
@@ -178,6 +179,7 @@ pub struct KindCount {
 
 /// What the oracle did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct OracleSummary {
     /// Keys whose history was kept at the end.
     pub keys: u64,
@@ -201,6 +203,8 @@ pub struct OracleSummary {
     /// What was found.
     pub found: BTreeMap<FindingKind, KindCount>,
 }
+
+crate::serde_once!(OracleSummary, Finding);
 
 impl OracleSummary {
     /// All distinct findings.

@@ -299,10 +299,10 @@ impl NamedPlan {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::{NamePattern, NamedPlan, NamedSlice, Numbers};
 
-    pub(in crate::plan) fn plan(workers: u32) -> NamedPlan {
+    fn plan(workers: u32) -> NamedPlan {
         NamedPlan {
             workers,
             driver: String::new(),

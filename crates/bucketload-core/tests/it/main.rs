@@ -1,4 +1,4 @@
-//! Workload language, generators and statistics, seen from outside.
+//! Generators and statistics, seen from outside.
 
 mod comparison;
 mod generate_arrivals;
@@ -8,9 +8,3 @@ mod generate_ops;
 mod generate_popularity;
 mod generate_shares;
 mod generate_sizes;
-mod workload_buckets;
-mod workload_errors;
-mod workload_jobs;
-mod workload_language;
-mod workload_scenarios;
-mod workload_schema;

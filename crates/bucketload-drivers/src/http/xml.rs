@@ -90,6 +90,11 @@ pub(crate) fn leaves<'a>(
     xml: &'a [u8],
     mut f: impl FnMut(&[&'a str], Text<'a>),
 ) -> Result<(), Malformed> {
+    each_leaf(xml, &mut f)
+}
+
+/// Compiled once, whatever is done with a leaf.
+fn each_leaf<'a>(xml: &'a [u8], f: &mut dyn FnMut(&[&'a str], Text<'a>)) -> Result<(), Malformed> {
     let mut rest = std::str::from_utf8(xml).map_err(|_| Malformed)?;
     let mut path = [""; DEPTH];
     let mut depth = 0usize;

@@ -7,8 +7,8 @@ use bucketload_core::plan::{
 };
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::StreamSum;
-use bucketload_core::spec::law::KeySpec;
 use bucketload_core::tally::{Cell, Tally};
+use bucketload_workload::spec::law::KeySpec;
 
 use super::bins::Counts;
 use crate::result::latency::{LOW_QUANTILES, QUANTILES};

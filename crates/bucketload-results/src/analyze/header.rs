@@ -2,7 +2,7 @@
 
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{ArrivalLaw, GapLaw, ModelPlan, RanksPlan, ReplayTiming, WorkPlan};
-use bucketload_core::resolve::{describe_jobs, describe_named};
+use bucketload_workload::resolve::{describe_jobs, describe_named};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

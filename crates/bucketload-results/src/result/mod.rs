@@ -94,6 +94,7 @@ impl RunResult {
 
 /// What was run, on what: the manifest without the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct RunHeader {
     /// Identifier of the run.
     pub run_id: String,
@@ -162,6 +163,8 @@ pub struct RunHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceInput>,
 }
+
+bucketload_core::serde_once!(RunHeader);
 
 /// The factor of results from before there was one.
 const fn one() -> f64 {

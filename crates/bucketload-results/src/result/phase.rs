@@ -18,6 +18,7 @@ use super::{
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct PhaseResult {
     /// Index in the plan.
     pub index: u16,
@@ -93,6 +94,8 @@ pub struct PhaseResult {
     /// The workload's laws as realised; empty for phases that do not measure.
     pub realised: Vec<Realised>,
 }
+
+bucketload_core::serde_once!(PhaseResult);
 
 impl PhaseResult {
     /// Whether the phase measures.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine. Fields are empty or 0 where the system does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct HostFacts {
     /// Operating system and processor architecture, such as `linux x86_64`.
     pub platform: String,
@@ -23,6 +24,8 @@ pub struct HostFacts {
     /// Line rate of the fastest network interface other than loopback, bits per second.
     pub nic_bits_per_s: u64,
 }
+
+bucketload_core::serde_once!(HostFacts);
 
 impl HostFacts {
     /// Reads the facts of this machine.

@@ -287,6 +287,7 @@ pub(crate) struct SizeLine {
 
 /// One interval without its buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub(crate) struct IntervalLine {
     pub(crate) phase: u16,
     pub(crate) index: u64,
@@ -315,6 +316,8 @@ pub(crate) struct IntervalLine {
     /// Where the histograms stand in the phase's log: first byte and number of bytes.
     pub(crate) hist: (u64, u64),
 }
+
+bucketload_core::serde_once!(IntervalLine);
 
 impl IntervalLine {
     pub(crate) fn new(interval: &Interval, hist: (u64, u64)) -> Self {

@@ -70,6 +70,7 @@ pub struct TraceInput {
 /// Everything about a run that is not measured. Never holds secrets: [`Manifest::redact`] is
 /// applied before anything is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Manifest {
     /// Format of the directory, [`FORMAT`].
     pub format: u32,
@@ -124,6 +125,8 @@ pub struct Manifest {
     /// The resolved plan.
     pub plan: Plan,
 }
+
+bucketload_core::serde_once!(Manifest);
 
 impl Manifest {
     /// A manifest of a run of `plan`; the caller fills in the remaining public fields.

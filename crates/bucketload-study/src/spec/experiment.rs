@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bucketload_core::spec::BUILTIN_WORKLOADS;
+use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use toml::de::DeValue;
 
 use crate::model::{

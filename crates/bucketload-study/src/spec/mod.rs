@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use bucketload_core::spec::units::parse_duration;
+use bucketload_core::units::parse_duration;
 
 use crate::model::{Order, Study, Target};
 

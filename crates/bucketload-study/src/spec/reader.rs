@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use bucketload_core::spec::{Location, Problem, Snippet};
+use bucketload_workload::spec::{Location, Problem, Snippet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -6,7 +6,7 @@
 
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::ArrivalLaw;
-use bucketload_core::spec::law::ArrivalSpec;
+use bucketload_workload::spec::law::ArrivalSpec;
 use serde::Serialize;
 
 use crate::error::TraceError;

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use bucketload_core::plan::KeyLaw;
-use bucketload_core::spec::law::KeySpec;
+use bucketload_workload::spec::law::KeySpec;
 use serde::Serialize;
 
 /// How many keys were used how often.

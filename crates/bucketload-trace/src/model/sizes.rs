@@ -2,7 +2,7 @@
 
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::plan::SizeKind;
-use bucketload_core::spec::law::SizeSpec;
+use bucketload_workload::spec::law::SizeSpec;
 use serde::Serialize;
 
 use crate::prepare::SizeSketch;
@@ -128,7 +128,7 @@ mod tests {
     use bucketload_core::generate::rng::{Draws, Purpose, Stream};
     use bucketload_core::generate::sizes::SizeSampler;
     use bucketload_core::plan::SizeKind;
-    use bucketload_core::spec::law::SizeSpec;
+    use bucketload_workload::spec::law::SizeSpec;
 
     use super::SizeFit;
     use crate::prepare::SizeSketch;

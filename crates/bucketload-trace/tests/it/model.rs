@@ -9,9 +9,9 @@ use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
-use bucketload_core::resolve::{Overrides, ResolveContext, resolve};
-use bucketload_core::spec::WorkloadFile;
 use bucketload_trace::{Model, model};
+use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
+use bucketload_workload::spec::WorkloadFile;
 
 const SOURCE: &str = r#"
 name = "known"

@@ -136,18 +136,31 @@ impl Conn {
         limit: usize,
         take: &mut impl FnMut(&mut Spill, &[u8]),
     ) -> Poll<Result<(), Error>> {
-        let Some(layer) = &mut self.tls else {
-            return scratch::with_buffer(limit, |buffer| {
-                match ready!(self.sock.poll_recv(cx, &mut *buffer)) {
-                    Ok(0) => Poll::Ready(Err(self.ended(true))),
-                    Ok(n) => {
-                        self.awaiting = false;
-                        take(&mut self.spill, &buffer[..n]);
-                        Poll::Ready(Ok(()))
-                    }
-                    Err(e) => Poll::Ready(Err(self.failed(e))),
+        if self.tls.is_some() {
+            return self.poll_recv_sealed(cx, limit, take);
+        }
+        scratch::with_buffer(limit, |buffer| {
+            match ready!(self.sock.poll_recv(cx, &mut *buffer)) {
+                Ok(0) => Poll::Ready(Err(self.ended(true))),
+                Ok(n) => {
+                    self.awaiting = false;
+                    take(&mut self.spill, &buffer[..n]);
+                    Poll::Ready(Ok(()))
                 }
-            });
+                Err(e) => Poll::Ready(Err(self.failed(e))),
+            }
+        })
+    }
+
+    /// The same of a connection with TLS, compiled once for all that `take` can be.
+    fn poll_recv_sealed(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit: usize,
+        take: &mut dyn FnMut(&mut Spill, &[u8]),
+    ) -> Poll<Result<(), Error>> {
+        let Some(layer) = &mut self.tls else {
+            return Poll::Ready(Ok(()));
         };
         if layer.peer_closed() {
             return Poll::Ready(Err(self.ended(true)));

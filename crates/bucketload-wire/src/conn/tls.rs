@@ -84,7 +84,7 @@ impl TlsLayer {
         &mut self,
         input: &mut [u8],
         seal: Option<&mut Seal<'_>>,
-        sink: &mut impl FnMut(&[u8]),
+        sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(usize, Waits), TlsError> {
         let (out, closed) = (&mut self.sealed_out, &mut self.peer_closed);
         match &mut self.side {
@@ -120,7 +120,7 @@ impl TlsLayer {
         cx: &mut Context<'_>,
         sock: &mut Sock,
         limit: usize,
-        sink: &mut impl FnMut(&[u8]),
+        sink: &mut dyn FnMut(&[u8]),
     ) -> Poll<Result<usize, LayerError>> {
         let held = self.sealed_in.len();
         let result = ready!(scratch::with_buffer(held + limit, |buffer| {
@@ -228,7 +228,7 @@ fn drive<Data, C: Process<Data>>(
     out: &mut Spill,
     mut seal: Option<&mut Seal<'_>>,
     peer_closed: &mut bool,
-    sink: &mut impl FnMut(&[u8]),
+    sink: &mut dyn FnMut(&[u8]),
 ) -> Result<(usize, Waits), TlsError> {
     let mut used = 0;
     loop {

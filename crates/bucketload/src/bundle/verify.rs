@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use bucketload_core::spec::units;
+use bucketload_core::units;
 use bucketload_results::bundle::{CONTENTS, Contents, Finding, MAX_BYTES, Role, diff, unpack};
 
 use super::kinds::Tree;

@@ -96,8 +96,8 @@ pub(crate) fn indices(plan: &Plan, kind: PhaseKind) -> impl Iterator<Item = usiz
 #[cfg(test)]
 mod tests {
     use bucketload_core::plan::Plan;
-    use bucketload_core::resolve::{Field, Override, Overrides, ResolveContext, resolve};
-    use bucketload_core::spec::WorkloadFile;
+    use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext, resolve};
+    use bucketload_workload::spec::WorkloadFile;
 
     use super::{Wear, identity};
 

@@ -12,11 +12,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
-use bucketload_core::spec::SpecError;
 use bucketload_results::compare::{Options, Run, UsableVerdict, comparable, usable};
 use bucketload_results::rundir::Manifest;
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
+use bucketload_workload::spec::SpecError;
 use clap::Parser as _;
 
 use super::order::{self, SideName};

@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bucketload_core::plan::{PhaseKind, Plan};
-use bucketload_core::resolve::{Override, Overrides, ResolveContext, Resolved, resolve};
 use bucketload_core::sink::Calibration;
-use bucketload_core::spec::WorkloadFile;
 use bucketload_results::result::RunResult;
 use bucketload_run::{Discard, RunEnd, RunOptions, StopHandle, StopLevel, discard, run};
+use bucketload_workload::resolve::{Override, Overrides, ResolveContext, Resolved, resolve};
+use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::run::LoadArgs;
 use crate::connection::Connection;

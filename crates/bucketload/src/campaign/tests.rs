@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use bucketload_core::resolve::{Field, Override, Overrides, ResolveContext};
-use bucketload_core::spec::WorkloadFile;
 use bucketload_core::verdict::Word;
 use bucketload_results::rundir::{Manifest, RunDir};
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext};
+use bucketload_workload::spec::WorkloadFile;
 
 use super::{Campaign, CampaignSpec};
 use crate::cli::run::LoadArgs;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Cli ─┬─ GlobalArgs
-//!      └─ Command ─┬─ run      WorkloadArgs ─> core::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
+//!      └─ Command ─┬─ run      WorkloadArgs ─> workload::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
 //!                  ├─ agent    a share of a run on another host; AgentsArgs are those of the run
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs

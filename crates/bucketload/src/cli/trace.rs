@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use bucketload_core::spec::units;
 use bucketload_core::trace::TraceOp;
+use bucketload_core::units;
 use bucketload_trace::{
     Ambiguous, Column, Format, FormatOptions, Layout, PrepareOptions, RangePlacement, Sample,
     SampleBy, Ticks, TimeForm, Untimed,

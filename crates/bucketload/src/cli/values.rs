@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use bucketload_core::spec::units;
+use bucketload_core::units;
 
 /// Reads a size such as `512MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {

@@ -1,7 +1,7 @@
 //! Flags that change fields of a workload.
 
-use bucketload_core::resolve::{Field, Override, Overrides};
-use bucketload_core::spec::SpecError;
+use bucketload_workload::resolve::{Field, Override, Overrides};
+use bucketload_workload::spec::SpecError;
 use clap::Args;
 
 /// Settings that replace fields of the workload. They are written as in a workload file.
@@ -145,8 +145,8 @@ impl WorkloadArgs {
 #[cfg(test)]
 mod tests {
     use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, Plan};
-    use bucketload_core::resolve::{ResolveContext, resolve};
-    use bucketload_core::spec::WorkloadFile;
+    use bucketload_workload::resolve::{ResolveContext, resolve};
+    use bucketload_workload::spec::WorkloadFile;
     use clap::Parser;
 
     use crate::cli::run::RunArgs;

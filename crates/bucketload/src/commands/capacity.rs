@@ -7,11 +7,11 @@ use bucketload_core::capacity::{
 };
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::Plan;
-use bucketload_core::resolve::{Field, Override};
-use bucketload_core::spec::units;
+use bucketload_core::units;
 use bucketload_results::capacity::{CapacityStudy, Header, Record, SCHEMA, text::trial_line};
 use bucketload_results::study::StudyWriter;
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::{Field, Override};
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use bucketload_core::op::OpClass;
-use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, Field, Override};
-use bucketload_core::spec::WorkloadFile;
-use bucketload_core::spec::units::parse_size;
+use bucketload_core::units::parse_size;
 use bucketload_results::grid::{GridStudy, Header, Record, Row, SCHEMA, text::trial_line};
 use bucketload_results::study::{StudyFiles, StudyWriter, is_study, read};
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, Field, Override};
+use bucketload_workload::spec::WorkloadFile;
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;

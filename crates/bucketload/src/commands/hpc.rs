@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bucketload_core::spec::units::parse_size;
+use bucketload_core::units::parse_size;
 use bucketload_results::RunResult;
 use bucketload_results::hpc::{Header, HpcStudy, Record, SCHEMA, StepRecord, text::trial_line};
 use bucketload_results::study::StudyWriter;

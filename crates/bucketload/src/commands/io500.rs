@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use bucketload_core::resolve::Resolved;
-use bucketload_core::spec::TargetSpec;
 use bucketload_results::io500::verify::verify;
 use bucketload_results::io500::{phases, text};
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::Resolved;
+use bucketload_workload::spec::TargetSpec;
 
 use crate::cli::GlobalArgs;
 use crate::cli::io500::Io500Args;

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bucketload_core::resolve::Resolved;
-use bucketload_core::spec::TargetSpec;
 use bucketload_results::mdworkbench::{Kind, Stage, StageKind, latency, stages, text};
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::Resolved;
+use bucketload_workload::spec::TargetSpec;
 use time::macros::format_description;
 
 use crate::cli::GlobalArgs;

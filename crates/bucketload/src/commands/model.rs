@@ -1,7 +1,7 @@
 //! `bucketload model`: from log files to a workload and its goodness of fit.
 
-use bucketload_core::spec::WorkloadFile;
 use bucketload_trace::{Model, model};
+use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::GlobalArgs;
 use crate::cli::model::{ModelArgs, ModelOutput};

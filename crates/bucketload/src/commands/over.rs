@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use bucketload_core::resolve::{Field, Override};
-use bucketload_core::spec::units;
+use bucketload_core::units;
 use bucketload_results::sweep::Axis;
+use bucketload_workload::resolve::{Field, Override};
 
 /// Most values of a sweep.
 const MOST: usize = 1000;
@@ -261,8 +261,8 @@ fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use bucketload_core::resolve::Field;
     use bucketload_results::sweep::Axis;
+    use bucketload_workload::resolve::Field;
 
     use super::{Over, Swept};
 

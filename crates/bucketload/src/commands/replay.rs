@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::replay::{ReplayRequest, plan};
 use bucketload_core::plan::{LatePolicy, OnAbsent, Plan, ReplayPart, ReplayPlan, ReplayTiming};
-use bucketload_core::resolve::EMBEDDED_MEMORY_BUDGET;
-use bucketload_core::spec::units;
 use bucketload_core::trace::TraceOp;
+use bucketload_core::units;
 use bucketload_results::rundir::TraceInput;
 use bucketload_run::StopHandle;
 use bucketload_trace::{LapKeys, Replay, SourceOptions, Summary};
+use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 

@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use bucketload_agents::launch::rank::Place;
-use bucketload_core::resolve::{DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve};
-use bucketload_core::spec::WorkloadFile;
 use bucketload_results::result::ossperf;
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::{
+    DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve,
+};
+use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::GlobalArgs;
 use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
@@ -170,7 +172,7 @@ pub(crate) fn resolve_workload(
     target_args: &TargetArgs,
     workload_args: &WorkloadArgs,
 ) -> Result<(Resolved, WorkloadFile, Target), Failure> {
-    let usage = |e: bucketload_core::spec::SpecError| Failure::usage(e.to_string());
+    let usage = |e: bucketload_workload::spec::SpecError| Failure::usage(e.to_string());
     let file = load(name)?;
     let target = target_of(target_args, file.spec().target.as_ref())?;
     let context = ResolveContext {

@@ -4,8 +4,6 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use bucketload_core::plan::{PhaseKind, Plan};
-use bucketload_core::resolve::{EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved};
-use bucketload_core::spec::WorkloadFile;
 use bucketload_core::tally::Tally;
 use bucketload_results::analyze::examine;
 use bucketload_results::capacity::{CapacityResult, CapacityStudy};
@@ -16,6 +14,8 @@ use bucketload_results::rundir::redact;
 use bucketload_results::sweep::{SweepResult, SweepStudy};
 use bucketload_results::{capacity, grid, hpc, study, sweep};
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved};
+use bucketload_workload::spec::WorkloadFile;
 use time::format_description::well_known::Rfc3339;
 
 use crate::campaign::{Campaign, CampaignSpec, Trial};

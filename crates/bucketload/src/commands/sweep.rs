@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bucketload_core::generate::rng::mix64;
-use bucketload_core::resolve::Override;
-use bucketload_core::spec::WorkloadFile;
 use bucketload_results::study::StudyWriter;
 use bucketload_results::sweep::{Header, Record, SCHEMA, SweepStudy, text::trial_line};
 use bucketload_run::StopHandle;
+use bucketload_workload::resolve::Override;
+use bucketload_workload::spec::WorkloadFile;
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bucketload_core::spec::units;
+use bucketload_core::units;
 use bucketload_trace::{Canonical, PrepareOptions, Summary, TraceError, prepare};
 use tempfile::TempDir;
 

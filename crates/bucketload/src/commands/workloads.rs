@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bucketload_core::spec::{BUILTIN_WORKLOADS, WorkloadFile};
+use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 
 use super::docs::print;
 use crate::exit::{Exit, Failure};
@@ -36,7 +36,7 @@ pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
 
 /// Prints the JSON Schema of workload files.
 pub(crate) fn schema() -> Result<Exit, Failure> {
-    print(bucketload_core::spec::workload_schema().as_bytes())
+    print(bucketload_workload::spec::workload_schema().as_bytes())
 }
 
 /// The workload `name`: a file when it looks like one or there is one, else a built-in one.

@@ -21,9 +21,9 @@ use std::path::Path;
 use bucketload_core::agent::AgentsFile;
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::crews::{self, Pins};
-use bucketload_core::resolve::Resolved;
-use bucketload_core::spec::TargetSpec;
 use bucketload_cosbench::{Parsed, Place, parse, workload_config};
+use bucketload_workload::resolve::Resolved;
+use bucketload_workload::spec::TargetSpec;
 
 use crate::cli::cosbench::{Compat, CosbenchArgs};
 use crate::cli::target::TargetArgs;

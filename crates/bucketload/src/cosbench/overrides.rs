@@ -2,7 +2,7 @@
 //! what is kept of the run says what was run.
 
 use bucketload_core::payload::PayloadKind;
-use bucketload_core::spec::units;
+use bucketload_core::units;
 use bucketload_cosbench::{Config, OperationKind, Selector, Sizes, Work, WorkKind, Workload};
 
 use super::refuse;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bucketload_core::plan::ranks::RankMapping;
-use bucketload_core::spec::units::parse_size;
+use bucketload_core::units::parse_size;
 use bucketload_results::io500::ini::Ini;
 use bucketload_results::io500::measure::Settings;
 use bucketload_results::io500::verify::config_hash;

@@ -8,9 +8,9 @@ use bucketload_core::plan::{
     Accounting, BucketService, BucketsPlan, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry,
     ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
-use bucketload_core::resolve::EMBEDDED_MEMORY_BUDGET;
 use bucketload_results::io500::measure::SECOND;
 use bucketload_results::io500::{Phase, Tool, phases};
+use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 
 use super::Config;
 use super::config::{Deletes, Packet};

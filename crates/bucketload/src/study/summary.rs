@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bucketload_core::spec::units::format_duration;
+use bucketload_core::units::format_duration;
 use bucketload_study::journal::{End, State};
 use bucketload_study::model::{Plan, Study};
 

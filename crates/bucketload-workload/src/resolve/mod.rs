@@ -1,0 +1,97 @@
+//! From a workload to a plan: profile, command-line settings, defaults, checks.
+//!
+//! ```text
+//! WorkloadFile ── tree ──┐
+//! profile ───────────────┼─ layers ── effective tree ── WorkloadSpec ── lower ── Plan
+//! Overrides (flags) ─────┘                                   (defaults, checks, scale)
+//! ```
+//!
+//! The effective tree still knows where every value comes from, so a problem that only shows when
+//! everything is put together names the line or the flag that caused it.
+
+mod buckets;
+mod check;
+mod defaults;
+mod dryrun;
+mod entries;
+mod flags;
+mod jobs;
+mod keysets;
+mod layers;
+mod lower;
+mod overrides;
+mod phases;
+mod rounds;
+mod scale;
+mod settings;
+mod sizes;
+
+use std::sync::Arc;
+
+pub use defaults::EMBEDDED_MEMORY_BUDGET;
+pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook, describe_jobs, describe_named};
+pub use overrides::{Field, Override, Overrides};
+pub use settings::Setting;
+
+use crate::spec::{Errors, SpecError, TargetSpec, WorkloadFile};
+use bucketload_core::plan::Plan;
+
+/// What the resolver needs to know about the surroundings of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResolveContext {
+    /// Bytes of objects that the target can hold, when it keeps them in this machine's memory
+    /// ([`EMBEDDED_MEMORY_BUDGET`] for the embedded memory store). Unless a scale is given, object
+    /// counts are scaled down to fit. `None` when the target has its own storage.
+    pub memory_budget: Option<u64>,
+}
+
+/// A workload that is ready to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// What is done.
+    pub plan: Plan,
+    /// What the user should know: the scale chosen, settings that change the model, likely
+    /// surprises.
+    pub notes: Vec<String>,
+    /// Target settings of the workload file, if any.
+    pub target: TargetSpec,
+    /// The effective value of everything that was set, and where it comes from.
+    pub settings: Vec<Setting>,
+}
+
+/// Resolves a workload into a plan.
+///
+/// # Errors
+/// All problems found, each with its place (file, line and column, or command-line flag), field and
+/// remedy.
+pub fn resolve(
+    file: &WorkloadFile,
+    overrides: &Overrides,
+    context: &ResolveContext,
+) -> Result<Resolved, SpecError> {
+    let mut errors = Errors::new(Arc::clone(&file.source));
+    let mut notes = Vec::new();
+    let (root, profile) = layers::apply(&file.root, overrides, &mut errors, &mut notes);
+    let spec = crate::spec::decode_workload(&root, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors.into_error());
+    }
+    let mut lower = lower::Lower {
+        root: &root,
+        errors,
+        notes,
+        size_scale: spec.size_scale.map_or(1.0, |factor| factor.0),
+    };
+    let plan = lower.plan(file.name(), &profile, &spec, context);
+    if lower.errors.is_empty() {
+        lower.note_memory(&plan, context);
+    }
+    let settings = settings::list(&root, &lower.errors.source);
+    let resolved = Resolved {
+        plan,
+        notes: std::mem::take(&mut lower.notes),
+        target: spec.target.unwrap_or_default(),
+        settings,
+    };
+    lower.errors.finish(resolved)
+}

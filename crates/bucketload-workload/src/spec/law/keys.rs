@@ -1,0 +1,229 @@
+//! Which objects an operation works on.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use super::table::Kind::{Count, Flag, Number, Positive, Share};
+use super::table::Need::{Default, Required};
+use super::table::{Given, LawDef, Param, build, family_schema, param, read_call};
+use crate::spec::decode::{Cx, Decode};
+use crate::spec::node::Node;
+use bucketload_core::plan::KeyLaw;
+
+/// A law of keys, such as `"zipf(0.99)"`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeySpec(pub KeyLaw);
+
+const WHAT: &str = "a law of keys";
+
+const SCRAMBLE: Param = param(
+    "scramble",
+    Flag,
+    Default(Given::B(true)),
+    "whether popularity ranks are spread over the objects by a fixed permutation",
+);
+
+const LAWS: &[LawDef<KeyLaw>] = &[
+    LawDef {
+        name: "sequential",
+        params: &[],
+        doc: "Objects 0, 1, 2, … in turn; reads start again after the last one",
+        build: |_| Ok(KeyLaw::Sequential),
+    },
+    LawDef {
+        name: "fresh",
+        params: &[],
+        doc: "A new object for each operation",
+        build: |_| Ok(KeyLaw::Fresh),
+    },
+    LawDef {
+        name: "chained",
+        params: &[],
+        doc: "Each worker performs the operations of the mix one after another on one object, then on \
+              its next one",
+        build: |_| Ok(KeyLaw::Chained),
+    },
+    LawDef {
+        name: "uniform",
+        params: &[],
+        doc: "Every object equally",
+        build: |_| Ok(KeyLaw::Uniform),
+    },
+    LawDef {
+        name: "zipf",
+        params: &[
+            param("theta", Positive, Default(Given::F(0.99)), "the exponent"),
+            SCRAMBLE,
+        ],
+        doc: "P(rank i) ~ i^-theta",
+        build: |v| {
+            Ok(KeyLaw::Zipf {
+                theta: v[0].f(),
+                scramble: v[1].b(),
+            })
+        },
+    },
+    LawDef {
+        name: "zipf-mandelbrot",
+        params: &[
+            param("s", Positive, Required, "the exponent"),
+            param("v", Positive, Required, "the shift"),
+            SCRAMBLE,
+        ],
+        doc: "P(rank k) ~ (v + k)^-s, k from 0",
+        build: |v| {
+            Ok(KeyLaw::ZipfMandelbrot {
+                s: v[0].f(),
+                v: v[1].f(),
+                scramble: v[2].b(),
+            })
+        },
+    },
+    LawDef {
+        name: "latest",
+        params: &[
+            param("theta", Positive, Default(Given::F(0.99)), "the exponent"),
+            param(
+                "lag",
+                Count,
+                Default(Given::U(0)),
+                "how many of the newest objects are left out, since they may still be under way",
+            ),
+        ],
+        doc: "The newest objects are the most popular: zipf over age",
+        build: |v| {
+            Ok(KeyLaw::Latest {
+                theta: v[0].f(),
+                lag: v[1].u(),
+            })
+        },
+    },
+    LawDef {
+        name: "hotspot",
+        params: &[
+            param(
+                "data",
+                Share,
+                Default(Given::F(0.2)),
+                "the share of objects that is hot",
+            ),
+            param(
+                "ops",
+                Share,
+                Default(Given::F(0.8)),
+                "the share of operations that goes to hot objects",
+            ),
+            SCRAMBLE,
+        ],
+        doc: "A share of the operations goes to a share of the objects, uniform inside each part",
+        build: |v| {
+            if v[0].f() <= 0.0 || v[0].f() >= 1.0 {
+                return Err((
+                    0,
+                    "the hot share of the objects must lie between 0 and 1".into(),
+                ));
+            }
+            Ok(KeyLaw::Hotspot {
+                data: v[0].f(),
+                ops: v[1].f(),
+                scramble: v[2].b(),
+            })
+        },
+    },
+    LawDef {
+        name: "exponential",
+        params: &[
+            param(
+                "percentile",
+                Share,
+                Default(Given::F(0.95)),
+                "the share of operations that falls into `fraction` of the objects",
+            ),
+            param(
+                "fraction",
+                Number,
+                Default(Given::F(0.857)),
+                "the share of objects",
+            ),
+            SCRAMBLE,
+        ],
+        doc: "Exponentially decreasing popularity",
+        build: |v| {
+            if v[0].f() <= 0.0 || v[0].f() >= 1.0 {
+                return Err((0, "the share of operations must lie between 0 and 1".into()));
+            }
+            if v[1].f() <= 0.0 || v[1].f() > 1.0 {
+                return Err((1, "the share of objects must lie between 0 and 1".into()));
+            }
+            Ok(KeyLaw::Exponential {
+                percentile: v[0].f(),
+                fraction: v[1].f(),
+                scramble: v[2].b(),
+            })
+        },
+    },
+];
+
+impl Decode for KeySpec {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        let call = read_call(node, WHAT, cx)?;
+        build(LAWS, WHAT, &call, cx).map(Self)
+    }
+}
+
+impl fmt::Display for KeySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scramble = match &self.0 {
+            KeyLaw::Sequential => return f.write_str("sequential"),
+            KeyLaw::Fresh => return f.write_str("fresh"),
+            KeyLaw::Chained => return f.write_str("chained"),
+            KeyLaw::Uniform => return f.write_str("uniform"),
+            KeyLaw::Latest { theta, lag: 0 } => return write!(f, "latest({theta})"),
+            KeyLaw::Latest { theta, lag } => return write!(f, "latest({theta}, lag={lag})"),
+            KeyLaw::Zipf { theta, scramble } => {
+                write!(f, "zipf({theta}")?;
+                scramble
+            }
+            KeyLaw::ZipfMandelbrot { s, v, scramble } => {
+                write!(f, "zipf-mandelbrot({s}, {v}")?;
+                scramble
+            }
+            KeyLaw::Hotspot {
+                data,
+                ops,
+                scramble,
+            } => {
+                write!(f, "hotspot({data}, {ops}")?;
+                scramble
+            }
+            KeyLaw::Exponential {
+                percentile,
+                fraction,
+                scramble,
+            } => {
+                write!(f, "exponential({percentile}, {fraction}")?;
+                scramble
+            }
+        };
+        f.write_str(if *scramble { ")" } else { ", scramble=false)" })
+    }
+}
+
+impl Serialize for KeySpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for KeySpec {
+    fn schema_name() -> Cow<'static, str> {
+        "KeyLaw".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        family_schema(LAWS, &[], "Which objects an operation works on", &[])
+    }
+}

@@ -1,0 +1,102 @@
+//! What the bytes of objects look like.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use super::table::Kind::{Positive, Share};
+use super::table::Need::Required;
+use super::table::{LawDef, build, family_schema, param, read_call};
+use crate::spec::decode::{Cx, Decode};
+use crate::spec::node::Node;
+use bucketload_core::payload::PayloadKind;
+
+/// A kind of content, such as `"random"` or `"compressible(2)"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PayloadSpec(pub PayloadKind);
+
+const WHAT: &str = "a kind of payload";
+
+const LAWS: &[LawDef<PayloadKind>] = &[
+    LawDef {
+        name: "random",
+        params: &[],
+        doc: "Unique, incompressible bytes per object",
+        build: |_| Ok(PayloadKind::Random),
+    },
+    LawDef {
+        name: "zeros",
+        params: &[],
+        doc: "Zero bytes",
+        build: |_| Ok(PayloadKind::Zeros),
+    },
+    LawDef {
+        name: "compressible",
+        params: &[param(
+            "ratio",
+            Positive,
+            Required,
+            "the original size over the compressed size, 1 to 1000",
+        )],
+        doc: "Random bytes mixed with zeros so that a compressor reaches about the ratio",
+        build: |v| {
+            let ratio = v[0].f();
+            if !(1.0..=1000.0).contains(&ratio) {
+                return Err((
+                    0,
+                    "the compression ratio must lie between 1 and 1000".into(),
+                ));
+            }
+            Ok(PayloadKind::Compressible { ratio })
+        },
+    },
+    LawDef {
+        name: "duplicate",
+        params: &[param(
+            "fraction",
+            Share,
+            Required,
+            "the share of objects with common content",
+        )],
+        doc: "Random bytes, but a share of the objects is byte-identical",
+        build: |v| Ok(PayloadKind::Duplicate { fraction: v[0].f() }),
+    },
+];
+
+impl Decode for PayloadSpec {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        let call = read_call(node, WHAT, cx)?;
+        build(LAWS, WHAT, &call, cx).map(Self)
+    }
+}
+
+impl fmt::Display for PayloadSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            PayloadKind::Random => f.write_str("random"),
+            PayloadKind::Zeros => f.write_str("zeros"),
+            PayloadKind::Compressible { ratio } => write!(f, "compressible({ratio})"),
+            PayloadKind::Duplicate { fraction } => write!(f, "duplicate({fraction})"),
+            // No workload file can ask for it.
+            PayloadKind::Timestamp(_) => f.write_str("timestamp"),
+        }
+    }
+}
+
+impl Serialize for PayloadSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for PayloadSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Payload".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        family_schema(LAWS, &[], "What the bytes of objects look like", &[])
+    }
+}

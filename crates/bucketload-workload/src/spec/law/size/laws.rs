@@ -1,0 +1,256 @@
+//! The simple size laws as rows, and the bounds that each law has of itself.
+
+use crate::spec::law::table::Kind::{Bytes, Count, Flag, Number, Positive, SomeBytes, WholeBytes};
+use crate::spec::law::table::Need::{Default, Optional, Required};
+use crate::spec::law::table::{Given, LawDef, Param, param};
+use bucketload_core::plan::SizeKind;
+
+/// The parameters that every size law has besides its own.
+pub(super) const BOUNDS: [Param; 2] = [
+    param(
+        "min",
+        WholeBytes,
+        Optional,
+        "smaller sizes become this size",
+    ),
+    param("max", WholeBytes, Optional, "larger sizes become this size"),
+];
+
+/// Largest size of an unbounded law unless `max` is given: the largest object that S3 accepts in
+/// one PUT.
+const UNBOUNDED_MAX: u64 = 5 << 30;
+
+pub(super) const LAWS: &[LawDef<SizeKind>] = &[
+    LawDef {
+        name: "const",
+        params: &[param("bytes", WholeBytes, Required, "the size")],
+        doc: "One size",
+        build: |v| Ok(SizeKind::Const { bytes: v[0].u() }),
+    },
+    LawDef {
+        name: "uniform",
+        params: &[
+            param("a", WholeBytes, Required, "the smallest size"),
+            param("b", WholeBytes, Required, "the largest size"),
+        ],
+        doc: "Every size from a to b equally",
+        build: |v| {
+            let (a, b) = (v[0].u(), v[1].u());
+            if a > b {
+                return Err((
+                    0,
+                    format!("the smallest size, {a}, exceeds the largest, {b}"),
+                ));
+            }
+            Ok(SizeKind::Uniform { a, b })
+        },
+    },
+    LawDef {
+        name: "loguniform",
+        params: &[
+            param("a", SomeBytes, Required, "the smallest size"),
+            param("b", SomeBytes, Required, "the largest size"),
+        ],
+        doc: "exp(U(ln a, ln b))",
+        build: |v| {
+            let (a, b) = (v[0].f(), v[1].f());
+            if a > b {
+                return Err((
+                    0,
+                    format!("the smallest size, {a}, exceeds the largest, {b}"),
+                ));
+            }
+            Ok(SizeKind::Loguniform { a, b })
+        },
+    },
+    LawDef {
+        name: "emg",
+        params: &[
+            param("mu", Bytes, Required, "the mean of the Gaussian part"),
+            param(
+                "sigma",
+                SomeBytes,
+                Required,
+                "the standard deviation of the Gaussian part",
+            ),
+            param(
+                "tau",
+                SomeBytes,
+                Required,
+                "the mean of the exponential part",
+            ),
+        ],
+        doc: "Exponentially modified Gaussian: N(mu, sigma²) + Exp(mean tau)",
+        build: |v| {
+            Ok(SizeKind::Emg {
+                mu: v[0].f(),
+                sigma: v[1].f(),
+                tau: v[2].f(),
+            })
+        },
+    },
+    LawDef {
+        name: "lognormal",
+        params: &[
+            param("mu", Number, Required, "the mean of ln bytes"),
+            param(
+                "sigma",
+                Positive,
+                Required,
+                "the standard deviation of ln bytes",
+            ),
+        ],
+        doc: "ln X ~ N(mu, sigma²)",
+        build: |v| {
+            Ok(SizeKind::Lognormal {
+                mu: v[0].f(),
+                sigma: v[1].f(),
+            })
+        },
+    },
+    LawDef {
+        name: "trunc-lognormal",
+        params: &[
+            param("mu", Number, Required, "the mean of ln bytes"),
+            param(
+                "sigma",
+                Positive,
+                Required,
+                "the standard deviation of ln bytes",
+            ),
+            param("cap", SomeBytes, Required, "the largest size"),
+        ],
+        doc: "Log-normal conditioned on X <= cap",
+        build: |v| {
+            Ok(SizeKind::TruncLognormal {
+                mu: v[0].f(),
+                sigma: v[1].f(),
+                cap: v[2].f(),
+            })
+        },
+    },
+    LawDef {
+        name: "zipf",
+        params: &[
+            param("n", Count, Required, "the number of ranks"),
+            param("s", Positive, Required, "the exponent"),
+            param(
+                "unit",
+                WholeBytes,
+                Default(Given::U(1)),
+                "the bytes per rank",
+            ),
+            param(
+                "align",
+                Flag,
+                Default(Given::B(true)),
+                "whether sizes are whole units (else U{0..unit-1} is subtracted)",
+            ),
+        ],
+        doc: "unit * rank, P(rank i) ~ i^-s, i = 1..n",
+        build: |v| {
+            check_units(v[0].u(), v[2].u())?;
+            Ok(SizeKind::Zipf {
+                n: v[0].u(),
+                s: v[1].f(),
+                unit: v[2].u(),
+                align: v[3].b(),
+            })
+        },
+    },
+    LawDef {
+        name: "zipf-mandelbrot",
+        params: &[
+            param("n", Count, Required, "the largest k"),
+            param("s", Positive, Required, "the exponent"),
+            param("v", Positive, Required, "the shift"),
+            param(
+                "unit",
+                WholeBytes,
+                Default(Given::U(1)),
+                "the bytes per rank",
+            ),
+            param(
+                "offset",
+                WholeBytes,
+                Default(Given::U(0)),
+                "the bytes added to every size",
+            ),
+        ],
+        doc: "offset + unit * k, P(k) ~ (v + k)^-s, k = 0..n",
+        build: |v| {
+            check_units(v[0].u(), v[3].u())?;
+            Ok(SizeKind::ZipfMandelbrot {
+                n: v[0].u(),
+                s: v[1].f(),
+                v: v[2].f(),
+                unit: v[3].u(),
+                offset: v[4].u(),
+            })
+        },
+    },
+    LawDef {
+        name: "bounded-pareto",
+        params: &[
+            param("low", SomeBytes, Required, "the smallest size"),
+            param("high", SomeBytes, Required, "the largest size"),
+            param("a", Positive, Required, "the exponent"),
+        ],
+        doc: "F(x) = (1-(low/x)^a)/(1-(low/high)^a)",
+        build: |v| {
+            let (low, high, a) = (v[0].f(), v[1].f(), v[2].f());
+            if low >= high {
+                return Err((
+                    0,
+                    format!("the smallest size, {low}, is not below the largest, {high}"),
+                ));
+            }
+            Ok(SizeKind::BoundedPareto { low, high, a })
+        },
+    },
+];
+
+/// The unit must not be 0 and the largest size must fit into 64 bits.
+fn check_units(n: u64, unit: u64) -> Result<(), (usize, String)> {
+    if unit == 0 {
+        return Err((2, "the unit must be at least 1 byte".to_owned()));
+    }
+    match n.checked_mul(unit) {
+        Some(_) => Ok(()),
+        None => Err((0, format!("{n} units of {unit} bytes exceed 2^64 bytes"))),
+    }
+}
+
+/// Smallest and largest size a law yields unless it is clamped otherwise.
+pub(crate) fn natural_bounds(law: &SizeKind) -> (u64, u64) {
+    match law {
+        SizeKind::Const { bytes } => (*bytes, *bytes),
+        SizeKind::Uniform { a, b } => (*a, *b),
+        SizeKind::Loguniform { a, b } => (a.floor() as u64, b.ceil() as u64),
+        SizeKind::Emg { .. } | SizeKind::Lognormal { .. } => (1, UNBOUNDED_MAX),
+        SizeKind::TruncLognormal { cap, .. } => (1, (cap.floor() as u64).max(1)),
+        SizeKind::Zipf { n, unit, align, .. } => {
+            (if *align { *unit } else { 1 }, n.saturating_mul(*unit))
+        }
+        SizeKind::ZipfMandelbrot {
+            n, unit, offset, ..
+        } => (
+            (*offset).max(1),
+            n.saturating_mul(*unit).saturating_add(*offset).max(1),
+        ),
+        SizeKind::Chunked { files, chunk } => {
+            let (low, high) = natural_bounds(files);
+            (low.min(1), high.min(*chunk))
+        }
+        SizeKind::BoundedPareto { low, high, .. } => (low.floor() as u64, high.ceil() as u64),
+        SizeKind::Mixture { parts } => parts
+            .iter()
+            .map(|(_, part)| natural_bounds(part))
+            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+            .unwrap_or((0, 0)),
+        SizeKind::Histogram { bins } => (
+            bins.iter().map(|(size, _)| *size).min().unwrap_or(0),
+            bins.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        ),
+    }
+}

@@ -1,0 +1,346 @@
+//! Definitions of laws as rows of tables, and how arguments are matched with parameters.
+
+use schemars::Schema;
+use serde_json::{Map, json};
+
+use super::call::{Arg, Call};
+use crate::spec::decode::{Cx, Decode};
+use crate::spec::node::{Node, Value};
+use crate::spec::quantity::{ByteSize, Nanos, PerSecond, Share};
+use crate::spec::source::Origin;
+use crate::spec::suggest;
+use bucketload_core::units;
+
+/// What a parameter measures, and thereby how it is written and which values it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Bytes, fractions allowed, at least 0.
+    Bytes,
+    /// Bytes, fractions allowed, above 0.
+    SomeBytes,
+    /// Whole bytes, at least 0.
+    WholeBytes,
+    /// A whole number, at least 1.
+    Count,
+    /// Any finite number.
+    Number,
+    /// A finite number above 0.
+    Positive,
+    /// Operations per second, above 0.
+    Rate,
+    /// A duration in nanoseconds.
+    Time,
+    /// A share from 0 to 1.
+    Share,
+    /// true or false.
+    Flag,
+}
+
+/// Whether a parameter must be given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need {
+    Required,
+    Optional,
+    Default(Given),
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Given {
+    /// Not given and without default.
+    Absent,
+    F(f64),
+    U(u64),
+    B(bool),
+}
+
+impl Given {
+    /// The value of a floating-point parameter; 0 when absent.
+    pub(crate) const fn f(self) -> f64 {
+        match self {
+            Self::F(x) => x,
+            _ => 0.0,
+        }
+    }
+
+    /// The value of an integer parameter; 0 when absent.
+    pub(crate) const fn u(self) -> u64 {
+        match self {
+            Self::U(x) => x,
+            _ => 0,
+        }
+    }
+
+    /// The value of a flag; false when absent.
+    pub(crate) const fn b(self) -> bool {
+        matches!(self, Self::B(true))
+    }
+}
+
+/// A parameter of a law.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) need: Need,
+    pub(crate) doc: &'static str,
+}
+
+/// Shorthand for a row's parameters.
+pub(crate) const fn param(name: &'static str, kind: Kind, need: Need, doc: &'static str) -> Param {
+    Param {
+        name,
+        kind,
+        need,
+        doc,
+    }
+}
+
+/// A law, or the index of the parameter at fault and what is wrong with it.
+pub(crate) type Built<T> = Result<T, (usize, String)>;
+
+/// A law: how it is called, what it needs and what it makes.
+pub(crate) struct LawDef<T> {
+    pub(crate) name: &'static str,
+    pub(crate) params: &'static [Param],
+    pub(crate) doc: &'static str,
+    /// Builds the law from the values, in the order of `params`.
+    pub(crate) build: fn(&[Given]) -> Built<T>,
+}
+
+impl<T> LawDef<T> {
+    /// How the law is written, such as `zipf(theta, [scramble])`.
+    fn usage(&self) -> String {
+        let params: Vec<String> = self
+            .params
+            .iter()
+            .map(|p| match p.need {
+                Need::Required => p.name.to_owned(),
+                _ => format!("[{}]", p.name),
+            })
+            .collect();
+        if params.is_empty() {
+            self.name.to_owned()
+        } else {
+            format!("{}({})", self.name, params.join(", "))
+        }
+    }
+}
+
+/// The node as a call in compact or table notation.
+pub(crate) fn read_call(node: &Node, what: &str, cx: &mut Cx<'_>) -> Option<Call> {
+    match &node.value {
+        Value::Str(text) => {
+            let source = std::sync::Arc::clone(&cx.errors.source);
+            match Call::parse(text, &node.origin, &source) {
+                Ok(call) => Some(call),
+                Err((origin, invalid)) => {
+                    cx.invalid(&origin, invalid);
+                    None
+                }
+            }
+        }
+        Value::Table(table) => {
+            let call = Call::from_table(table);
+            if call.is_none() {
+                cx.error(
+                    &node.origin,
+                    format!("the table lacks `law`, the name of {what}"),
+                    "write { law = \"…\", … } or the compact form \"name(…)\"",
+                );
+            }
+            call
+        }
+        _ => {
+            cx.mismatch(node, what, "");
+            None
+        }
+    }
+}
+
+/// Builds the law that `call` names, reporting every problem of its arguments.
+pub(crate) fn build<T>(defs: &[LawDef<T>], what: &str, call: &Call, cx: &mut Cx<'_>) -> Option<T> {
+    let (name, at) = &call.name;
+    let Some(def) = defs.iter().find(|def| def.name == name) else {
+        let remedy = suggest::advice(name, defs.iter().map(|def| def.name));
+        cx.error(at, format!("`{name}` is not {what}"), remedy);
+        return None;
+    };
+    let (values, places) = match_args(def, call, cx)?;
+    match (def.build)(&values) {
+        Ok(law) => Some(law),
+        Err((param, message)) => {
+            let place = places.get(param).cloned().flatten();
+            cx.error(place.as_ref().unwrap_or(at), message, "");
+            None
+        }
+    }
+}
+
+type Matched = (Vec<Given>, Vec<Option<Origin>>);
+
+/// Assigns arguments to parameters: first by position, then by name.
+fn match_args<T>(def: &LawDef<T>, call: &Call, cx: &mut Cx<'_>) -> Option<Matched> {
+    let mut values = vec![Given::Absent; def.params.len()];
+    let mut places: Vec<Option<Origin>> = vec![None; def.params.len()];
+    let mut sound = true;
+    for (position, arg) in call.args.iter().enumerate() {
+        let Some(index) = parameter_of(def, position, arg, cx) else {
+            sound = false;
+            continue;
+        };
+        if places[index].is_some() {
+            let name = def.params[index].name;
+            cx.error(&arg.value.origin, format!("`{name}` is given twice"), "");
+            sound = false;
+        }
+        places[index] = Some(arg.value.origin.clone());
+        match read(&arg.value, def.params[index], cx) {
+            Some(value) => values[index] = value,
+            None => sound = false,
+        }
+    }
+    for (index, param) in def.params.iter().enumerate() {
+        match param.need {
+            Need::Required if places[index].is_none() => {
+                let message = format!("`{}` of `{}` is missing", param.name, def.name);
+                let remedy = format!("write {}: {} is {}", def.usage(), param.name, param.doc);
+                cx.error(&call.name.1, message, remedy);
+                sound = false;
+            }
+            Need::Default(value) if places[index].is_none() => values[index] = value,
+            _ => {}
+        }
+    }
+    sound.then_some((values, places))
+}
+
+fn parameter_of<T>(def: &LawDef<T>, position: usize, arg: &Arg, cx: &mut Cx<'_>) -> Option<usize> {
+    let usage = def.usage();
+    if let Some(weight) = &arg.weight {
+        let message = format!("`{}` takes no weights", def.name);
+        cx.error(&weight.origin, message, format!("write {usage}"));
+        return None;
+    }
+    match &arg.name {
+        None if position < def.params.len() => Some(position),
+        None => {
+            cx.error(
+                &arg.value.origin,
+                format!("too many values for `{}`", def.name),
+                format!("write {usage}"),
+            );
+            None
+        }
+        Some((name, at)) => {
+            let index = def.params.iter().position(|param| param.name == name);
+            if index.is_none() {
+                let names = def.params.iter().map(|param| param.name);
+                cx.error(
+                    at,
+                    format!("`{}` has no parameter `{name}`", def.name),
+                    suggest::advice(name, names),
+                );
+            }
+            index
+        }
+    }
+}
+
+fn read(node: &Node, param: Param, cx: &mut Cx<'_>) -> Option<Given> {
+    cx.inside(param.name, |cx| match param.kind {
+        Kind::Bytes => bytes(node, cx).map(Given::F),
+        Kind::SomeBytes => positive(bytes(node, cx)?, node, cx).map(Given::F),
+        Kind::WholeBytes => ByteSize::decode(node, cx).map(|size| Given::U(size.0)),
+        Kind::Count => {
+            let count = u64::decode(node, cx)?;
+            if count == 0 {
+                cx.error(&node.origin, "must be at least 1", "");
+                return None;
+            }
+            Some(Given::U(count))
+        }
+        Kind::Number => f64::decode(node, cx).map(Given::F),
+        Kind::Positive => positive(f64::decode(node, cx)?, node, cx).map(Given::F),
+        Kind::Rate => PerSecond::decode(node, cx).map(|rate| Given::F(rate.0)),
+        Kind::Time => Nanos::decode(node, cx).map(|time| Given::U(time.0)),
+        Kind::Share => Share::decode(node, cx).map(|share| Given::F(share.0)),
+        Kind::Flag => bool::decode(node, cx).map(Given::B),
+    })
+}
+
+fn positive(value: f64, node: &Node, cx: &mut Cx<'_>) -> Option<f64> {
+    if value > 0.0 {
+        Some(value)
+    } else {
+        cx.error(&node.origin, "must be greater than 0", "");
+        None
+    }
+}
+
+fn bytes(node: &Node, cx: &mut Cx<'_>) -> Option<f64> {
+    let parsed = match &node.value {
+        Value::Str(text) => units::parse_size_f64(text),
+        Value::Int(number) => units::parse_size_f64(&number.to_string()),
+        Value::Float(number) => units::parse_size_f64(&number.to_string()),
+        _ => {
+            cx.mismatch(node, "a size", "write it such as 4096 or \"4KiB\"");
+            return None;
+        }
+    };
+    match parsed {
+        Ok(bytes) => Some(bytes),
+        Err(invalid) => {
+            cx.invalid(&node.origin, invalid);
+            None
+        }
+    }
+}
+
+/// The table notation of a law as a JSON Schema.
+pub(crate) fn table_schema<T>(def: &LawDef<T>, more: &[Param]) -> serde_json::Value {
+    let mut properties = Map::new();
+    properties.insert("law".to_owned(), json!({ "const": def.name }));
+    let mut required = vec!["law"];
+    for param in def.params.iter().chain(more) {
+        let types = match param.kind {
+            Kind::Flag => json!(["boolean", "string"]),
+            Kind::Time => json!("string"),
+            _ => json!(["number", "string"]),
+        };
+        properties.insert(
+            param.name.to_owned(),
+            json!({ "type": types, "description": param.doc }),
+        );
+        if matches!(param.need, Need::Required) {
+            required.push(param.name);
+        }
+    }
+    json!({
+        "type": "object",
+        "description": def.doc,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false
+    })
+}
+
+/// Both notations of a family of laws as a JSON Schema.
+pub(crate) fn family_schema<T>(
+    defs: &[LawDef<T>],
+    more: &[Param],
+    description: &str,
+    others: &[serde_json::Value],
+) -> Schema {
+    let compact: Vec<String> = defs.iter().map(LawDef::usage).collect();
+    let mut forms = vec![json!({
+        "type": "string",
+        "description": format!("Compact form: {}", compact.join(", "))
+    })];
+    forms.extend(others.iter().cloned());
+    forms.extend(defs.iter().map(|def| table_schema(def, more)));
+    let mut schema = Map::new();
+    schema.insert("description".to_owned(), json!(description));
+    schema.insert("anyOf".to_owned(), json!(forms));
+    Schema::from(schema)
+}

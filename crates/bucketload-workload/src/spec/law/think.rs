@@ -1,0 +1,121 @@
+//! Pauses between the operations of a worker of a closed loop.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use super::table::Kind::Time;
+use super::table::Need::Required;
+use super::table::{LawDef, build, family_schema, param, read_call};
+use crate::spec::decode::{Cx, Decode};
+use crate::spec::node::{Node, Value};
+use crate::spec::quantity::Nanos;
+use bucketload_core::plan::GapLaw;
+use bucketload_core::units::format_duration;
+
+/// A law of pauses, such as `"10ms"` or `"exponential(10ms)"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThinkSpec(pub GapLaw);
+
+const WHAT: &str = "a law of pauses";
+
+const LAWS: &[LawDef<GapLaw>] = &[
+    LawDef {
+        name: "none",
+        params: &[],
+        doc: "No pause",
+        build: |_| Ok(GapLaw::None),
+    },
+    LawDef {
+        name: "constant",
+        params: &[param("time", Time, Required, "the pause")],
+        doc: "Always the same pause",
+        build: |v| Ok(constant(v[0].u())),
+    },
+    LawDef {
+        name: "exponential",
+        params: &[param("mean", Time, Required, "the mean pause")],
+        doc: "Exponentially distributed pauses",
+        build: |v| match v[0].u() {
+            0 => Err((0, "the mean pause must be longer than 0".into())),
+            mean_ns => Ok(GapLaw::Exponential { mean_ns }),
+        },
+    },
+    LawDef {
+        name: "uniform",
+        params: &[
+            param("min", Time, Required, "the shortest pause"),
+            param("max", Time, Required, "the longest pause"),
+        ],
+        doc: "Uniformly distributed pauses",
+        build: |v| {
+            if v[0].u() > v[1].u() {
+                return Err((0, "the shortest pause exceeds the longest".into()));
+            }
+            Ok(GapLaw::Uniform {
+                min_ns: v[0].u(),
+                max_ns: v[1].u(),
+            })
+        },
+    },
+];
+
+const fn constant(ns: u64) -> GapLaw {
+    match ns {
+        0 => GapLaw::None,
+        ns => GapLaw::Constant { ns },
+    }
+}
+
+impl Decode for ThinkSpec {
+    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
+        let plain = match &node.value {
+            Value::Str(text) => text.trim().starts_with(|c: char| c.is_ascii_digit()),
+            Value::Int(_) | Value::Float(_) => true,
+            _ => false,
+        };
+        if plain {
+            return Nanos::decode(node, cx).map(|time| Self(constant(time.0)));
+        }
+        let call = read_call(node, WHAT, cx)?;
+        build(LAWS, WHAT, &call, cx).map(Self)
+    }
+}
+
+impl fmt::Display for ThinkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            GapLaw::None => f.write_str("none"),
+            GapLaw::Constant { ns } => f.write_str(&format_duration(ns)),
+            GapLaw::Exponential { mean_ns } => {
+                write!(f, "exponential({})", format_duration(mean_ns))
+            }
+            GapLaw::Uniform { min_ns, max_ns } => write!(
+                f,
+                "uniform({}, {})",
+                format_duration(min_ns),
+                format_duration(max_ns)
+            ),
+        }
+    }
+}
+
+impl Serialize for ThinkSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for ThinkSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "ThinkTime".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let description = "Pause of a worker between operations; a duration is a constant pause";
+        family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
+    }
+}

@@ -1,0 +1,40 @@
+//! The workload language: what a user writes, in TOML or on the command line.
+//!
+//! A file is read into a tree that remembers lines and columns ([`WorkloadFile`]), and the tree
+//! into typed tables without defaults ([`WorkloadSpec`]). [`crate::resolve`] layers profiles and
+//! command-line settings over the tree and turns the result into a [`bucketload_core::plan::Plan`]. Every
+//! problem names file, line, column, field and remedy ([`SpecError`]); reading goes on after a
+//! problem, so that one pass shows all of them.
+
+mod builtin;
+pub(crate) mod decode;
+mod error;
+mod file;
+mod jobs;
+pub mod law;
+mod named;
+pub(crate) mod node;
+mod quantity;
+mod schema;
+mod source;
+pub(crate) mod suggest;
+mod tables;
+
+pub use builtin::BUILTIN_WORKLOADS;
+pub use error::{Problem, SpecError};
+pub use file::WorkloadFile;
+pub use jobs::{FactorSpec, JobsSpec, ModelName, OpsRange, Pace, Stages};
+pub use named::Named;
+pub use quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
+pub use schema::workload_schema;
+pub use source::{Location, Snippet};
+pub use tables::{
+    BucketsSpec, KeysetSpec, Mix, MixSpec, NotFound, PhaseLimits, PhaseSpec, RetrySpec, RoundsSpec,
+    ScaleSpec, StopSpec, TargetSpec, WorkSpec, WorkloadSpec,
+};
+
+pub(crate) use error::Errors;
+pub(crate) use file::decode as decode_workload;
+pub(crate) use law::size::check_weights;
+pub(crate) use named::is_name;
+pub(crate) use source::{Origin, Source};
