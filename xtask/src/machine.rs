@@ -217,6 +217,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_quarter_of_the_runs_is_not_later_than_the_quarter() {
+        let late = |us: f64| Late {
+            p50: us,
+            p99: us * 10.0,
+        };
+        let seven = [7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0].map(late);
+        let quiet = Late::quarter(&seven);
+        assert_eq!((quiet.p50, quiet.p99), (2.0, 20.0));
+        assert_eq!(Late::quarter(&seven[..1]).p50, 7.0);
+    }
+
+    #[test]
     fn only_times_missed_on_stolen_cores_are_not_judged() {
         let still = STOOD_STILL;
         assert_eq!(next(still, 1.0, true, true), Next::NotJudged);

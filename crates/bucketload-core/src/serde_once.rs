@@ -46,3 +46,64 @@ macro_rules! serde_once {
         }
     )+};
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(remote = "Self", rename_all = "kebab-case")]
+    struct Inner {
+        big_number: u64,
+        exact: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        absent: Option<String>,
+    }
+    serde_once!(Inner);
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "kind", rename_all = "kebab-case")]
+    enum Outer {
+        Two { zeta: Inner, alpha: Inner },
+    }
+
+    fn inner() -> Inner {
+        Inner {
+            big_number: u64::MAX,
+            exact: 0.1 + 0.2,
+            absent: None,
+        }
+    }
+
+    #[test]
+    fn fields_keep_their_order_and_numbers_their_digits() {
+        let text = serde_json::to_string(&inner()).unwrap();
+        assert_eq!(
+            text,
+            r#"{"big-number":18446744073709551615,"exact":0.30000000000000004}"#
+        );
+        assert_eq!(serde_json::from_str::<Inner>(&text).unwrap(), inner());
+    }
+
+    #[test]
+    fn it_stands_within_types_that_serde_buffers() {
+        let outer = Outer::Two {
+            zeta: inner(),
+            alpha: inner(),
+        };
+        let text = serde_json::to_string_pretty(&outer).unwrap();
+        assert!(text.find("zeta").unwrap() < text.find("alpha").unwrap());
+        assert_eq!(serde_json::from_str::<Outer>(&text).unwrap(), outer);
+        let value = serde_json::to_value(&outer).unwrap();
+        assert_eq!(serde_json::from_value::<Outer>(value).unwrap(), outer);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let error = serde_json::from_str::<Inner>("{\n\"exact\": 1}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "missing field `big-number` at line 2 column 11"
+        );
+    }
+}
