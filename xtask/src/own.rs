@@ -23,7 +23,14 @@ const RELEASE: [&str; 3] = ["build", "--release", "--locked"];
 
 /// The same features with the examples beside. Without the console, whose tests have a clock of tokio's that can be
 /// stopped: a release build must not have it.
-pub(crate) const RELEASE_EXAMPLES: [&str; 3] = ["--workspace", "--exclude", "bucketload-console"];
+pub(crate) const RELEASE_EXAMPLES: [&str; 6] = [
+    "--workspace",
+    "--exclude",
+    "bucketload-console",
+    "--no-default-features",
+    "--features",
+    "bucketload/default",
+];
 
 /// The choice of packages of `cargo test --workspace`, which builds the examples too.
 const TESTED: [&str; 4] = ["build", "--quiet", "--locked", "--workspace"];
@@ -77,10 +84,16 @@ pub(crate) fn target() -> PathBuf {
 
 /// The release build of example `name` of `package`; the one beside the program where that is another.
 pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf> {
+    example_with(package, name, &[])
+}
+
+/// The same with further options of cargo.
+pub(crate) fn example_with(package: &str, name: &str, options: &[&str]) -> Result<PathBuf> {
     let program = program()?;
     if std::env::var_os(INSTEAD).is_none() {
         run(cargo(RELEASE)
             .args(RELEASE_EXAMPLES)
+            .args(options)
             .args(["--example", name]))?;
     }
     let path = program.with_file_name("examples").join(name);
@@ -99,23 +112,17 @@ pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf> {
 pub(crate) fn program_with_engines() -> Result<&'static Path> {
     static PROGRAM: OnceLock<Result<PathBuf>> = OnceLock::new();
     PROGRAM
-        .get_or_init(|| {
-            let target = root().join("target/engines");
-            run(cargo([
-                "build",
-                "--release",
-                "--locked",
-                "-p",
-                "bucketload",
-                "--features",
-                "engines",
-                "--target-dir",
-            ])
-            .arg(&target))?;
-            Ok(target.join("release/bucketload"))
-        })
+        .get_or_init(|| program_with("engines"))
         .as_deref()
         .map_err(Clone::clone)
+}
+
+/// The release build with `feature`, in a directory of its own, so that it does not take the usual one's place.
+pub(crate) fn program_with(feature: &str) -> Result<PathBuf> {
+    let target = target().join(feature);
+    let choice = ["-p", "bucketload", "--features", feature, "--target-dir"];
+    run(cargo(RELEASE).args(choice).arg(&target))?;
+    Ok(target.join("release/bucketload"))
 }
 
 /// A call of the program, in the root of the workspace.

@@ -159,6 +159,12 @@ impl Target {
             (None, "mem:" | "memory" | "mem") => Ok(Self::Memory),
             (None, "null:" | "null") => Ok(Self::Null),
             (None, _) => match text.split_once("://") {
+                #[cfg(not(feature = "hdfs"))]
+                Some(("hdfs", _)) => Err(
+                    "hdfs:// is not part of this build: use a package, build with `--features hdfs`, or reach the \
+                     same files by webhdfs://"
+                        .to_owned(),
+                ),
                 Some((scheme, _)) => Err(format!(
                     "there is no driver for {scheme}:// targets yet; {forms}"
                 )),

@@ -74,7 +74,8 @@ pub(super) fn main(args: &[String]) -> Result {
 
 /// The example with the measurements of `set`.
 fn gets(set: &Set) -> Result<Command> {
-    let gets = own::example("bucketload-drivers", "gets")?;
+    let hdfs = ["--features", "bucketload-drivers/hdfs"];
+    let gets = own::example_with("bucketload-drivers", "gets", &hdfs)?;
     Ok(cmd(&gets.to_string_lossy(), [set.repetitions, set.name]))
 }
 

@@ -11,6 +11,10 @@ use crate::sh::{Result, cargo, cmd, output, root, run};
 
 /// The profile of packages, in Cargo.toml.
 const PROFILE: &str = "dist";
+
+/// What packages have beyond the usual build.
+pub(super) const FEATURES: &str = "bucketload/hdfs";
+
 /// Shells that have completions, with the place of theirs.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/bucketload"),
@@ -106,6 +110,7 @@ fn build(when: When) -> Result<PathBuf> {
     let rust = rust.chain(maps.iter().map(|map| format!("--remap-path-prefix={map}")));
     let rust: Vec<String> = rust.collect();
     let mut command = cargo(["build", "--locked", "--profile", PROFILE]);
+    command.args(["--features", FEATURES]);
     command
         .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\x1f"))
         .env("SOURCE_DATE_EPOCH", when.0.to_string());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::build::FEATURES;
 use crate::sh::{Result, cargo, output, root};
 
 /// A crate of a program.
@@ -29,21 +30,32 @@ impl Crate {
     }
 }
 
+/// The features that `package` is built with beyond its default ones.
+fn features(package: &str) -> &'static [&'static str] {
+    match FEATURES.split_once('/') {
+        Some((of, _)) if of == package => &["--features", FEATURES],
+        _ => &[],
+    }
+}
+
 /// The crates of `package`, which is one of them, sorted by name and version.
 ///
 /// # Errors
 /// When cargo cannot tell.
 pub(super) fn of(package: &str) -> Result<Vec<Crate>> {
     // What only builds, and macros, are no part of the program.
-    let tree = output(&mut cargo([
-        "tree",
-        "--locked",
-        "--edges=normal,no-proc-macro",
-        "--prefix=none",
-        "--format={p}",
-        "--package",
-        package,
-    ]))?;
+    let tree = output(
+        &mut cargo([
+            "tree",
+            "--locked",
+            "--edges=normal,no-proc-macro",
+            "--prefix=none",
+            "--format={p}",
+            "--package",
+            package,
+        ])
+        .args(features(package)),
+    )?;
     let linked: BTreeSet<(&str, &str)> = tree.lines().filter_map(named).collect();
     let metadata = output(&mut cargo(["metadata", "--locked", "--format-version=1"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;

@@ -72,6 +72,15 @@ fn a_closed_port_is_named() {
     run(dir.path(), &url, &[]).expect(3, &["refused", &port.to_string()]);
 }
 
+#[cfg(not(feature = "hdfs"))]
+#[test]
+fn a_build_without_the_library_of_hdfs_says_what_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["run", "put", "--target", "hdfs://nn:8020/data/t"];
+    let remedies = ["hdfs://", "package", "--features hdfs", "webhdfs://"];
+    call(&mut bucketload(dir.path(), &args)).expect(2, &remedies);
+}
+
 #[test]
 fn a_name_node_that_is_down_is_named() {
     let dir = tempfile::tempdir().unwrap();
