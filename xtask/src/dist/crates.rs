@@ -44,18 +44,16 @@ fn features(package: &str) -> &'static [&'static str] {
 /// When cargo cannot tell.
 pub(super) fn of(package: &str) -> Result<Vec<Crate>> {
     // What only builds, and macros, are no part of the program.
-    let tree = output(
-        &mut cargo([
-            "tree",
-            "--locked",
-            "--edges=normal,no-proc-macro",
-            "--prefix=none",
-            "--format={p}",
-            "--package",
-            package,
-        ])
-        .args(features(package)),
-    )?;
+    let mut tree = cargo([
+        "tree",
+        "--locked",
+        "--edges=normal,no-proc-macro",
+        "--prefix=none",
+        "--format={p}",
+        "--package",
+        package,
+    ]);
+    let tree = output(tree.args(features(package)))?;
     let linked: BTreeSet<(&str, &str)> = tree.lines().filter_map(named).collect();
     let metadata = output(&mut cargo(["metadata", "--locked", "--format-version=1"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;

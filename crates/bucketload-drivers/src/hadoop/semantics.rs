@@ -68,6 +68,7 @@ pub(crate) fn late(mut error: OpError, received: u64) -> OpError {
 }
 
 /// The error of a read that begins at or past the end.
+#[cfg(feature = "hdfs")]
 #[cold]
 pub(crate) fn past_the_end(offset: u64, length: u64) -> OpError {
     OpError::new(
