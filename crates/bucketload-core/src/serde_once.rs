@@ -1,7 +1,7 @@
 //! One compiled copy of a large type's serialization.
 //!
 //! What serde derives is generic over the format, and each crate compiles it again for each format that it reads or
-//! writes. A type of [`serde_once!`](crate::serde_once) is written through a trait object and read by way of a
+//! writes. A type of [`serde_once!`](crate::serde_once!) is written through a trait object and read by way of a
 //! [`serde_json::Value`], so that only the crate that defines it compiles its fields. Written output stays the same;
 //! of a field that is missing or wrong an error names the field and not its line, which a file that is no JSON still
 //! gets. Meant for what is read and written a few times a second at most.
