@@ -310,7 +310,8 @@ pub(crate) fn perform<'p>(
             }
             if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
                 let backoff = backoff_ns(plan.retry, attempts);
-                if pause(shard, worker.slot, backoff, &on_wait).await {
+                // Boxed: workers whose operations succeed have no room for it.
+                if Box::pin(pause(shard, worker.slot, backoff, &on_wait)).await {
                     let now = now_ns();
                     break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
                 }

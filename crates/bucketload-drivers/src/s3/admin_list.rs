@@ -26,7 +26,8 @@ pub(crate) struct Listing {
     /// Whether it has gone over to V1.
     v1: bool,
     /// The last continuation token and the last key before it: where V1 goes on.
-    last: Option<(String, String)>,
+    /// Boxed, because every session has room for it.
+    last: Option<Box<(String, String)>>,
 }
 
 impl Listing {
@@ -34,7 +35,7 @@ impl Listing {
     fn key_before(&self, after: Option<&str>) -> Option<String> {
         match (after, &self.last) {
             (None, _) => Some(String::new()),
-            (Some(after), Some((token, key))) if after == token => Some(key.clone()),
+            (Some(after), Some(last)) if after == last.0 => Some(last.1.clone()),
             // V1 goes on behind a key.
             (Some(after), _) => self.v1.then(|| after.to_owned()),
         }
@@ -60,7 +61,7 @@ impl S3Session {
                 if let Some(token) = &page.next {
                     // A page may be empty and yet not be the last one.
                     let key = page.keys.last().cloned().or(before).unwrap_or_default();
-                    self.listing.last = Some((token.clone(), key));
+                    self.listing.last = Some(Box::new((token.clone(), key)));
                 }
                 return Ok(page);
             }
