@@ -46,7 +46,7 @@ pub struct Place {
 }
 
 /// Tells which nodes of a store hold an object: the link between the requests on keys and the load
-/// of data nodes (statistics.md section 8).
+/// of data nodes (docs/spec/statistics.md section 8).
 pub trait PlacementOracle {
     /// Number of nodes.
     fn nodes(&self) -> usize;

@@ -194,7 +194,7 @@ pub enum SizeAssign {
     Random,
     /// The golden-ratio sequence over popularity rank, `u_r = frac(0.5 + r · 0.6180339887)` for
     /// rank `r` from 0, so that the popularity-weighted law is close to the size law
-    /// (scenarios.md section 3.3).
+    /// (docs/spec/scenarios.md section 3.3).
     LowDiscrepancy,
 }
 
@@ -222,7 +222,7 @@ pub struct PhasePlan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Accounting {
     /// Whether the work of each closed-loop worker is summed separately, for throughput as streams
-    /// see it (scenarios.md section 10).
+    /// see it (docs/spec/scenarios.md section 10).
     pub streams: bool,
     /// Lower bounds of the size classes after the first, ascending, bytes: latencies are recorded
     /// for each class of sizes too. Empty for no classes.
@@ -277,7 +277,7 @@ pub struct Limits {
     pub drain_ns: u64,
 }
 
-/// The stopping rule of statistics.md section 3.
+/// The stopping rule of docs/spec/statistics.md section 3.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StopRule {
     /// Shortest measured window, nanoseconds.
@@ -332,7 +332,7 @@ pub enum ModelPlan {
     Ranks(RanksPlan),
 }
 
-/// Rounds of writing, listing, deleting and listing again (scenarios.md section 10,
+/// Rounds of writing, listing, deleting and listing again (docs/spec/scenarios.md section 10,
 /// `list-consistency`).
 ///
 /// Object `j` of iteration `i` is the object `i + j · iterations` of the key set, which has as many
@@ -406,7 +406,7 @@ pub enum GapLaw {
     },
 }
 
-/// Arrival processes (scenarios.md section 1.3). Rates are operations per second over all agents.
+/// Arrival processes (docs/spec/scenarios.md section 1.3). Rates are operations per second over all agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ArrivalLaw {

@@ -1,5 +1,5 @@
 //! Figures per entry and worker of works on named objects: what COSBench's own tables are computed from
-//! (cosbench.md section 4), beside the histograms that every run has.
+//! (docs/spec/cosbench.md section 4), beside the histograms that every run has.
 //!
 //! Two sets are kept. *Finished* holds the operations that ended in the work's measured window,
 //! *inside* those that also began in it by COSBench's clock of whole milliseconds: they started in

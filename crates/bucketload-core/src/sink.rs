@@ -157,7 +157,7 @@ pub struct ActiveSum {
     pub busy_ns: u64,
 }
 
-/// Outcome of driving the null target (statistics.md section 2, rule V5).
+/// Outcome of driving the null target (docs/spec/statistics.md section 2, rule V5).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Calibration {

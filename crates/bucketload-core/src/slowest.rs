@@ -15,7 +15,7 @@ use crate::op::OpClass;
 use crate::record::{Outcome, Part};
 use crate::trail::{KeyText, Trail};
 
-/// Requests kept per phase (statistics.md section 1).
+/// Requests kept per phase (docs/spec/statistics.md section 1).
 pub const KEPT: usize = 1000;
 
 /// Keeps the entries with the largest values: a binary heap whose root is the smallest of them.

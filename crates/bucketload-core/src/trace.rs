@@ -1,4 +1,4 @@
-//! Recorded requests: the canonical record of a trace and how a replay reads it (traces.md
+//! Recorded requests: the canonical record of a trace and how a replay reads it (docs/spec/traces.md
 //! section 1).
 //!
 //! ```text

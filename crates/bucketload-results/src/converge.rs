@@ -1,4 +1,4 @@
-//! The stopping rule of a phase (statistics.md section 3), evaluated while it runs.
+//! The stopping rule of a phase (docs/spec/statistics.md section 3), evaluated while it runs.
 //!
 //! A rule that is looked at every second stops at lucky moments. It is therefore looked at only
 //! when the measured window has grown by a tenth since the last time, and only a window that is

@@ -1,4 +1,4 @@
-//! Calibration: what this client could do if the store cost nothing (statistics.md section 2, V5).
+//! Calibration: what this client could do if the store cost nothing (docs/spec/statistics.md section 2, V5).
 //!
 //! The phase's own schedule is driven at twice its rate or more, and then its operations as fast as
 //! possible, both against a driver that does nothing. The first tells the lateness that the client

@@ -69,11 +69,11 @@ pub enum RunError {
     /// A load thread could not be set up.
     #[error("cannot set up a load thread: {0}")]
     Thread(#[source] std::io::Error),
-    /// A load thread panicked: a defect in this program or in a driver.
-    #[error("load thread {thread} panicked: {message}")]
+    /// A thread panicked: a defect in this program or in a driver.
+    #[error("{thread} panicked: {message}")]
     Panicked {
-        /// Index of the thread.
-        thread: usize,
+        /// Which thread, in words.
+        thread: String,
         /// The panic's message.
         message: String,
     },

@@ -8,6 +8,7 @@ use bucketload_core::driver::AnyDriver;
 use bucketload_core::error::OpError;
 
 use crate::baton::Baton;
+use crate::clock::now_ns;
 use crate::feed::Ended;
 use crate::options::Pacing;
 use crate::perform::{Taken, Worker, perform};
@@ -60,7 +61,9 @@ fn hired(
             Some(worker)
         }
         Err(error) => {
-            shard.report_failure(None, "(opening a session)", &error, crate::clock::now_ns());
+            let work = &shard.shared.phase_plan().works[usize::from(baton.work)];
+            let class = work.mix[0].class;
+            shard.report_failure(class, "(opening a session)", &error, now_ns());
             baton.hire_failed();
             shard.note_open_error(error);
             shard.wake_main();
@@ -139,7 +142,7 @@ async fn wait_for_due(work: &OpenWork) -> Option<u64> {
     if shard.shared.pacing == Pacing::BusyPoll {
         loop {
             let target = baton.target_ns(shard.cutoff_ns.get(), None)?;
-            let now = crate::clock::now_ns();
+            let now = now_ns();
             if now >= target {
                 return Some(now);
             }

@@ -268,7 +268,7 @@ pub(crate) fn perform<'p>(
                     && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
                 {
                     let now = now_ns();
-                    shard.report_failure(Some(request.op), request.key, &error, now);
+                    shard.report_failure(request.op.class, request.key, &error, now);
                     break 'attempts (Outcome::Failed(error.kind), done, now, 0);
                 }
                 if let Some((set, number)) = own {
@@ -306,7 +306,7 @@ pub(crate) fn perform<'p>(
             let plan = &shard.shared.plan;
             let counted = error.kind != ErrorKind::NotFound || plan.not_found_is_failure;
             if counted && error.kind != ErrorKind::Cancelled {
-                shard.report_failure(Some(request.op), request.key, &error, now);
+                shard.report_failure(request.op.class, request.key, &error, now);
             }
             if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
                 let backoff = backoff_ns(plan.retry, attempts);

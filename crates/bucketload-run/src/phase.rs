@@ -375,8 +375,8 @@ impl Load {
             if self.done[thread].is_none() && handle.is_finished() {
                 if self.ended[thread] {
                     return Err(RunError::Panicked {
-                        thread,
-                        message: "it ended without a word".to_owned(),
+                        thread: format!("load thread {thread}"),
+                        message: "it exited without reporting".to_owned(),
                     });
                 }
                 self.ended[thread] = true;
@@ -396,7 +396,7 @@ impl Load {
             }
             if let Err(panic) = handle.join() {
                 outcome = Err(RunError::Panicked {
-                    thread,
+                    thread: format!("load thread {thread}"),
                     message: panic_text(&*panic),
                 });
             }
@@ -407,8 +407,10 @@ impl Load {
         }
         for reader in self.readers.drain(..) {
             if let Err(panic) = reader.join() {
-                let message = format!("reading the trace: {}", panic_text(&*panic));
-                outcome = outcome.and(Err(RunError::Panicked { thread: 0, message }));
+                outcome = outcome.and(Err(RunError::Panicked {
+                    thread: "the thread that reads the trace".to_owned(),
+                    message: panic_text(&*panic),
+                }));
             }
         }
         outcome

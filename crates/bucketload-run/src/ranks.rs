@@ -416,7 +416,7 @@ impl RankTurns {
                 RankTask::Workbench { stage, .. } => Some(stage),
                 _ => None,
             };
-            // What is not there is neither read nor replaced (io500-mdworkbench.md section B.1).
+            // What is not there is neither read nor replaced (docs/spec/io500-mdworkbench.md section B.1).
             let skips = stage == Some(WorkbenchStage::Benchmark) && op.class == OpClass::Head;
             if skips && self.inside && self.spot.entry > plan.opening {
                 self.next_set(work);
@@ -449,7 +449,7 @@ struct Finder {
     found: Cell<u64>,
 }
 
-/// What the names of files that are sought contain (io500-mdworkbench.md section A.1).
+/// What the names of files that are sought contain (docs/spec/io500-mdworkbench.md section A.1).
 const SOUGHT: &str = "01";
 
 impl Watch for Finder {

@@ -97,7 +97,7 @@ pub(crate) async fn compare(
     };
     let detail = format!("the write was acknowledged, but reading it back: {what}");
     let error = OpError::new(kind, detail);
-    shard.report_failure(Some(write.op), write.key, &error, now_ns());
+    shard.report_failure(write.op.class, write.key, &error, now_ns());
     Outcome::Failed(kind)
 }
 

@@ -209,7 +209,7 @@ impl Rows {
 mod tests {
     use super::Window;
 
-    /// The window of COSBench, cosbench.md section 1.9: whole milliseconds, both edges excluded where
+    /// The window of COSBench, docs/spec/cosbench.md section 1.9: whole milliseconds, both edges excluded where
     /// an operation straddles them, and an operation that ends in the millisecond of the opening too.
     #[test]
     fn inside_is_started_before_the_end_and_finished_after_the_beginning() {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Op;
+use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oplog::OpLog;
 use bucketload_core::payload::Arena;
 use bucketload_core::plan::{Limits, PhasePlan, Plan};
@@ -314,7 +314,7 @@ impl Shard {
     }
 
     /// Reports a failure in full while the budget of its kind lasts.
-    pub(crate) fn report_failure(&self, op: Option<&Op>, key: &str, error: &OpError, at_ns: u64) {
+    pub(crate) fn report_failure(&self, class: OpClass, key: &str, error: &OpError, at_ns: u64) {
         let left = &self.shared.failures[error.kind as usize];
         let take = |n: u32| n.checked_sub(1);
         if left.load(Ordering::Relaxed) == 0
@@ -324,9 +324,6 @@ impl Shard {
         {
             return;
         }
-        let class = op.map_or(self.shared.phase_plan().works[0].mix[0].class, |op| {
-            op.class
-        });
         self.recorder.try_tell(Message::Failure(Event::Failure {
             phase: u16::try_from(self.shared.phase).unwrap_or(u16::MAX),
             class,

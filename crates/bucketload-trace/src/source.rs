@@ -1,5 +1,5 @@
 //! A canonical trace as a replay reads it: scaled, multiplied, looped, with buckets renamed
-//! (traces.md sections 4.3 and 4.4).
+//! (docs/spec/traces.md sections 4.3 and 4.4).
 //!
 //! ```text
 //! canonical file ─┬─ copy 1 ─ lap 0, lap 1, … ─┐

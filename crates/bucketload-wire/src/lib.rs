@@ -11,7 +11,7 @@
 //! http   response and request heads, chunked bodies          pure, no I/O
 //! conn   one connection: send, receive, discard, verify      plain or TLS, one API
 //! tls    who is trusted; what a failed handshake means       configuration
-//! sock   a non-blocking TCP socket that counts its syscalls  unsafe code stays in `sys`
+//! sock   a non-blocking TCP socket that counts its syscalls  calls `sys`
 //! ```
 //!
 //! beside them [`listen`] (a listener for several threads), [`dns`] (names resolved off the load

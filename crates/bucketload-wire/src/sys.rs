@@ -1,8 +1,7 @@
-//! Thin safe wrappers around the few system calls of the path, and around memory in huge pages. All
-//! unsafe code of the crate that touches sockets, timers and raw memory is here.
+//! Thin safe wrappers around the few system calls of the path, and around memory in huge pages.
 //!
 //! What every request needs goes through rustix, which enters the kernel directly: the C library's
-//! `send` and `recv` are cancellation points and spend as much again on being ones.
+//! `send` and `recv` are cancellation points, which doubles their cost.
 
 use std::alloc::{self, Layout};
 use std::io::{self, IoSlice};

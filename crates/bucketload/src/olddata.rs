@@ -16,7 +16,7 @@ use crate::cli::run::DataArgs;
 use crate::exit::Failure;
 use crate::target::Target;
 
-/// Least age of the objects unless another is asked for (scenarios.md section 10).
+/// Least age of the objects unless another is asked for (docs/spec/scenarios.md section 10).
 const MIN_AGE: Duration = Duration::from_secs(72 * 3600);
 
 /// What the earlier run left, and when.

@@ -18,7 +18,7 @@ const MEMORY: f64 = 100.0 * 1024.0 * 1024.0;
 
 /// 10^6 records at ten times their speed, 20 000 per second, on a target that answers at once: the 99th
 /// percentile of the distance between intended and realised instants stays below 1 ms, and memory below
-/// 100 MiB (traces.md section 7).
+/// 100 MiB (docs/spec/traces.md section 7).
 pub(crate) fn instants() -> Result {
     let dir = TempDir::new("replay")?;
     let trace = dir.file("trace.csv");

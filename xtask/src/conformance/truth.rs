@@ -70,7 +70,7 @@ pub(crate) fn stall() -> Result<Times> {
 }
 
 /// The backup scenario against a store that stops for 12 s: three ticks of a client are outstanding
-/// together and every request of them is recorded with its true response time (scenarios.md section
+/// together and every request of them is recorded with its true response time (docs/spec/scenarios.md section
 /// 11, test 7, at full length; the runner's tests have it ten times faster).
 ///
 /// With the default seed a single client's ticks lie 4.69 s after the start and every 5 s; the store

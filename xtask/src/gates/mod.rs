@@ -272,7 +272,7 @@ fn memory() -> Result {
     const FEW: u32 = 64;
     const SOME: u32 = 2_064;
     const MANY: u32 = 12_064;
-    const LIMIT: f64 = 2.35;
+    const LIMIT: f64 = 2.15;
     let (dir, server) = (TempDir::new("memory")?, null_store("4KiB")?);
     let few = resident(&dir, &server, FEW, 0)?;
     hold("resident MiB with 64 connections", few / 1_048_576.0, 32.0)?;

@@ -17,7 +17,7 @@ pub(super) fn check(commands: &Commands) -> Result {
     let mut faults = Vec::new();
     let mut lines = 0;
     let mut workloads = 0;
-    for path in links::paths()? {
+    for path in links::own_paths()? {
         let text = read(&root().join(&path))?;
         for code in markdown::code(&text) {
             let number = text[..code.at].matches('\n').count() + 1;

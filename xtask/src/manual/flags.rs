@@ -51,7 +51,7 @@ pub(super) fn check(commands: &Commands) -> Result {
     let mut faults = Vec::new();
     let mut count = 0;
     let mut used = BTreeSet::new();
-    for path in links::paths()? {
+    for path in links::own_paths()? {
         let text = read(&root().join(&path))?;
         for (line, piece) in pieces(&text) {
             for flag in flags(&piece) {

@@ -82,6 +82,13 @@ pub(super) fn paths() -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// As [`paths`], without the specifications: they are about programs of others.
+pub(super) fn own_paths() -> Result<Vec<PathBuf>> {
+    let mut paths = paths()?;
+    paths.retain(|path| !path.starts_with("docs/spec"));
+    Ok(paths)
+}
+
 /// The text with what it includes, for its anchors.
 fn expanded(path: &Path, text: &str, pages: &BTreeMap<PathBuf, String>) -> String {
     let lines = text.lines().map(|line| {

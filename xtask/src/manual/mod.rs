@@ -5,6 +5,7 @@
 //! *.md of the repository ── links: every file, anchor and picture exists, URLs are well formed
 //! their examples ── examples: commands and options exist, workloads resolve
 //! their code and tables ── flags: every flag is one of the program, or of a known other
+//! sources and documents ── citations: every page that they cite exists, with its section
 //! docs/ and what it includes ── stage ─► target/manual/stage ── book (mdBook) ─► target/manual/book
 //! target/manual/book ── html: every link, anchor and picture of the finished pages
 //! ```
@@ -13,6 +14,7 @@
 //! leads out of `docs` into chapters, so the same text is right in the book, too.
 
 mod book;
+mod citations;
 mod environment;
 mod examples;
 mod flags;
@@ -44,6 +46,7 @@ pub(crate) fn main(args: &[String]) -> Result {
     }
     let commands = examples::commands(&reference::update(write)?);
     links::check()?;
+    citations::check()?;
     examples::check(&commands)?;
     flags::check(&commands)?;
     let stage = work_dir().join("stage");

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A failed operation counts with the timeout, or with the time it really took when that was longer:
-//! dropping failures would make a failing store look faster (statistics.md section 1). So does one
+//! dropping failures would make a failing store look faster (docs/spec/statistics.md section 1). So does one
 //! that was still under way when the drain ended: its age then is unknown to the recorder and at
 //! least the drain. Where the plan says that absent objects are no failures, they are none here.
 
@@ -160,7 +160,7 @@ fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
     }
 }
 
-/// Judges a trial: the conditions of statistics.md section 6 in the order of what they exclude.
+/// Judges a trial: the conditions of docs/spec/statistics.md section 6 in the order of what they exclude.
 ///
 /// A client limit is told from a store limit by the verdict's rules: V2, V4 and V5 speak of the
 /// client alone. V1 and V3 may also mean that a slow store filled the in-flight cap; then the cap

@@ -1,4 +1,4 @@
-//! How much load a store takes before it breaks its objectives (statistics.md section 6).
+//! How much load a store takes before it breaks its objectives (docs/spec/statistics.md section 6).
 //!
 //! [`slo`] is the language of objectives, [`eval`] judges one trial, [`search`] decides which rate is
 //! tried next, and [`threshold`] fits the capacity to all trials at once. Nothing here runs a trial
@@ -25,7 +25,7 @@ pub use slo::{Bound, Objective, Slo, Statistic, Timing};
 pub use threshold::Threshold;
 
 /// Shortest trial that the objectives deserve, seconds: 60 s, and long enough for 100 operations
-/// beyond the highest quantile at `rate` operations per second (statistics.md section 6).
+/// beyond the highest quantile at `rate` operations per second (docs/spec/statistics.md section 6).
 #[must_use]
 pub fn trial_seconds(slo: &Slo, rate: f64) -> f64 {
     let tail = slo

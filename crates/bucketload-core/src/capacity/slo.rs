@@ -10,7 +10,7 @@
 //!
 //! Durations are of the *response time* (from the intended start), of all operations or of one
 //! class. Bounds of durations and errors are ceilings, those of throughput floors. An SLO without an
-//! objective for errors gets `errors<=0.1%` (statistics.md section 6).
+//! objective for errors gets `errors<=0.1%` (docs/spec/statistics.md section 6).
 
 use std::fmt;
 use std::str::FromStr;

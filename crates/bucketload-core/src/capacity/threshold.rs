@@ -6,7 +6,7 @@
 //!
 //! The interval is that of the profile likelihood: all c for which twice the loss of log-likelihood
 //! against the best fit, maximised over k, stays below the 95 % quantile of χ² with one degree of
-//! freedom (Venzon and Moolgavkar 1988; statistics.md section 6). Where passes and fails do not
+//! freedom (Venzon and Moolgavkar 1988; docs/spec/statistics.md section 6). Where passes and fails do not
 //! overlap, the likelihood grows with k without end: k is limited, which leaves the whole gap
 //! between them in the interval.
 

@@ -415,7 +415,7 @@ impl NamedGen {
 }
 
 /// A number from weighted buckets: exactly by the weights (COSBench's own comparison gives the first
-/// bucket one unit too much, cosbench.md section 1.7).
+/// bucket one unit too much, docs/spec/cosbench.md section 1.7).
 fn weighted(buckets: &[(u32, u32, u32)], draws: &mut Draws) -> u32 {
     let total: u64 = buckets.iter().map(|b| u64::from(b.2)).sum();
     let mut left = draws.below(total.max(1));

@@ -203,7 +203,7 @@ impl Population {
     }
 
     /// F⁻¹(frac(1/2 + rank·0.6180339887…)): the golden-ratio sequence in 64-bit fixed point, exact
-    /// at any rank (scenarios.md section 3.3).
+    /// at any rank (docs/spec/scenarios.md section 3.3).
     #[inline]
     fn size_at_rank(&self, rank: u64) -> u64 {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

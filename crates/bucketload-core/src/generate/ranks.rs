@@ -1,6 +1,6 @@
 //! The operations of ranks ([`RanksPlan`]): functions of rank, step and place in the step.
 //!
-//! Paths are those of IOR and mdtest (io500-mdworkbench.md section A.2):
+//! Paths are those of IOR and mdtest (docs/spec/io500-mdworkbench.md section A.2):
 //!
 //! ```text
 //!  ior-easy/     ior_file_easy.00000003          transfer k at k·bytes
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Where a transfer is an object of its own, its name is that of the file, followed by offset and length
-//! but for the first one (libs3-abi.md section 12).
+//! but for the first one (docs/spec/libs3-abi.md section 12).
 
 use super::LawError;
 use super::rng::{Draws, Purpose, Stream};
@@ -406,7 +406,7 @@ impl Path<'_> {
         self.text(".");
     }
 
-    /// A transfer in the bucket of its file (io500-mdworkbench.md section A.6); what lists gets the prefix alone.
+    /// A transfer in the bucket of its file (docs/spec/io500-mdworkbench.md section A.6); what lists gets the prefix alone.
     fn in_bucket(&mut self, class: OpClass, offset: u64, bytes: u64) {
         if class == OpClass::List {
             return;
@@ -427,7 +427,7 @@ impl Path<'_> {
 }
 
 /// Appends `text` as IOR's backend `S3-libs3` spells the name of a file: letters in lower case and digits
-/// stay, a slash becomes `_`, any other byte two letters (libs3-abi.md section 12). The `b` at the end is
+/// stay, a slash becomes `_`, any other byte two letters (docs/spec/libs3-abi.md section 12). The `b` at the end is
 /// not added.
 pub fn spell(text: &str, out: &mut String) {
     for byte in text.bytes() {

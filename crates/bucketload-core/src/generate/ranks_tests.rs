@@ -117,7 +117,7 @@ fn name(ops: &RankGen, op: &Op) -> String {
     out
 }
 
-/// io500-mdworkbench.md sections A.2 and A.6, libs3-abi.md section 12.
+/// docs/spec/io500-mdworkbench.md sections A.2 and A.6, docs/spec/libs3-abi.md section 12.
 #[test]
 fn names_are_those_of_ior_and_mdtest() {
     let put = |keyset, bytes| vec![entry(OpClass::Put, keyset, Some(bytes))];
@@ -230,7 +230,7 @@ fn a_search_covers_every_name_once() {
     }
 }
 
-/// io500-mdworkbench.md section B.1: a queue per owner and set.
+/// docs/spec/io500-mdworkbench.md section B.1: a queue per owner and set.
 #[test]
 fn the_oldest_object_is_consumed_and_never_by_its_producer() {
     let task = |stage| RankTask::Workbench {

@@ -1,4 +1,4 @@
-//! The data pattern "timestamp" of IOR and mdtest (io500-mdworkbench.md section A.2).
+//! The data pattern "timestamp" of IOR and mdtest (docs/spec/io500-mdworkbench.md section A.2).
 //!
 //! A rank has one buffer per tree of files, which all of its transfers are written from. Word `i` of it
 //! is `(rank << 32) | (seed + i)`, little endian, with `seed + i` extended by its sign; the bytes behind
@@ -154,7 +154,7 @@ mod tests {
         out
     }
 
-    /// io500-mdworkbench.md section A.2.
+    /// docs/spec/io500-mdworkbench.md section A.2.
     #[test]
     fn words_are_rank_and_seed_and_the_tail_counts() {
         let got = bytes(pattern(false), 3, key_of(2, 9), 3901);

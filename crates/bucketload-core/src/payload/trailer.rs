@@ -1,4 +1,4 @@
-//! COSBench's integrity trailer (cosbench.md section 1.11): the last 40 bytes of an object are `!!!!`, the
+//! COSBench's integrity trailer (docs/spec/cosbench.md section 1.11): the last 40 bytes of an object are `!!!!`, the
 //! MD5 of all bytes before them in hexadecimal, `!!!!`.
 //!
 //! So an object tells by itself whether it is whole, whoever wrote it and whenever. MD5 finds damage, not

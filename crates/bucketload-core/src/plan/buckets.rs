@@ -9,7 +9,7 @@
 //! {name}                        with `exact`, for the one bucket whose name the user chose
 //! ```
 //!
-//! The rules of [`BucketService`] are those of the table "Bucket name case" of ossperf.md section 6 and
+//! The rules of [`BucketService`] are those of the table "Bucket name case" of docs/spec/ossperf.md section 6 and
 //! of the services' documents: Amazon S3 "Bucket naming rules", Google Cloud Storage "Bucket names", Azure
 //! "Naming and referencing containers", OpenStack Swift's API reference (containers).
 
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(name(BucketService::S3ninja), "OSSPERF-17-5C-3");
     }
 
-    /// The table "Bucket name case" of ossperf.md section 6.
+    /// The table "Bucket name case" of docs/spec/ossperf.md section 6.
     #[test]
     fn services_differ_in_case() {
         use BucketService::*;

@@ -1,5 +1,5 @@
 //! Which workers of works on named objects each agent has: COSBench's division over its drivers
-//! (cosbench.md section 6.3).
+//! (docs/spec/cosbench.md section 6.3).
 //!
 //! ```text
 //!  a pinned work      all of its workers on its agent

@@ -1,4 +1,4 @@
-//! The partly open model: jobs arrive, each is a chain of stages (scenarios.md section 4.1).
+//! The partly open model: jobs arrive, each is a chain of stages (docs/spec/scenarios.md section 4.1).
 //!
 //! ```text
 //!  job arrives ── W0 ──▶ R1 ──▶ W2 ──▶ R3 ──▶ W4 ── done
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ArrivalLaw;
 
-/// Objects above this size are written as multipart uploads, bytes (scenarios.md section 4.2).
+/// Objects above this size are written as multipart uploads, bytes (docs/spec/scenarios.md section 4.2).
 pub const MULTIPART_ABOVE: u64 = 64 << 20;
 /// Smallest part of these uploads, bytes.
 pub const LEAST_PART: u64 = 8 << 20;

@@ -1,5 +1,5 @@
 //! Works on buckets and objects whose names the user states: numbers between a prefix and a suffix, as
-//! in COSBench workloads (cosbench.md sections 1.7 to 1.9).
+//! in COSBench workloads (docs/spec/cosbench.md sections 1.7 to 1.9).
 //!
 //! ```text
 //!  bucket  {prefix}{number}{suffix}     numbers chosen by a selector, of all or of the worker's slice
@@ -235,7 +235,7 @@ pub struct NamedPlan {
     /// Acceptable failures per million operations of the measured window.
     pub max_failed_ppm: u32,
     /// Whether sequences repeat as COSBench's do: containers and objects in step, so that only
-    /// combinations up to their least common multiple occur (cosbench.md section 7, B16).
+    /// combinations up to their least common multiple occur (docs/spec/cosbench.md section 7, B16).
     #[serde(default, skip_serializing_if = "is_false")]
     pub legacy_sequences: bool,
 }
@@ -251,7 +251,7 @@ pub struct NamedSlice {
 
 impl NamedSlice {
     /// The share of worker `index` (from 0) of `of` in the numbers `lo` to `hi`: the first workers get
-    /// one number more where they do not divide evenly (cosbench.md section 1.7).
+    /// one number more where they do not divide evenly (docs/spec/cosbench.md section 1.7).
     #[must_use]
     pub fn of(lo: u32, hi: u32, index: u32, of: u32) -> Self {
         let range = u64::from(hi) - u64::from(lo.min(hi)) + 1;
@@ -284,7 +284,7 @@ impl NamedPlan {
     }
 
     /// The share of worker `index` (from 0) in a limit over all workers: nothing is lost where it does
-    /// not divide evenly (cosbench.md section 7, B3).
+    /// not divide evenly (docs/spec/cosbench.md section 7, B3).
     #[must_use]
     pub fn share(&self, limit: u64, index: u32) -> u64 {
         let all = u64::from(self.workers.max(1));

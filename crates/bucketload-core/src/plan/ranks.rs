@@ -1,5 +1,5 @@
 //! Ranks: workers that go through the same steps at the same time, as the processes of an MPI job do
-//! (io500-mdworkbench.md, parts A and B).
+//! (docs/spec/io500-mdworkbench.md, parts A and B).
 //!
 //! ```text
 //!  opening ─ step 0 ─ step 1 ─ … ┤ stonewall: how far has each come? all go on to the highest count ├ closing
@@ -182,7 +182,7 @@ pub enum WorkbenchStage {
 #[serde(rename_all = "kebab-case")]
 pub enum RankMapping {
     /// As IOR's backend `S3-libs3` with one bucket does: every transfer is an object, characters
-    /// but letters and digits are spelt out (libs3-abi.md section 12).
+    /// but letters and digits are spelt out (docs/spec/libs3-abi.md section 12).
     #[serde(rename = "ior-libs3-single")]
     Libs3Single,
     /// As that backend with a bucket per file does: a transfer is an object named after its offset and length in

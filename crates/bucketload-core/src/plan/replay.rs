@@ -1,4 +1,4 @@
-//! Replay of a recorded trace (traces.md sections 4 and 5).
+//! Replay of a recorded trace (docs/spec/traces.md sections 4 and 5).
 //!
 //! The records themselves are no part of a plan: they come from a [`crate::trace::TraceSource`].
 //! The plan says which trace it is, when its requests are due and what becomes of absent keys.
@@ -47,7 +47,7 @@ pub enum ReplayPart {
     Requests,
 }
 
-/// When requests are due (traces.md section 4.1).
+/// When requests are due (docs/spec/traces.md section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ReplayTiming {
@@ -106,7 +106,7 @@ pub enum LatePolicy {
     },
 }
 
-/// What an absent object means (traces.md section 5.2).
+/// What an absent object means (docs/spec/traces.md section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnAbsent {

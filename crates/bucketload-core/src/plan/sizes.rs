@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::is_zero;
 
-/// Laws of sizes in bytes (scenarios.md section 1.2). All results are rounded and clamped to
+/// Laws of sizes in bytes (docs/spec/scenarios.md section 1.2). All results are rounded and clamped to
 /// `min..=max` of the enclosing [`SizeLaw`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeLaw {

@@ -2,7 +2,7 @@
 //!
 //! A series of bins is cut into batches that are long enough to be nearly uncorrelated; the spread
 //! of their means gives the interval (Law, *Simulation Modeling and Analysis*, section 9.5.3;
-//! statistics.md section 3).
+//! docs/spec/statistics.md section 3).
 
 use serde::{Deserialize, Serialize};
 

@@ -31,7 +31,7 @@ fn ratio_of(completed: &Moments, offered: &Moments) -> Option<f64> {
 }
 
 /// CV(completed)/CV(offered) of two series of equal length, with an interval from blocks of
-/// `block` bins taken from both series at the same places (statistics.md section 9: 10-s blocks).
+/// `block` bins taken from both series at the same places (docs/spec/statistics.md section 9: 10-s blocks).
 /// `None` when either mean or the offered CV is 0.
 #[must_use]
 pub fn excess_dispersion(

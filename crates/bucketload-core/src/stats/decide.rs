@@ -1,4 +1,4 @@
-//! What a comparison says, in one word (statistics.md section 5).
+//! What a comparison says, in one word (docs/spec/statistics.md section 5).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Where a latency-against-load curve bends: descriptions, not objectives (statistics.md section 7).
+//! Where a latency-against-load curve bends: descriptions, not objectives (docs/spec/statistics.md section 7).
 //!
 //! A knee without an objective is a matter of taste, and it depends on the range that was swept: both
 //! functions return the range with the point. [`saturation`] is what a store delivers when it is asked
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn kneedle_on_mm1_depends_on_the_range() {
-        // statistics.md section 7: between 5 % and 98 % load it returns load 0.87. The slope of
+        // docs/spec/statistics.md section 7: between 5 % and 98 % load it returns load 0.87. The slope of
         // the chord is 48.95/0.93, reached at load 1 - sqrt(0.93/48.95) = 0.862.
         let knee = kneedle(&mm1(0.05, 0.98)).unwrap();
         assert!((0.855..0.875).contains(&knee.x), "{knee:?}");

@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(truncate(&[1.0; 300]).unwrap().batches, 60);
     }
 
-    /// The check of statistics.md section 3: 300 s, exponential ramp with τ = 20 s from 50 %,
+    /// The check of docs/spec/statistics.md section 3: 300 s, exponential ramp with τ = 20 s from 50 %,
     /// AR(1) noise of 4 %: median cut 55 s, bias of the mean from -3.4 % to -0.2 %.
     #[test]
     fn removes_an_exponential_ramp() {

@@ -2,7 +2,7 @@
 //!
 //! The interval is distribution-free: of n independent values, the number below the q-quantile is
 //! binomial, so two order statistics enclose it with known probability (David and Nagaraja, *Order
-//! Statistics*, section 7.1; statistics.md section 1).
+//! Statistics*, section 7.1; docs/spec/statistics.md section 1).
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -19,7 +19,7 @@ pub enum Print {
     Bold,
 }
 
-/// The print rule of statistics.md section 1: print when n·(1-q) ≥ 10, bold when ≥ 100.
+/// The print rule of docs/spec/statistics.md section 1: print when n·(1-q) ≥ 10, bold when ≥ 100.
 #[must_use]
 pub fn print_rule(n: u64, q: f64) -> Print {
     // The allowance keeps 1000 · (1 - 0.99) from being 9.999….
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn minimum_n_matches_the_published_table() {
-        // statistics.md section 1.
+        // docs/spec/statistics.md section 1.
         assert_eq!(
             [0.9, 0.95, 0.99, 0.999, 0.9999].map(min_n),
             [36, 72, 368, 3688, 36_887]

@@ -1,5 +1,5 @@
 //! Mann-Whitney U on run-level values: a check that needs no distribution, and the probability of
-//! superiority as an effect size (statistics.md section 5).
+//! superiority as an effect size (docs/spec/statistics.md section 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn smallest_attainable_p_values_are_the_published_ones() {
-        // statistics.md section 5: 0.10 for 3 v 3, 0.029 for 4 v 4, 0.0079 for 5 v 5.
+        // docs/spec/statistics.md section 5: 0.10 for 3 v 3, 0.029 for 4 v 4, 0.0079 for 5 v 5.
         for (n, expected) in [(3, 0.10), (4, 0.028_571), (5, 0.007_937)] {
             let p = exact_p(n, n, 0);
             assert!((p - expected).abs() < 1e-6, "{n}: {p}");

@@ -1,4 +1,4 @@
-//! Confidence intervals of a ratio B/A from one value per run (statistics.md section 5).
+//! Confidence intervals of a ratio B/A from one value per run (docs/spec/statistics.md section 5).
 //!
 //! The unit of analysis is the run: values within a run are correlated, and pooling them gives
 //! intervals that are far too narrow. [`log_welch`] is for independent runs, [`paired`] for runs

@@ -1,5 +1,5 @@
 //! How often to repeat at which level (Kalibera and Jones, "Rigorous benchmarking in reasonable
-//! time", ISMM 2013; statistics.md section 4).
+//! time", ISMM 2013; docs/spec/statistics.md section 4).
 //!
 //! Levels: 1 = values within a run, 2 = runs, 3 = deployments. Variation that appears at a high
 //! level cannot be averaged away by repeating at a lower one, however cheap that is.

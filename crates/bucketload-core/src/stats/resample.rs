@@ -1,12 +1,12 @@
 //! Bootstrap intervals of run-level statistics, for quantities without a simple variance, such as a
-//! capacity or the position of a knee (statistics.md section 5).
+//! capacity or the position of a knee (docs/spec/statistics.md section 5).
 //!
 //! The generator is a counter with a given seed: equal data give equal intervals.
 
 use crate::generate::rng::mix64;
 
 /// Fewest values for which the percentile bootstrap is allowed: with 3 its nominal 95 % cover 80 %,
-/// with 5 88 %, with 10 91 % (statistics.md section 5).
+/// with 5 88 %, with 10 91 % (docs/spec/statistics.md section 5).
 pub const LEAST_VALUES: usize = 10;
 
 /// Resamples drawn.

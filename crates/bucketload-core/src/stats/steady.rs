@@ -1,6 +1,6 @@
 //! Warm-up cut and steady-state check of one series of a run.
 //!
-//! The three checks of statistics.md section 3 are: no trend, equal halves, little correlation
+//! The three checks of docs/spec/statistics.md section 3 are: no trend, equal halves, little correlation
 //! between batch means. Each needs both a size that matters and statistical significance, so that
 //! the noise of a short run is not taken for drift:
 //!

@@ -6,7 +6,7 @@
 //!
 //! gamma is the throughput of one, alpha the share that contends, beta the cost of coherency; the
 //! peak is at N* = sqrt((1-alpha)/beta) (Gunther, *Guerrilla Capacity Planning*, chapter 4;
-//! statistics.md section 7). The three are fitted by least squares of relative residuals (weights
+//! docs/spec/statistics.md section 7). The three are fitted by least squares of relative residuals (weights
 //! 1/X²) under gamma > 0, 0 ≤ alpha ≤ 1, beta ≥ 0; the intervals come from a parametric bootstrap.
 //! Fewer than six distinct N, or a range below 32, cannot carry three parameters: then the
 //! efficiency X(N)/(N X(1)) is all that is said.
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(found.at(257.0), None);
     }
 
-    /// statistics.md section 7: eight points from 1 to 128 with 2 % noise gave alpha 0.0308 (true
+    /// docs/spec/statistics.md section 7: eight points from 1 to 128 with 2 % noise gave alpha 0.0308 (true
     /// 0.03), beta 1.02e-4 (1.0e-4), N* 97.6 (98.5).
     #[test]
     fn noisy_data_recover_it_within_the_published_error() {

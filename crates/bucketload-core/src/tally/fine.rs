@@ -1,5 +1,5 @@
 //! Counts at a hundredth of an interval: what the index of dispersion at 10 and 100 ms rests on
-//! (statistics.md section 9).
+//! (docs/spec/statistics.md section 9).
 
 use crate::divisor::Divisor;
 

@@ -1,4 +1,4 @@
-//! Successes of one range of sizes, for workloads whose sizes differ in kind (scenarios.md sections
+//! Successes of one range of sizes, for workloads whose sizes differ in kind (docs/spec/scenarios.md sections
 //! 4.2 and 7.1).
 
 use crate::histogram::Histogram;

@@ -1,6 +1,6 @@
 //! Whether to believe a result, and why not.
 //!
-//! [`judge`] applies the rules of statistics.md section 2 to a plain struct of measured
+//! [`judge`] applies the rules of docs/spec/statistics.md section 2 to a plain struct of measured
 //! [`Figures`]; it knows nothing of run directories or clocks. Each rule that finds something
 //! contributes a [`Reason`]; the verdict is the gravest [`Word`] among them, or `VALID`.
 //!

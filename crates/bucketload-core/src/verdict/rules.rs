@@ -1,4 +1,4 @@
-//! The rules of statistics.md section 2, one function each: `None` when the rule is content.
+//! The rules of docs/spec/statistics.md section 2, one function each: `None` when the rule is content.
 
 use super::{Backlog, Completeness, Figure, Figures, Reason, Word};
 use crate::stats::steady::{MIN_BINS, State};

@@ -1,4 +1,4 @@
-//! Coverage of the intervals of a comparison, by simulation with fixed seeds (statistics.md
+//! Coverage of the intervals of a comparison, by simulation with fixed seeds (docs/spec/statistics.md
 //! section 5). With 4000 trials the standard error of a coverage near 95 % is 0.34 %.
 
 use bucketload_core::generate::rng::mix64;

@@ -1,5 +1,5 @@
 //! Arrival processes: rates, burstiness, determinism under sharding, absence of drift
-//! (scenarios.md sections 1.3, 5 and 11, tests 2 and 3).
+//! (docs/spec/scenarios.md sections 1.3, 5 and 11, tests 2 and 3).
 
 use bucketload_core::generate::arrivals::{Arrival, Schedule, Shard};
 use bucketload_core::plan::ArrivalLaw;
@@ -161,7 +161,7 @@ fn gaps_have_their_moments() {
             "cv {}",
             variance.sqrt() / got
         );
-        // scenarios.md section 1.3: the 99th percentile at cv 1.5 is 6.9 times the mean.
+        // docs/spec/scenarios.md section 1.3: the 99th percentile at cv 1.5 is 6.9 times the mean.
         if cv == 1.5 {
             let above = gaps.iter().filter(|&&g| g > 6.9 * mean).count() as f64 / 1e6;
             assert!((above - 0.01).abs() < 5e-4, "{above}");

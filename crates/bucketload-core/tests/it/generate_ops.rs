@@ -1,5 +1,5 @@
-//! Operations: determinism under sharding, mixes, separate streams, and what is refused
-//! (scenarios.md section 11, tests 2 and 5; design invariant 2).
+//! Operations: the same for one agent as for eight, mixes, separate streams, and what is refused
+//! (docs/spec/scenarios.md section 11, tests 2 and 5).
 
 use crate::generate_common::*;
 use bucketload_core::generate::arrivals::{Schedule, Shard};

@@ -1,4 +1,4 @@
-//! Key popularity against theory (scenarios.md sections 3.3, 3.4 and 11, test 8).
+//! Key popularity against theory (docs/spec/scenarios.md sections 3.3, 3.4 and 11, test 8).
 
 use bucketload_core::generate::objects::Population;
 use bucketload_core::generate::ops::OpGen;

@@ -1,4 +1,4 @@
-//! Theoretical shares of the popularity laws (scenarios.md section 3.4) and their limits.
+//! Theoretical shares of the popularity laws (docs/spec/scenarios.md section 3.4) and their limits.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ const ZIPF99: KeyLaw = KeyLaw::Zipf {
     scramble: true,
 };
 
-/// Rows of scenarios.md section 3.4.
+/// Rows of docs/spec/scenarios.md section 3.4.
 #[test]
 fn published_concentrations() {
     let zm = |s, v| KeyLaw::ZipfMandelbrot {

@@ -1,4 +1,4 @@
-//! Size laws against the figures they were chosen for (scenarios.md sections 3.2, 4.2 and 5): 10^6
+//! Size laws against the figures they were chosen for (docs/spec/scenarios.md sections 3.2, 4.2 and 5): 10^6
 //! draws, every stated quantile within four standard errors.
 
 use bucketload_core::generate::rng::{Draws, Purpose, Stream};

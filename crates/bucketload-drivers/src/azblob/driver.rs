@@ -10,11 +10,11 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 
+use crate::http::clock::wall_seconds;
 use crate::http::config::push_sources;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
 use crate::http::{ConfigError, Endpoint};
-use crate::s3::wall_seconds;
 
 use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
 use super::head::HeadWriter;

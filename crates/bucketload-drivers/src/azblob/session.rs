@@ -10,13 +10,13 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
+use crate::http::clock::wall_seconds;
 use crate::http::exchange::{Refusal, Reply};
 use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
 use crate::http::sink::Sink;
-use crate::s3::wall_seconds;
 
 use super::checksum::Base64;
 use super::driver::Shared;

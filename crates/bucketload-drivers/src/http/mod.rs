@@ -12,6 +12,7 @@
 //! answer's body goes to a `sink::Sink`; a refusal comes back as a reply and the driver says what
 //! it means.
 
+pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod encode;

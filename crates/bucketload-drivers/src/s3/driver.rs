@@ -12,7 +12,8 @@ use bucketload_core::record::Probe;
 
 use super::config::{ChecksumAlgorithm, S3Config};
 use super::session::S3Session;
-use super::template::{HeadWriter, wall_seconds};
+use super::template::HeadWriter;
+use crate::http::clock::wall_seconds;
 use crate::http::config::{ConfigError, push_sources};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};

@@ -39,4 +39,3 @@ pub use credentials::Credentials;
 pub use discover::S3Overrides;
 pub use driver::S3Driver;
 pub use session::S3Session;
-pub(crate) use template::wall_seconds;

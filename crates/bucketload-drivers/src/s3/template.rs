@@ -291,19 +291,6 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The wall clock in seconds since 1970, from the kernel's coarse clock (4 ms steps): a signature
-/// needs the second only.
-pub(crate) fn wall_seconds() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is a valid timespec that the call fills in; the clock id is a constant that
-    // Linux has had since 2.6.32, so the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut now) };
-    u64::try_from(now.tv_sec).unwrap_or(0)
-}
-
 #[cfg(test)]
 #[path = "template_tests.rs"]
 mod tests;

@@ -188,7 +188,7 @@ pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>)
 }
 
 /// Works on named objects may fail a stated part of their operations; and an entry whose operations all
-/// failed fails its phase (cosbench.md sections 6.2 and 7, B7).
+/// failed fails its phase (docs/spec/cosbench.md sections 6.2 and 7, B7).
 fn named_gates(plan: &PhasePlan, rows: &PhaseRows) -> Vec<Gate> {
     let mut gates = Vec::new();
     for (index, work) in plan.works.iter().enumerate() {

@@ -9,7 +9,7 @@ use bucketload_core::tally::Interval;
 use super::fold::{Bin, Fold};
 use crate::result::{EndpointBalance, EndpointResult, Latency};
 
-/// Length of a window (statistics.md section 8), nanoseconds.
+/// Length of a window (docs/spec/statistics.md section 8), nanoseconds.
 const WINDOW_NS: u64 = 10_000_000_000;
 /// Most windows; of longer runs neighbouring ones are merged.
 const WINDOWS: usize = 4096;

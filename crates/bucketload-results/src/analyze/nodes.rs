@@ -1,5 +1,5 @@
 //! How the reads of a run were spread over the data nodes of the store: its operation log joined on
-//! the key with a placement that was looked up elsewhere (statistics.md section 8).
+//! the key with a placement that was looked up elsewhere (docs/spec/statistics.md section 8).
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Distribution and fluctuation of the throughput (statistics.md section 9).
+//! Distribution and fluctuation of the throughput (docs/spec/statistics.md section 9).
 
 use bucketload_core::stats::bootstrap::excess_dispersion;
 use bucketload_core::stats::moments::{Moments, index_of_dispersion};

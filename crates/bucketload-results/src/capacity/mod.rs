@@ -56,7 +56,7 @@ pub struct Header {
     /// How the search goes.
     pub settings: Settings,
     /// Length of the trials, seconds, where the user has set it; `None` for what the objectives
-    /// deserve (statistics.md section 6).
+    /// deserve (docs/spec/statistics.md section 6).
     pub trial_s: Option<f64>,
     /// Whether the user asked for a quick answer: short trials, fewer references.
     pub quick: bool,

@@ -1,4 +1,4 @@
-//! Comparison of two sets of runs, A and B, with run-level statistics (statistics.md section 5).
+//! Comparison of two sets of runs, A and B, with run-level statistics (docs/spec/statistics.md section 5).
 //!
 //! ```text
 //! directories ──runs──> Run (manifest, result) ──check──> refusal, or the differences allowed

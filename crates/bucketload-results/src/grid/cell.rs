@@ -1,4 +1,4 @@
-//! The study's formulas (cs597-grid.md section 3).
+//! The study's formulas (docs/spec/cs597-grid.md section 3).
 //!
 //! With N processes that move F files of S bytes each, in T_i seconds:
 //!

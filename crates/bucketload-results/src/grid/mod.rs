@@ -1,4 +1,4 @@
-//! The grid of the CS597 study (cs597-grid.md): files × sizes × processes, written, read and touched.
+//! The grid of the CS597 study (docs/spec/cs597-grid.md): files × sizes × processes, written, read and touched.
 //!
 //! ```text
 //!  Header (rows, processes, scale) ─┐
@@ -29,7 +29,7 @@ pub use rows::Row;
 pub const SCHEMA: u32 = 1;
 
 /// Cells that take less than so many times their floor show the client more than the store
-/// (cs597-grid.md section 4).
+/// (docs/spec/cs597-grid.md section 4).
 pub const CLIENT_BOUND_BELOW: f64 = 2.0;
 /// Cells whose slowest process takes more than so many times the mean say different things by A_mean and
 /// A_slow.

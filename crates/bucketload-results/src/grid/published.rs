@@ -1,4 +1,4 @@
-//! The study's results, corrected (cs597-grid.md sections 5 and 6): A_mean in MiB/s, R_mean in files/s.
+//! The study's results, corrected (docs/spec/cs597-grid.md sections 5 and 6): A_mean in MiB/s, R_mean in files/s.
 //!
 //! Columns are HDFS, S3, CephFS and FusionFS, each with 4, 16 and 64 nodes. They were measured on other
 //! machines with clients that were often the limit, and are shown for orientation only.

@@ -1,4 +1,4 @@
-//! The rows of the study's grid (cs597-grid.md section 1), and other ones.
+//! The rows of the study's grid (docs/spec/cs597-grid.md section 1), and other ones.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use super::published::published;
 use super::{GridResult, Header, Record, Row, SCHEMA, StepRecord};
 use crate::study::StudyFiles;
 
-/// cs597-grid.md section 6: single-node seconds of S3 and S3FS (write and read), and section 5's sizes.
+/// docs/spec/cs597-grid.md section 6: single-node seconds of S3 and S3FS (write and read), and section 5's sizes.
 /// The slowdowns that the study prints follow from the times.
 #[test]
 fn single_node_times_give_the_studys_rates() {
@@ -141,7 +141,7 @@ fn result(trials: Vec<Record>) -> GridResult {
     })
 }
 
-/// cs597-grid.md section 7.3: a cell with a slow process shows A_mean > A_slow and the warning.
+/// docs/spec/cs597-grid.md section 7.3: a cell with a slow process shows A_mean > A_slow and the warning.
 #[test]
 fn a_slow_process_is_seen_and_warned_of() {
     let even = [0, 1, 2, 3].map(|w| stream(w, 0, 1000, 100, 0));

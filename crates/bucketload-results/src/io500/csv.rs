@@ -1,4 +1,4 @@
-//! Figures per rank: `<phase>.csv` and `find.csv` (io500-mdworkbench.md section A.5).
+//! Figures per rank: `<phase>.csv` and `find.csv` (docs/spec/io500-mdworkbench.md section A.5).
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 //! The hash of IO500's files: it shows that nothing was mistyped, and protects from nothing else
-//! (io500-mdworkbench.md section A.5).
+//! (docs/spec/io500-mdworkbench.md section A.5).
 
 use super::Group;
 use super::score::{PhaseScore, Scores};

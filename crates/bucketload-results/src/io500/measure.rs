@@ -1,4 +1,4 @@
-//! From a run directory to the scores of the phases (io500-mdworkbench.md sections A.2 and A.3).
+//! From a run directory to the scores of the phases (docs/spec/io500-mdworkbench.md sections A.2 and A.3).
 //!
 //! The times are those of the ranks: from the start of the first operation to the end of the last one,
 //! over all ranks, wear-out included.

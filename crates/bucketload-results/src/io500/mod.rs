@@ -1,4 +1,4 @@
-//! IO500: its phases, scores and result files (io500-mdworkbench.md, part A).
+//! IO500: its phases, scores and result files (docs/spec/io500-mdworkbench.md, part A).
 //!
 //! ```text
 //!  run directory ─ measure ─► PhaseScore per phase ─ score ─► Scores ─ text ─► result.txt, result_summary.txt

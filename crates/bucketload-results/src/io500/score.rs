@@ -1,4 +1,4 @@
-//! The score: geometric means of the phases' scores (io500-mdworkbench.md section A.3).
+//! The score: geometric means of the phases' scores (docs/spec/io500-mdworkbench.md section A.3).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The result files in IO500's own formats (io500-mdworkbench.md section A.5).
+//! The result files in IO500's own formats (docs/spec/io500-mdworkbench.md section A.5).
 
 use std::fmt::Write as _;
 

@@ -7,7 +7,7 @@ use super::score::Scores;
 use super::{Group, phase_named};
 
 /// Largest relative difference between a recorded score and the one computed again: figures have six
-/// decimals (io500-mdworkbench.md: all published results agree to 1e-4).
+/// decimals (docs/spec/io500-mdworkbench.md: all published results agree to 1e-4).
 const TOLERANCE: f64 = 1e-4;
 
 /// What came of it.

@@ -1,4 +1,4 @@
-//! The phases of MD-Workbench in IO500's extended mode (io500-mdworkbench.md section B.4).
+//! The phases of MD-Workbench in IO500's extended mode (docs/spec/io500-mdworkbench.md section B.4).
 
 use bucketload_core::plan::ranks::{RankTask, RanksPlan};
 use bucketload_core::ranks::PhaseRanks;

@@ -1,4 +1,4 @@
-//! Latency files: `<prefix>-<waiting factor>-<iteration>-<operation>.csv` (io500-mdworkbench.md section B.3).
+//! Latency files: `<prefix>-<waiting factor>-<iteration>-<operation>.csv` (docs/spec/io500-mdworkbench.md section B.3).
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! MD-Workbench: its result lines, latency statistics and latency files (io500-mdworkbench.md, part B).
+//! MD-Workbench: its result lines, latency statistics and latency files (docs/spec/io500-mdworkbench.md, part B).
 //!
 //! ```text
 //!  run directory ─┬─ events: ranks, phases ─┐

@@ -1,4 +1,4 @@
-//! The seven figures of a latency vector (io500-mdworkbench.md section B.3).
+//! The seven figures of a latency vector (docs/spec/io500-mdworkbench.md section B.3).
 
 /// Minimum, first quartile, median, third quartile, 90 %, 99 %, maximum.
 pub type Seven = [f32; 7];

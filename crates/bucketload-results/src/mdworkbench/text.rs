@@ -1,4 +1,4 @@
-//! The result lines (io500-mdworkbench.md section B.3).
+//! The result lines (docs/spec/io500-mdworkbench.md section B.3).
 
 use std::fmt::Write as _;
 

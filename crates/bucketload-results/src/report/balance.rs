@@ -257,7 +257,7 @@ fn indices(loads: &[(&str, Option<Indices>)]) -> Table {
             ]);
         }
     }
-    // scenarios.md section 8, from the published figure.
+    // docs/spec/scenarios.md section 8, from the published figure.
     let published = [
         "another machine's, published",
         "3.64",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Latency, TopShare};
 
 /// How far an open loop lagged behind its arrivals: the age of the oldest one that was due but not
-/// ended, read at the end of each interval (scenarios.md section 5).
+/// ended, read at the end of each interval (docs/spec/scenarios.md section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     /// Largest reading of the whole phase, drain included, seconds.
@@ -24,7 +24,7 @@ pub struct Backlog {
 }
 
 /// Throughput as the streams of a closed loop saw it; three definitions that differ
-/// (scenarios.md section 10).
+/// (docs/spec/scenarios.md section 10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Streams {
     /// Streams that performed anything.

@@ -1,4 +1,4 @@
-//! The six steps of OSSperf (ossperf.md): times, bandwidths and the line of `results.csv`.
+//! The six steps of OSSperf (docs/spec/ossperf.md): times, bandwidths and the line of `results.csv`.
 //!
 //! The line is made the way the original makes it, with the fixed-point arithmetic of `bc` at three
 //! decimals: every division cuts off what lies beyond, and zero is written `0`. Times are from the start
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// The golden lines: the first is that of Fig. 1 of the paper (its formula), the others go through
-    /// the corners of `bc`'s arithmetic; each was computed by `bc` with the expressions of ossperf.md
+    /// the corners of `bc`'s arithmetic; each was computed by `bc` with the expressions of docs/spec/ossperf.md
     /// section 4.
     #[test]
     fn lines_are_those_of_ossperf() {

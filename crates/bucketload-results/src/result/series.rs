@@ -83,7 +83,7 @@ pub struct HistBin {
     pub count: u64,
 }
 
-/// Distribution of the throughput per bin over the measured window (statistics.md section 9).
+/// Distribution of the throughput per bin over the measured window (docs/spec/statistics.md section 9).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputDistribution {
     /// `bytes/s`, or `ops/s` when no object bytes are transferred.

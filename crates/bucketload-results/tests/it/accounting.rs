@@ -222,7 +222,7 @@ fn a_phase_that_failed_most_of_its_operations_is_no_success() {
     assert!(main_phase(&result).gates[0].passed);
 }
 
-/// statistics.md section 10: what identifies a result stands in its head, whatever the form.
+/// docs/spec/statistics.md section 10: what identifies a result stands in its head, whatever the form.
 #[test]
 fn every_output_says_what_was_measured() {
     let result = run(0, 0.05, "ostorebench");

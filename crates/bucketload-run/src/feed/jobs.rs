@@ -1,4 +1,4 @@
-//! Jobs on one thread: arrivals, stages, deletions (scenarios.md section 4.1).
+//! Jobs on one thread: arrivals, stages, deletions (docs/spec/scenarios.md section 4.1).
 //!
 //! ```text
 //!  arrivals (this thread's jobs) ─▶ begin ─▶ flow of stage 0 ─ last end ─▶ flow of stage 1 … ─▶ done

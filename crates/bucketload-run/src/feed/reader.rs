@@ -216,7 +216,7 @@ fn upload_part(record: &TraceRecord, size: u64) -> u64 {
     }
 }
 
-/// Makes due instants of recorded ones (traces.md section 4.1).
+/// Makes due instants of recorded ones (docs/spec/traces.md section 4.1).
 pub(super) struct Shaper {
     /// Divisor of recorded times; `None` where they do not matter.
     speed: Option<f64>,

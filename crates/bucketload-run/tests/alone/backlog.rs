@@ -1,5 +1,5 @@
 //! Batches that never wait: what a store that stops leaves outstanding, and what becomes of it
-//! (scenarios.md section 11, test 7).
+//! (docs/spec/scenarios.md section 11, test 7).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

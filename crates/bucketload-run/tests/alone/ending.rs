@@ -194,6 +194,32 @@ fn an_open_loop_goes_on_with_the_sessions_it_has() {
 }
 
 #[test]
+fn a_session_that_cannot_be_opened_is_told_of_its_own_work() {
+    undisturbed(|| {
+        let mut plan = one(closed(1), gets(), for_ms(400));
+        let puts = vec![entry(OpClass::Put, 1.0, 0, KeyLaw::Uniform)];
+        let works = &mut plan.phases.last_mut().unwrap().works;
+        works.push(work(constant(1_000.0, 64), puts));
+        let slow = |call: &Call| until(call.now_ns + ms(15));
+        let (end, kept) = go(Scripted::new(slow).openable(7), &plan, &options(1));
+        end.unwrap();
+        let classes: Vec<OpClass> = kept
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Failure { class, error, .. } if error.contains("no more") => Some(*class),
+                _ => None,
+            })
+            .collect();
+        assert!(!classes.is_empty());
+        assert!(
+            classes.iter().all(|&class| class == OpClass::Put),
+            "{classes:?}"
+        );
+    });
+}
+
+#[test]
 fn slow_connecting_is_kept_out_of_service_and_lateness() {
     undisturbed(|| {
         // Starts with 4 to 10 sessions; needs some 100 at once while each takes 20 ms to open.

@@ -1,4 +1,4 @@
-//! The partly open model: what jobs do, leave behind and report (scenarios.md sections 4.1 and 11).
+//! The partly open model: what jobs do, leave behind and report (docs/spec/scenarios.md sections 4.1 and 11).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

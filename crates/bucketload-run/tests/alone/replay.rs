@@ -22,8 +22,16 @@ use bucketload_run::{RunEnd, RunError, RunOptions, StopHandle, run};
 struct Records {
     requests: Vec<(TraceRecord, Vec<u8>, Vec<Vec<u8>>)>,
     preload: Vec<(TraceRecord, Vec<u8>, Vec<Vec<u8>>)>,
-    /// Ends with an error.
-    torn: bool,
+    end: End,
+}
+
+/// What comes after the last record.
+#[derive(Clone, Copy, Default)]
+enum End {
+    #[default]
+    Fine,
+    Torn,
+    Panic,
 }
 
 impl Records {
@@ -53,7 +61,7 @@ impl Records {
 
 struct Stream(
     std::vec::IntoIter<(TraceRecord, Vec<u8>, Vec<Vec<u8>>)>,
-    bool,
+    End,
 );
 
 impl RecordStream for Stream {
@@ -62,8 +70,10 @@ impl RecordStream for Stream {
         for (record, key, more) in self.0.by_ref().take(100) {
             out.push(record, &key, more.iter().map(Vec::as_slice));
         }
-        if out.is_empty() && self.1 {
-            return Err(TraceError("scripted: torn".into()));
+        match (out.is_empty(), self.1) {
+            (true, End::Torn) => return Err(TraceError("scripted: torn".into())),
+            (true, End::Panic) => panic!("scripted: a defect"),
+            _ => {}
         }
         Ok(!out.is_empty())
     }
@@ -72,10 +82,13 @@ impl RecordStream for Stream {
 impl TraceSource for Records {
     fn records(&self) -> Result<Box<dyn RecordStream>, TraceError> {
         let requests = self.requests.clone().into_iter();
-        Ok(Box::new(Stream(requests, self.torn)))
+        Ok(Box::new(Stream(requests, self.end)))
     }
     fn preload(&self) -> Result<Box<dyn RecordStream>, TraceError> {
-        Ok(Box::new(Stream(self.preload.clone().into_iter(), false)))
+        Ok(Box::new(Stream(
+            self.preload.clone().into_iter(),
+            End::Fine,
+        )))
     }
 }
 
@@ -354,9 +367,22 @@ fn limits_shape_the_load_and_are_told_apart_from_latency() {
 }
 
 #[test]
+fn a_panic_while_the_trace_is_read_is_not_blamed_on_a_load_thread() {
+    let mut records = writes(10);
+    records.end = End::Panic;
+    let plan = bare(replay(FAST), false);
+    let (end, ..) = go(Scripted::new(|_| at_once()), &plan, records, 1);
+    let error = end.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the thread that reads the trace panicked: scripted: a defect"
+    );
+}
+
+#[test]
 fn a_trace_that_cannot_be_read_ends_the_run() {
     let mut records = writes(10);
-    records.torn = true;
+    records.end = End::Torn;
     let (end, ..) = go(
         Scripted::new(|_| at_once()),
         &bare(replay(FAST), false),

@@ -1,6 +1,6 @@
 //! One figure of a cell over its repetitions.
 //!
-//! The unit of analysis is the run (statistics.md section 5): every repetition gives one value, and the
+//! The unit of analysis is the run (docs/spec/statistics.md section 5): every repetition gives one value, and the
 //! interval is over these values. Rates and times are positive and vary by factors, so location and interval
 //! are those of their logarithms: geometric mean with Student's t. A percentile is never averaged; a cell's
 //! is the median of the runs' percentiles.

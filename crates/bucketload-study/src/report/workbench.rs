@@ -1,4 +1,4 @@
-//! MD-Workbench's phases: its rate and its quantiles (io500-mdworkbench.md section B.3).
+//! MD-Workbench's phases: its rate and its quantiles (docs/spec/io500-mdworkbench.md section B.3).
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! AWS CloudTrail data events of S3 (traces.md section 2.3): `{"Records":[…]}`. `eventTime` is when
+//! AWS CloudTrail data events of S3 (docs/spec/traces.md section 2.3): `{"Records":[…]}`. `eventTime` is when
 //! the request completed, in whole seconds, and there is no duration, so starts are biased by the
 //! duration; sizes are known only from the bytes transferred.
 

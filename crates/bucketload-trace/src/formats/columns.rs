@@ -1,5 +1,5 @@
 //! Separated values whose columns are named by a header or by the user: Bucketload's native CSV
-//! (traces.md section 1), Meta's CacheLib layouts (3.2), generic CSV with a mapping (3.3),
+//! (docs/spec/traces.md section 1), Meta's CacheLib layouts (3.2), generic CSV with a mapping (3.3),
 //! Bucketload's operation log and warp's operation dump. They differ in a [`Layout`] only.
 
 use bucketload_core::op::OpClass;

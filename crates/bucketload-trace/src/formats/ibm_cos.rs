@@ -1,4 +1,4 @@
-//! IBM Cloud Object Storage traces (SNIA IOTTA set 36305; traces.md section 2.1):
+//! IBM Cloud Object Storage traces (SNIA IOTTA set 36305; docs/spec/traces.md section 2.1):
 //! `ms REST.OP.OBJECT id [size [first last]]`, ranges inclusive, milliseconds since the collection
 //! began. Only requests that were answered 200 are recorded.
 

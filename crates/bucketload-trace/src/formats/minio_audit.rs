@@ -1,4 +1,4 @@
-//! MinIO audit logs (traces.md section 2.4 a). `time` is written at the end of a request; the
+//! MinIO audit logs (docs/spec/traces.md section 2.4 a). `time` is written at the end of a request; the
 //! durations are decimal strings of nanoseconds.
 
 use bucketload_core::trace::TraceOp;

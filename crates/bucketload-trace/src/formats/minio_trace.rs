@@ -1,4 +1,4 @@
-//! MinIO's live trace (traces.md section 2.4 b): lines of `mc admin trace --json` and the server's
+//! MinIO's live trace (docs/spec/traces.md section 2.4 b): lines of `mc admin trace --json` and the server's
 //! own records (`madmin` TraceInfo; older servers put request, response and stats at the top
 //! level). `time` is the start. Byte counts include headers, so without `-v` sizes are estimates.
 

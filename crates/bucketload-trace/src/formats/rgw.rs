@@ -1,4 +1,4 @@
-//! Ceph RGW ops log (traces.md section 2.5) from its file, its socket or the admin command line.
+//! Ceph RGW ops log (docs/spec/traces.md section 2.5) from its file, its socket or the admin command line.
 //! `time` is the start. The method comes from `uri`: reading metadata shows as `get_obj` too.
 
 use bucketload_core::trace::TraceOp;

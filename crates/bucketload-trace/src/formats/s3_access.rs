@@ -1,4 +1,4 @@
-//! Amazon S3 server access logs (traces.md section 2.2), and those that RGW's bucket logging writes
+//! Amazon S3 server access logs (docs/spec/traces.md section 2.2), and those that RGW's bucket logging writes
 //! in standard mode: fields by position, `[time]`, quoted strings that may contain quotes; further
 //! fields at the end are ignored. Resolution 1 s; where a range lay is not logged.
 

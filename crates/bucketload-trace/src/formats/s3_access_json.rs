@@ -1,4 +1,4 @@
-//! S3 server access logs as JSON, as delivered to CloudWatch Logs (traces.md section 2.2): the
+//! S3 server access logs as JSON, as delivered to CloudWatch Logs (docs/spec/traces.md section 2.2): the
 //! fields of the text form by name, with milliseconds in `request_time`.
 
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! OpenStack Swift proxy access log (traces.md section 2.6): values by a template, separated by
+//! OpenStack Swift proxy access log (docs/spec/traces.md section 2.6): values by a template, separated by
 //! white space, each URL-encoded, behind a syslog prefix of any length.
 
 use bucketload_core::trace::TraceOp;

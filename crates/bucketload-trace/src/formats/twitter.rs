@@ -1,4 +1,4 @@
-//! Twitter's cache traces (traces.md section 3.1): `seconds,key,key size,value size,client,op,TTL`
+//! Twitter's cache traces (docs/spec/traces.md section 3.1): `seconds,key,key size,value size,client,op,TTL`
 //! without a header.
 
 use bucketload_core::trace::TraceOp;

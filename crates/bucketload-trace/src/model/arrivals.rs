@@ -252,7 +252,7 @@ fn laws(
     dispersion: &impl Fn(usize) -> Option<f64>,
 ) -> Vec<ArrivalLaw> {
     let mut laws = vec![ArrivalLaw::Constant { rate }, ArrivalLaw::Poisson { rate }];
-    // Independent log-normal gaps: the dispersion of long windows is cv² (scenarios.md 1.3).
+    // Independent log-normal gaps: the dispersion of long windows is cv² (docs/spec/scenarios.md section 1.3).
     let mut cvs: Vec<f64> = gap_cv.into_iter().collect();
     cvs.extend((0..WINDOWS.len()).filter_map(dispersion).map(f64::sqrt));
     for cv in cvs

@@ -1,5 +1,5 @@
 //! Which objects must exist before a replay, what sizes they have, and which requests meet an
-//! absent object (traces.md section 5.1 and 5.3).
+//! absent object (docs/spec/traces.md section 5.1 and 5.3).
 //!
 //! Records come in partitions by key, each in order of time. A partition is read twice: the first
 //! time tells what is known about each key over the whole trace, the second time walks through its

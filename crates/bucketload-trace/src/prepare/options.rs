@@ -87,7 +87,7 @@ pub struct Sample {
 impl Sample {
     /// Whether something with this hash is kept.
     pub(crate) fn keeps(&self, hash: u64) -> bool {
-        // traces.md section 4.3: hash mod 2^24 < f * 2^24.
+        // docs/spec/traces.md section 4.3: hash mod 2^24 < f * 2^24.
         ((hash & 0xff_ffff) as f64) < self.fraction * f64::from(1 << 24)
     }
 }

@@ -1,5 +1,5 @@
 //! What a preparation found and did: the identity of the input and the shares that a result must
-//! state (traces.md section 6).
+//! state (docs/spec/traces.md section 6).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct FileFacts {
     pub frames: u64,
 }
 
-/// Where the sizes of reads and writes come from (traces.md section 5.3): records by source.
+/// Where the sizes of reads and writes come from (docs/spec/traces.md section 5.3): records by source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSources {
     /// The record itself.

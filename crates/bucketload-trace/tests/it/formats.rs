@@ -1,4 +1,4 @@
-//! Every importer on invented lines: the examples of traces.md give the records that it states.
+//! Every importer on invented lines: the examples of docs/spec/traces.md give the records that it states.
 
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{

@@ -1,4 +1,4 @@
-//! Preparation: order, duplicates, liveness, sizes, instants, sampling, filters (traces.md sections
+//! Preparation: order, duplicates, liveness, sizes, instants, sampling, filters (docs/spec/traces.md sections
 //! 1, 4.2, 4.3, 5).
 
 use crate::support::{Prepared, Row, native, prepared};

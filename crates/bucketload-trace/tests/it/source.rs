@@ -1,4 +1,4 @@
-//! What a replay reads: laps, copies, scaling, buckets (traces.md sections 4.3 and 4.4).
+//! What a replay reads: laps, copies, scaling, buckets (docs/spec/traces.md sections 4.3 and 4.4).
 
 use std::collections::HashSet;
 

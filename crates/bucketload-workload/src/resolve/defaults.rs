@@ -21,12 +21,12 @@ pub(super) const MAX_BACKOFF_NS: u64 = 10 * SECOND;
 /// Concurrency of preparation: enough to keep a remote store busy.
 pub(super) const PREPARE_WORKERS: u32 = 32;
 
-/// Stopping rule of statistics.md section 3.
+/// Stopping rule of docs/spec/statistics.md section 3.
 pub(super) const STOP_WINDOW_NS: u64 = 300 * SECOND;
 pub(super) const STOP_HALF_WIDTH: f64 = 0.02;
 pub(super) const STOP_QUANTILE: f64 = 0.99;
 
-/// Jobs of scenarios.md section 4.1: arrivals per second, results kept, operations per second within
+/// Jobs of docs/spec/scenarios.md section 4.1: arrivals per second, results kept, operations per second within
 /// a stage (a stage of 14.5 operations lasts about as long as the embedded server needs for them).
 pub(super) const JOB_RATE: f64 = 6.0 / 60.0;
 pub(super) const RETAIN_JOBS: u32 = 20;

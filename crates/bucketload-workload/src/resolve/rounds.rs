@@ -7,7 +7,7 @@ use crate::spec::{RoundsSpec, WorkSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, ModelPlan, RoundsPlan};
 
-/// PerfKitBenchmarker's constants (scenarios.md section 10).
+/// PerfKitBenchmarker's constants (docs/spec/scenarios.md section 10).
 const WORKERS: u32 = 100;
 const ITERATIONS: u32 = 200;
 const OBJECTS: u32 = 50;

@@ -1,4 +1,4 @@
-//! Size laws multiplied by the workload's size scale (scenarios.md section 4.2).
+//! Size laws multiplied by the workload's size scale (docs/spec/scenarios.md section 4.2).
 
 use bucketload_core::plan::{SizeKind, SizeLaw};
 

@@ -59,7 +59,7 @@ fn steps(plan: &Plan) -> Vec<(&str, OpClass, u64, u32)> {
         .collect()
 }
 
-/// ossperf.md section 1: six steps in this order; uploads, downloads and deletes go in parallel.
+/// docs/spec/ossperf.md section 1: six steps in this order; uploads, downloads and deletes go in parallel.
 #[test]
 fn ossperf_is_six_steps_with_as_many_files_as_asked_for() {
     let plan = builtin(

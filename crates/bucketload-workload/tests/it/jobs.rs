@@ -1,4 +1,4 @@
-//! Works made of jobs: what the built-in workload promises, the laws of scenarios.md section 4 at
+//! Works made of jobs: what the built-in workload promises, the laws of docs/spec/scenarios.md section 4 at
 //! 10^6 draws, and mistakes with their places.
 
 use bucketload_core::generate::jobs::JobGen;
@@ -75,7 +75,7 @@ fn the_analysis_scenario_is_what_its_specification_says() {
     assert_eq!(compat.phases[1].works[0].model.open_cap(), None);
 }
 
-/// The table of scenarios.md section 4.2, after scaling by 2^-10: profile, share of empty objects,
+/// The table of docs/spec/scenarios.md section 4.2, after scaling by 2^-10: profile, share of empty objects,
 /// of the others the share above 10 MiB, mean and quantiles in MiB.
 #[test]
 fn sizes_follow_the_published_table() {

@@ -75,7 +75,7 @@ fn every_built_in_workload_resolves_and_describes_itself() {
     );
 }
 
-/// The constants of scenarios.md section 3.1.
+/// The constants of docs/spec/scenarios.md section 3.1.
 #[test]
 fn online_service_is_the_scenario() {
     let plan = builtin("online-service", &[], &WHOLE).plan;

@@ -1,4 +1,4 @@
-//! The built-in scenarios say what scenarios.md sections 3, 5, 6.2, 9 and 10 say.
+//! The built-in scenarios say what docs/spec/scenarios.md sections 3, 5, 6.2, 9 and 10 say.
 
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::fingerprint::schedule_hash;

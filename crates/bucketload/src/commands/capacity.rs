@@ -22,7 +22,7 @@ use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
-/// Largest ratio of the ends of the bracket (statistics.md section 6).
+/// Largest ratio of the ends of the bracket (docs/spec/statistics.md section 6).
 const PRECISION: f64 = 1.05;
 /// Confirmations of either end, and those of a quick search.
 const CONFIRM: (u32, u32) = (5, 3);

@@ -194,7 +194,7 @@ fn entry(
     };
     let lists_all = operation.kind == K::List && target.objects.is_none();
     let bucket_divided = match operation.kind {
-        // A list divides its containers always, or never (cosbench.md section 1.7).
+        // A list divides its containers always, or never (docs/spec/cosbench.md section 1.7).
         K::List => lists_all && wide(&target.containers),
         _ => operation.division == Division::Container,
     };
@@ -282,7 +282,7 @@ fn entry(
     Ok((mix, named))
 }
 
-/// The selector of files: only its letter is used (cosbench.md section 1.6).
+/// The selector of files: only its letter is used (docs/spec/cosbench.md section 1.6).
 fn file_numbers(letter: Option<char>, files: u32) -> Numbers {
     let (lo, hi) = (1, files);
     match letter {

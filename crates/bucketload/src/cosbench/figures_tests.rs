@@ -12,7 +12,7 @@ use crate::cosbench::plan::plan;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// cosbench.md section 4: one sample of 1.23 s gives 10 ms for all but 100 %.
+/// docs/spec/cosbench.md section 4: one sample of 1.23 s gives 10 ms for all but 100 %.
 #[test]
 fn legacy_percentiles_round_the_rank_down() {
     assert_eq!(

@@ -15,7 +15,7 @@ use super::{PROFILE, STRICT, refuse};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long operations in flight are waited for at the end of a stage: as long as COSBench's drivers do
-/// (cosbench.md section 1.9), only that they are then given up instead of being waited for without end.
+/// (docs/spec/cosbench.md section 1.9), only that they are then given up instead of being waited for without end.
 const DRAIN_NS: u64 = 60 * SECOND_NS;
 /// COSBench's own timeout of adapters.
 const TIMEOUT_NS: u64 = 30 * SECOND_NS;

@@ -114,7 +114,7 @@ impl Open {
 }
 
 /// A snapshot per interval of each stage's first work, and one for what is left, so that the snapshots
-/// add up to the totals (cosbench.md section 7, B8). `drained_ns` says when a phase was over.
+/// add up to the totals (docs/spec/cosbench.md section 7, B8). `drained_ns` says when a phase was over.
 ///
 /// # Errors
 /// When the intervals cannot be read.

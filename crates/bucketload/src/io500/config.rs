@@ -17,7 +17,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const STONEWALL_S: u64 = 300;
 const STONEWALL_SCC_S: u64 = 30;
 
-/// What IOR's backend does to delete a file (libs3-abi.md section 12).
+/// What IOR's backend does to delete a file (docs/spec/libs3-abi.md section 12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletes {
     /// DELETE, then a listing of what else belongs to it.
@@ -470,7 +470,7 @@ mod tests {
         Config::read(Some(("io500.ini", text)), &[])
     }
 
-    /// io500-mdworkbench.md section A.4.
+    /// docs/spec/io500-mdworkbench.md section A.4.
     #[test]
     fn defaults_are_those_of_io500() {
         let config = Config::read(None, &[]).unwrap();

@@ -1,4 +1,4 @@
-//! The options of IO500's configuration with their defaults (io500-mdworkbench.md section A.4), and ours.
+//! The options of IO500's configuration with their defaults (docs/spec/io500-mdworkbench.md section A.4), and ours.
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ fn planned(mapping: RankMapping, target: Target, set: &[&str]) -> Result<Planned
     plan(&config, &place, 4, false, &mut Vec::new())
 }
 
-/// io500-mdworkbench.md sections A.1 and A.6.
+/// docs/spec/io500-mdworkbench.md sections A.1 and A.6.
 #[test]
 fn phases_and_requests_are_those_of_io500() {
     use OpClass::{Delete, Get, Head, List, Put, RangeGet, RangePut, Sync};

@@ -1,5 +1,5 @@
 //! MD-Workbench in the extended mode: data sets are made, worked on in two iterations, and deleted
-//! (io500-mdworkbench.md section B.4).
+//! (docs/spec/io500-mdworkbench.md section B.4).
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::ranks::{Part, RankMapping, RankTask, RanksPlan, WorkbenchStage};

@@ -1,5 +1,5 @@
 //! From options to a plan: precreation, a phase per iteration and waiting factor, a count, cleanup
-//! (io500-mdworkbench.md section B.1).
+//! (docs/spec/io500-mdworkbench.md section B.1).
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Pattern, PatternSet, PayloadKind};
@@ -335,7 +335,7 @@ mod tests {
             .collect()
     }
 
-    /// io500-mdworkbench.md section B.2.
+    /// docs/spec/io500-mdworkbench.md section B.2.
     #[test]
     fn defaults_are_those_of_md_workbench() {
         let plan = planned("").unwrap();

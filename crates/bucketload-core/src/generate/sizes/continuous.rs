@@ -5,7 +5,7 @@ use crate::generate::math::{normal_cdf, normal_quantile};
 use crate::generate::{LawError, positive};
 use crate::plan::SizeKind;
 
-/// A law of positive reals (scenarios.md section 1.2).
+/// A law of positive reals (docs/spec/scenarios.md section 1.2).
 #[derive(Clone, Debug)]
 pub(super) enum Continuous {
     /// exp(U(ln a, ln b)).

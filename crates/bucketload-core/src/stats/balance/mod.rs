@@ -1,4 +1,4 @@
-//! How evenly load is spread over nodes or endpoints (statistics.md section 8).
+//! How evenly load is spread over nodes or endpoints (docs/spec/statistics.md section 8).
 //!
 //! [`Indices`] describe one distribution of load, [`Null`] says what chance alone does to even
 //! routing, [`Attribution`] tells what the workload causes from what the system causes, and
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_published_experiment() {
-        // scenarios.md section 8, figure 8: requests per node, in 10^4.
+        // docs/spec/scenarios.md section 8, figure 8: requests per node, in 10^4.
         let i = Indices::of(&[6.2, 18.5, 6.2, 5.9, 2.5, 60.5]).unwrap();
         assert!(close(i.peak, 3.64, 0.005), "{i:?}");
         assert!(close(i.cv, 1.22, 0.005), "{i:?}");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     /// Simulated even routing: the stated bounds hold in 95 % of the runs, within three standard
-    /// errors of 2000 runs (1.5 percentage points), and reproduce statistics.md section 8.
+    /// errors of 2000 runs (1.5 percentage points), and reproduce docs/spec/statistics.md section 8.
     #[test]
     fn bounds_of_even_routing_hold() {
         let (nodes, requests, runs) = (6usize, 10_000u64, 2_000u64);

@@ -110,7 +110,7 @@ pub(crate) fn zipf() -> KeyLaw {
     }
 }
 
-/// The online-service mix of scenarios.md section 3.1.
+/// The online-service mix of docs/spec/scenarios.md section 3.1.
 pub(crate) fn online() -> Plan {
     let kib = 1024.0;
     let read = SizeLaw {

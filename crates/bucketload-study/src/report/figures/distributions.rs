@@ -14,7 +14,7 @@ use crate::model::Figure;
 const BINS: usize = 40;
 /// Points of the fitted Gaussian.
 const GAUSS_POINTS: usize = 80;
-/// Fewest seconds for a statement about the shape (statistics.md section 9).
+/// Fewest seconds for a statement about the shape (docs/spec/statistics.md section 9).
 const ENOUGH: usize = 60;
 
 /// The values that groups have, in order.
