@@ -1,5 +1,6 @@
 //! One load phase: starts the load threads, collects what they record, ends them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -406,12 +407,8 @@ impl Load {
             queue.close();
         }
         for reader in self.readers.drain(..) {
-            if let Err(panic) = reader.join() {
-                outcome = outcome.and(Err(RunError::Panicked {
-                    thread: "the thread that reads the trace".to_owned(),
-                    message: panic_text(&*panic),
-                }));
-            }
+            // Its panic has been reported by its last message.
+            let _ = reader.join();
         }
         outcome
     }
@@ -433,10 +430,18 @@ fn read_traces(
         let handle = std::thread::Builder::new()
             .name("trace".to_owned())
             .spawn(move || {
-                if let Err(error) = reader.run(&*trace) {
-                    // A closed channel means that the collector has given up already.
-                    let _ = to_collector.send(Message::Failed(RunError::Trace(error)));
-                }
+                // The load threads would wait for ever for what a panic leaves unread.
+                let read = catch_unwind(AssertUnwindSafe(|| reader.run(&*trace)));
+                let failure = match read {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => RunError::Trace(error),
+                    Err(panic) => RunError::Panicked {
+                        thread: "the thread that reads the trace".to_owned(),
+                        message: panic_text(&*panic),
+                    },
+                };
+                // A closed channel means that the collector has given up already.
+                let _ = to_collector.send(Message::Failed(failure));
             })
             .map_err(RunError::Thread)?;
         readers.push(handle);

@@ -21,7 +21,10 @@ pub(super) fn check() -> Result {
     }
     for place in PLACES {
         let below = files_below(&root().join(place))?;
-        let sources = below.into_iter().filter(|path| is_source(path));
+        // The tests of this file cite what is not there.
+        let sources = below
+            .into_iter()
+            .filter(|path| is_source(path) && !path.ends_with("citations.rs"));
         paths.extend(sources.map(|path| Path::new(place).join(path)));
     }
     let (mut faults, mut count) = (Vec::new(), 0);
