@@ -94,6 +94,10 @@ fn sections(page: &str) -> BTreeSet<String> {
 fn number(text: &str) -> Option<(&str, &str)> {
     let is_part = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase() || c == '.';
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    // "Title" begins with no number.
+    if text[end..].starts_with(char::is_alphanumeric) {
+        return None;
+    }
     let number = text[..end].trim_end_matches('.');
     let mut parts = number.split('.');
     let first = parts.next()?;
