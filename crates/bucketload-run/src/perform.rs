@@ -310,7 +310,7 @@ pub(crate) fn perform<'p>(
             }
             if error.kind.is_retryable() && attempts < plan.retry.max_attempts {
                 let backoff = backoff_ns(plan.retry, attempts);
-                // Boxed: workers whose operations succeed have no room for it.
+                // Boxed to keep the futures of workers small: retries are rare.
                 if Box::pin(pause(shard, worker.slot, backoff, &on_wait)).await {
                     let now = now_ns();
                     break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);

@@ -26,7 +26,7 @@ pub(crate) struct Listing {
     /// Whether it has gone over to V1.
     v1: bool,
     /// The last continuation token and the last key before it: where V1 goes on.
-    /// Boxed, because every session has room for it.
+    /// Boxed to keep sessions small: most never list.
     last: Option<Box<(String, String)>>,
 }
 

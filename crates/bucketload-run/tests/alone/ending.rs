@@ -194,7 +194,7 @@ fn an_open_loop_goes_on_with_the_sessions_it_has() {
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_is_told_of_its_own_work() {
+fn a_session_that_cannot_be_opened_is_reported_under_its_own_work() {
     undisturbed(|| {
         let mut plan = one(closed(1), gets(), for_ms(400));
         let puts = vec![entry(OpClass::Put, 1.0, 0, KeyLaw::Uniform)];
