@@ -61,11 +61,35 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         "bucketload-drivers",
         "",
         &[
+            "bucketload-local",
             "bucketload-store",
             "bucketload-run",
             "bucketload-results",
             "hyper",
         ],
+    ),
+    (
+        "bucketload-local",
+        "",
+        &[
+            "bucketload-drivers",
+            "bucketload-wire",
+            "bucketload-store",
+            "bucketload-run",
+            "bucketload-results",
+            "rustls",
+        ],
+    ),
+    (
+        "bucketload-target",
+        "",
+        &["tokio", "bucketload-wire", "bucketload-run", "clap"],
+    ),
+    (
+        // A driver's change compiles the driver's crate and links the program, nothing else.
+        "bucketload-cli",
+        "",
+        &["bucketload-drivers", "bucketload-local"],
     ),
     (
         // Other clients are parts of a build that asks for them.

@@ -8,8 +8,9 @@ mod erased;
 
 use std::future::Future;
 
-use crate::error::OpError;
+use crate::error::{ErrorKind, OpError};
 use crate::op::{OpClass, Request};
+use crate::payload::Content;
 use crate::record::Probe;
 
 pub use erased::{AdminCalls, AnyDriver, AnySession, Boxed, Executing};
@@ -101,6 +102,40 @@ pub struct Completion {
     pub items: u64,
     /// Size of the whole object as stated by the store, for head; else 0.
     pub object_size: u64,
+}
+
+/// A success without bytes or items.
+pub const DONE: Completion = Completion {
+    bytes: 0,
+    items: 0,
+    object_size: 0,
+};
+
+/// The content that `request` writes.
+///
+/// # Errors
+/// When it has none.
+pub fn content_of<'a>(request: &'a Request<'_>) -> Result<&'a Content<'a>, OpError> {
+    request.content.as_ref().ok_or_else(|| {
+        OpError::new(
+            ErrorKind::Unsupported,
+            format!("{} was asked for without content", request.op.class),
+        )
+    })
+}
+
+/// Lets a driver become an [`AnyDriver`]. The conversion is no generic function and stands with the driver, so all that
+/// the driver does is compiled in its own crate, once.
+#[macro_export]
+macro_rules! any_driver {
+    ($driver:ty) => {
+        impl From<$driver> for $crate::driver::AnyDriver {
+            #[inline(never)]
+            fn from(driver: $driver) -> Self {
+                Self::new(driver)
+            }
+        }
+    };
 }
 
 /// One worker's sequential connection to the target.

@@ -24,12 +24,12 @@ use bucketload_drivers::gcs::{GcsConfig, GcsDriver, GcsOverrides};
 use bucketload_drivers::hadoop::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
-use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
-use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::s3::{S3Config, S3Driver, S3Overrides};
 use bucketload_drivers::seaweedfs::{SeaweedConfig, SeaweedDriver, SeaweedOverrides};
 use bucketload_drivers::swift::{SwiftConfig, SwiftDriver, SwiftOverrides};
 use bucketload_drivers::webhdfs::{WebHdfsConfig, WebHdfsDriver};
+use bucketload_local::libs3::{Libs3Config, Libs3Driver};
+use bucketload_local::posix::{PosixConfig, PosixDriver};
 
 fn clock() -> u64 {
     static EPOCH: OnceLock<Instant> = OnceLock::new();

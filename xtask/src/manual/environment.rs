@@ -37,7 +37,7 @@ const SINGLE: [&str; 2] = ["NO_COLOR", "STORAGE_EMULATOR_HOST"];
 /// Sources that set variables for programs that they start, build scripts, tests and examples.
 const LEFT_OUT: [&str; 6] = [
     "/engines/cli/",
-    "/bucketload/src/study/",
+    "/bucketload-cli/src/study/",
     "/tests/",
     "/examples/",
     "/benches/",

@@ -261,7 +261,7 @@ fn errors() -> Result<String> {
 }
 
 fn exit_codes() -> Result<String> {
-    let file = "crates/bucketload/src/exit.rs";
+    let file = "crates/bucketload-cli/src/exit.rs";
     let exit = rust::declared(file, "Exit")?;
     let source = read(&root().join(file))?;
     let mut out = String::from("# Exit codes\n\n| code | |\n|---|---|\n");

@@ -14,7 +14,7 @@ use crate::sh::{Result, cargo, run};
 const NAMED: usize = 10;
 
 /// What makes the code: as rustc hands it over, before LLVM changes it, in one unit.
-const BUILD: &str = "rustc --release --locked -p bucketload --bin bucketload -- --emit=llvm-ir \
+const BUILD: &str = "rustc --release --locked -p bucketload-cli --lib -- --emit=llvm-ir \
                      -Ccodegen-units=1 -Cno-prepopulate-passes";
 
 /// All copies of a function.

@@ -56,7 +56,7 @@ pub struct AzureDriver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(AzureDriver);
+bucketload_core::any_driver!(AzureDriver);
 
 /// What all sessions share.
 pub(super) struct Inner {

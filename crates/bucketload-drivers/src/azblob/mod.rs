@@ -15,6 +15,7 @@ mod batch;
 mod checksum;
 mod config;
 mod connection_string;
+mod descriptor;
 mod discover;
 mod driver;
 mod error_map;
@@ -30,6 +31,7 @@ mod session;
 mod sign;
 
 pub use config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
+pub use descriptor::DESCRIPTOR;
 pub use discover::AzureOverrides;
 pub use driver::AzureDriver;
 pub use session::AzureSession;

@@ -17,7 +17,7 @@ use super::error_map::Explained;
 use super::head::Call;
 use super::session::{AzureSession, DONE};
 use super::sign::Field;
-pub(super) use crate::ops::content_of;
+pub(super) use bucketload_core::driver::content_of;
 
 /// A body without bytes.
 pub(super) const NO_BODY: Body<'static> = Body::Bytes(b"");

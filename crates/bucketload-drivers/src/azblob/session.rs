@@ -23,7 +23,7 @@ use super::driver::Shared;
 use super::error_map::{self, Explained};
 use super::head::Call;
 
-pub(super) use crate::ops::DONE;
+pub(super) use bucketload_core::driver::DONE;
 
 /// A session of the Azure Blob driver.
 #[derive(Debug)]

@@ -17,6 +17,7 @@
 
 #[cfg(feature = "engine-aws-sdk")]
 pub mod aws_sdk;
+mod choose;
 pub mod cli;
 mod driver;
 pub(crate) mod failure;
@@ -33,4 +34,6 @@ pub(crate) mod payload;
 #[cfg(feature = "http-engines")]
 pub(crate) mod reading;
 
+pub use choose::{ABSENT, FLAGS};
+pub(crate) use choose::{in_front_of, is_native, of_cloud, of_s3};
 pub use driver::{Client, Engine, EngineDriver, EngineFacts, EngineSession};

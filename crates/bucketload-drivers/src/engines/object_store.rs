@@ -109,7 +109,7 @@ impl ObjectStoreEngine {
     }
 }
 
-crate::any_driver!(super::EngineDriver<ObjectStoreEngine>);
+bucketload_core::any_driver!(super::EngineDriver<ObjectStoreEngine>);
 
 impl Engine for ObjectStoreEngine {
     type Client = ObjectStoreClient;

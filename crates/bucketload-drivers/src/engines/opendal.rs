@@ -111,7 +111,7 @@ impl OpendalEngine {
     }
 }
 
-crate::any_driver!(super::EngineDriver<OpendalEngine>);
+bucketload_core::any_driver!(super::EngineDriver<OpendalEngine>);
 
 impl Engine for OpendalEngine {
     type Client = OpendalClient;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-pub(crate) use crate::ops::content_of;
+pub(crate) use bucketload_core::driver::content_of;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::payload::{Content, Segment};

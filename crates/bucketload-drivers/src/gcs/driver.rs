@@ -46,7 +46,7 @@ pub struct GcsDriver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(GcsDriver);
+bucketload_core::any_driver!(GcsDriver);
 
 /// What all sessions share.
 pub(crate) struct Inner {

@@ -14,6 +14,7 @@
 mod admin;
 mod auth;
 mod config;
+mod descriptor;
 mod discover;
 mod driver;
 mod error_map;
@@ -26,6 +27,7 @@ mod session;
 
 pub use auth::{Account, ServiceKey, UserGrant};
 pub use config::{GcsConfig, LargeObject};
+pub use descriptor::DESCRIPTOR;
 pub use discover::GcsOverrides;
 pub use driver::GcsDriver;
 pub use session::GcsSession;

@@ -16,7 +16,7 @@ use crate::http::sink::Ignore;
 use crate::http::span::Span;
 use crate::json;
 use crate::json_size::Size;
-pub(crate) use crate::ops::content_of;
+pub(crate) use bucketload_core::driver::content_of;
 
 /// Most bytes of a control document in an answer.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;

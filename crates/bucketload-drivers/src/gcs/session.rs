@@ -24,7 +24,7 @@ use crate::http::parked::park;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Sink};
 
-pub(crate) use crate::ops::DONE;
+pub(crate) use bucketload_core::driver::DONE;
 
 /// A session of the native Google Cloud Storage driver.
 #[derive(Debug)]

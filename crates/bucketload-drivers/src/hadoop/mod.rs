@@ -14,6 +14,7 @@
 //! and the key `a/b` is the file `b` in its directory `a`. What that changes is documented in
 //! `docs/drivers/hdfs.md` and stands in the conformance suite's quirks.
 
+mod descriptor;
 pub(crate) mod exception;
 pub(crate) mod listing;
 pub(crate) mod path;
@@ -23,4 +24,7 @@ pub(crate) mod settings;
 pub(crate) mod site;
 pub(crate) mod walk;
 
+#[cfg(feature = "hdfs")]
+pub use descriptor::HDFS;
+pub use descriptor::WEBHDFS;
 pub use settings::{FileSettings, HadoopOverrides};

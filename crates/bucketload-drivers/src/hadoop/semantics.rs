@@ -21,8 +21,8 @@ pub(crate) const CLASSES: [OpClass; 14] = [
     OpClass::ListBuckets,
 ];
 
-pub(crate) use crate::ops::DONE;
-pub(crate) use crate::ops::content_of;
+pub(crate) use bucketload_core::driver::DONE;
+pub(crate) use bucketload_core::driver::content_of;
 
 /// The refusal of a class that is not among [`CLASSES`], with the reason.
 #[cold]

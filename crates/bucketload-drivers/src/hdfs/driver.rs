@@ -23,7 +23,7 @@ pub struct HdfsDriver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(HdfsDriver);
+bucketload_core::any_driver!(HdfsDriver);
 
 /// What all sessions share.
 pub(super) struct Inner {

@@ -1,9 +1,11 @@
 //! What the settings of every service have in common: errors that say where a value stood, where it
 //! came from, and how connections are encrypted.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
+
+use bucketload_target::{OpenError, Settings, flags};
+pub use bucketload_target::{Origin, Source};
 
 use super::endpoint::Endpoint;
 
@@ -82,7 +84,24 @@ pub struct TlsConfig {
     pub no_resume: bool,
 }
 
+impl From<ConfigError> for OpenError {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error)
+    }
+}
+
 impl TlsConfig {
+    /// What the flags say.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let files = |flag| settings.path(flag);
+        Self {
+            ca_bundle: files(&flags::CA_BUNDLE),
+            insecure: settings.has(&flags::NO_VERIFY_SSL),
+            client: files(&flags::CLIENT_CERT).zip(files(&flags::CLIENT_KEY)),
+            no_resume: false,
+        }
+    }
+
     /// How connections to `endpoints` are encrypted, in words for the result header.
     pub(crate) fn describe(&self, endpoints: &[Endpoint]) -> String {
         if endpoints.iter().all(|e| !e.tls) {
@@ -109,38 +128,4 @@ pub(crate) fn push_sources(settings: &mut Vec<(String, String)>, sources: &[IpAd
         let shown: Vec<_> = sources.iter().map(ToString::to_string).collect();
         settings.push(("source addresses".to_owned(), shown.join(",")));
     }
-}
-
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A command-line flag or the caller.
-    Flag(&'static str),
-    /// An environment variable.
-    Env(&'static str),
-    /// `FILE:LINE [section] field` of a configuration file.
-    File(String),
-    /// Built in.
-    Default,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(name) | Self::Env(name) => f.write_str(name),
-            Self::File(place) => f.write_str(place),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
-
-/// One effective setting, for `config show` and `doctor`. Never holds a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// Name of the setting.
-    pub name: &'static str,
-    /// Its effective value; secrets are shown as `***`.
-    pub value: String,
-    /// Where it came from.
-    pub source: Source,
 }

@@ -1,110 +1,210 @@
-//! Ceph: from an object's name to its placement group.
+//! Placement in Ceph: the monitors' map of placement groups, and the names that radosgw gives.
 //!
-//! The group of an object is a hash of its name, cut to the pool's number of groups so that doubling
-//! them splits each in two (Ceph documentation, "Mapping PGs to OSDs"; Weil et al. 2006, CRUSH). The hash
-//! is Jenkins' of 1996 (`lookup2`, public domain), which Ceph calls rjenkins. Which OSDs serve a group the
-//! monitors tell (`ceph pg dump`).
+//! Asking the monitors for one object takes a process and a connection, so the groups of all objects are
+//! computed here; a few objects are asked for as well, and a difference is an error.
 
-/// The number that Ceph gives to the hash in `object_hash` of a pool.
-pub const RJENKINS: u64 = 2;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
-/// Jenkins' `lookup2` hash with an initial value of 0.
-#[must_use]
-pub fn rjenkins(name: &[u8]) -> u32 {
-    const GOLDEN: u32 = 0x9e37_79b9;
-    let (mut a, mut b, mut c) = (GOLDEN, GOLDEN, 0u32);
-    let word = |bytes: &[u8]| {
-        let at = |i: usize| u32::from(bytes.get(i).copied().unwrap_or(0));
-        at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24
+use super::groups::{RJENKINS, group_of, head_object};
+use serde_json::Value;
+
+use bucketload_target::{CephStore, Found, Locate, OpenError};
+
+/// Objects whose group is compared with what the monitors say.
+const CHECKED: usize = 3;
+
+/// The map of a pool.
+pub(crate) struct Ceph {
+    tools: Tools,
+    pool: String,
+    marker: String,
+    groups: u32,
+    /// Names of the OSDs that hold each group, the one that serves reads first.
+    holders: HashMap<u32, Vec<String>>,
+    all_copies: bool,
+    unchecked: usize,
+}
+
+/// Calls the cluster's tools.
+struct Tools {
+    conf: Option<PathBuf>,
+}
+
+impl Tools {
+    fn json(&self, tool: &str, args: &[&str]) -> Result<Value, OpenError> {
+        let mut command = Command::new(tool);
+        if let Some(conf) = &self.conf {
+            command.arg("-c").arg(conf);
+        }
+        let what = format!("{tool} {}", args.join(" "));
+        let out = command
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| OpenError::usage(format!("{what}: {e}; install Ceph's tools")))?;
+        if !out.status.success() {
+            let said = String::from_utf8_lossy(&out.stderr);
+            let last = said.lines().rfind(|line| !line.trim().is_empty());
+            return Err(OpenError::target(format!(
+                "{what}: {} ({}); is --ceph-conf right?",
+                out.status,
+                last.unwrap_or("no reason was given").trim()
+            )));
+        }
+        serde_json::from_slice(&out.stdout)
+            .map_err(|e| OpenError::target(format!("{what}: its answer cannot be read: {e}")))
+    }
+}
+
+/// Reads the maps.
+pub(crate) fn open(args: &CephStore, bucket: &str) -> Result<Ceph, OpenError> {
+    let conf = args.conf.clone();
+    let tools = Tools {
+        conf: conf.or_else(|| std::env::var_os("CEPH_CONF").map(PathBuf::from)),
     };
-    let mut blocks = name.chunks_exact(12);
-    for block in &mut blocks {
-        a = a.wrapping_add(word(&block[..4]));
-        b = b.wrapping_add(word(&block[4..8]));
-        c = c.wrapping_add(word(&block[8..]));
-        mix(&mut a, &mut b, &mut c);
+    let pools = tools.json("ceph", &["osd", "pool", "ls", "detail", "-f", "json"])?;
+    let named = |pool: &&Value| pool["pool_name"] == args.pool.as_str();
+    let all = pools.as_array().map_or(&[][..], Vec::as_slice);
+    let Some(pool) = all.iter().find(named) else {
+        let names: Vec<_> = all
+            .iter()
+            .filter_map(|pool| pool["pool_name"].as_str())
+            .collect();
+        return Err(OpenError::usage(format!(
+            "--pool: there is no pool `{}`; there are {}",
+            args.pool,
+            names.join(", ")
+        )));
+    };
+    if pool["object_hash"]
+        .as_u64()
+        .is_some_and(|hash| hash != RJENKINS)
+    {
+        return Err(OpenError::usage(format!(
+            "--pool: `{}` does not hash by rjenkins, the only function that is known here",
+            args.pool
+        )));
     }
-    let rest = blocks.remainder();
-    let part = |from: usize| rest.get(from..).unwrap_or_default();
-    a = a.wrapping_add(word(part(0)));
-    b = b.wrapping_add(word(part(4)));
-    // The lowest byte of the last word is the length's.
-    c = c
-        .wrapping_add(name.len() as u32)
-        .wrapping_add(word(part(8)) << 8);
-    mix(&mut a, &mut b, &mut c);
-    c
-}
-
-fn mix(a: &mut u32, b: &mut u32, c: &mut u32) {
-    let step = |x: u32, y: u32, z: u32, shifted: u32| x.wrapping_sub(y).wrapping_sub(z) ^ shifted;
-    *a = step(*a, *b, *c, *c >> 13);
-    *b = step(*b, *c, *a, *a << 8);
-    *c = step(*c, *a, *b, *b >> 13);
-    *a = step(*a, *b, *c, *c >> 12);
-    *b = step(*b, *c, *a, *a << 16);
-    *c = step(*c, *a, *b, *b >> 5);
-    *a = step(*a, *b, *c, *c >> 3);
-    *b = step(*b, *c, *a, *a << 10);
-    *c = step(*c, *a, *b, *b >> 15);
-}
-
-/// The placement group, of `groups`, of the object called `name`.
-#[must_use]
-pub fn group_of(name: &[u8], groups: u32) -> u32 {
-    let mask = groups.max(1).next_power_of_two() - 1;
-    let hash = rjenkins(name);
-    match hash & mask {
-        group if group < groups => group,
-        _ => hash & (mask >> 1),
+    let number = |value: &Value, what: &str| {
+        let number = value.as_u64().and_then(|n| u32::try_from(n).ok());
+        number.ok_or_else(|| OpenError::target(format!("ceph: a pool without {what}")))
+    };
+    let id = number(&pool["pool_id"], "pool_id")?;
+    let groups = number(&pool["pg_num"], "pg_num")?;
+    let dump = tools.json("ceph", &["pg", "dump", "pgs_brief", "-f", "json"])?;
+    let holders = holders(&dump, id);
+    if holders.len() != groups as usize {
+        return Err(OpenError::target(format!(
+            "ceph pg dump: {} of the {groups} groups of pool `{}` are there; is the cluster well?",
+            holders.len(),
+            args.pool
+        )));
     }
+    let marker = match &args.marker {
+        Some(marker) => marker.clone(),
+        None => {
+            let bucket = format!("--bucket={bucket}");
+            let stats = tools.json("radosgw-admin", &["bucket", "stats", &bucket])?;
+            let marker = stats["marker"].as_str().unwrap_or_default();
+            if marker.is_empty() {
+                return Err(OpenError::target(
+                    "radosgw-admin bucket stats: no marker; name it with --marker",
+                ));
+            }
+            marker.to_owned()
+        }
+    };
+    Ok(Ceph {
+        tools,
+        pool: args.pool.clone(),
+        marker,
+        groups,
+        holders,
+        all_copies: args.all_copies,
+        unchecked: CHECKED,
+    })
 }
 
-/// Name of the RADOS object in which radosgw keeps the head of the object `key` of the bucket with
-/// `marker`; objects beyond one stripe (4 MiB by default) have further pieces under other names.
-#[must_use]
-pub fn head_object(marker: &str, key: &str) -> String {
-    // Names that begin with an underscore are radosgw's own: a key's is doubled.
-    let escape = if key.starts_with('_') { "_" } else { "" };
-    format!("{marker}_{escape}{key}")
+/// The OSDs of the groups of pool `id`.
+fn holders(dump: &Value, id: u32) -> HashMap<u32, Vec<String>> {
+    // Older releases give the list itself.
+    let list = dump["pg_stats"].as_array().or_else(|| dump.as_array());
+    let one = |group: &Value| {
+        let (pool, group_id) = group["pgid"].as_str()?.split_once('.')?;
+        if pool.parse() != Ok(id) {
+            return None;
+        }
+        let primary = group["acting_primary"].as_i64()?;
+        let acting = group["acting"].as_array()?.iter().filter_map(Value::as_i64);
+        let others = acting.filter(|osd| *osd != primary);
+        // Places that no OSD fills have the largest 32-bit number.
+        let real = |osd: &i64| (0..i64::from(i32::MAX)).contains(osd);
+        let osds = std::iter::once(primary).chain(others).filter(real);
+        let names = osds.map(|osd| format!("osd.{osd}")).collect();
+        Some((u32::from_str_radix(group_id, 16).ok()?, names))
+    };
+    list.into_iter().flatten().filter_map(one).collect()
+}
+
+impl Locate for Ceph {
+    fn locate(
+        &mut self,
+        _bucket: &str,
+        keys: &[String],
+        found: Found<'_>,
+    ) -> Result<(), OpenError> {
+        for (i, key) in keys.iter().enumerate() {
+            let name = head_object(&self.marker, key);
+            let group = group_of(name.as_bytes(), self.groups);
+            let holders = self.holders.get(&group).map_or(&[][..], Vec::as_slice);
+            if self.unchecked > 0 {
+                self.unchecked -= 1;
+                let args = ["osd", "map", &self.pool, &name, "-f", "json"];
+                let told = self.tools.json("ceph", &args)?;
+                let primary = told["acting_primary"]
+                    .as_i64()
+                    .map(|osd| format!("osd.{osd}"));
+                if primary.as_ref() != holders.first() {
+                    return Err(OpenError::target(format!(
+                        "ceph osd map says that {primary:?} serves `{name}`, the map of groups says \
+                         {:?}; is the cluster moving data? Try again when it is done",
+                        holders.first()
+                    )));
+                }
+            }
+            let wanted = match self.all_copies {
+                false => 1,
+                true => usize::MAX,
+            };
+            holders.iter().take(wanted).for_each(|osd| found(i, osd));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{group_of, head_object, rjenkins};
+    use serde_json::json;
+
+    use super::holders;
 
     #[test]
-    fn groups_split_in_two() {
-        for name in [
-            &b"a"[..],
-            b"object-17",
-            b"0123456789ab",
-            b"0123456789abcdef0123456789",
+    fn groups_of_the_pool_have_their_primary_first() {
+        let groups = json!([
+            {"pgid": "6.0", "acting": [2, 0, 1], "acting_primary": 0},
+            {"pgid": "6.1f", "acting": [1, 2_147_483_647], "acting_primary": 1},
+            {"pgid": "7.0", "acting": [5], "acting_primary": 5},
+        ]);
+        for dump in [
+            json!({"pg_ready": true, "pg_stats": groups}),
+            groups.clone(),
         ] {
-            for (few, many) in [(8, 16), (32, 64)] {
-                let (before, after) = (group_of(name, few), group_of(name, many));
-                assert!(after == before || after == before + few);
-            }
-            // Between powers of two, groups that are not split yet keep theirs.
-            let (eight, twelve) = (group_of(name, 8), group_of(name, 12));
-            assert!(twelve < 12 && (twelve == eight || twelve == eight + 8));
+            let holders = holders(&dump, 6);
+            assert_eq!(holders.len(), 2);
+            assert_eq!(holders[&0], ["osd.0", "osd.2", "osd.1"]);
+            assert_eq!(holders[&0x1f], ["osd.1"]);
         }
-        assert_eq!(group_of(b"x", 1), 0);
-    }
-
-    #[test]
-    fn every_byte_counts() {
-        let name: Vec<u8> = (0..30).collect();
-        for len in 1..30 {
-            let mut other = name[..len].to_vec();
-            other[len - 1] ^= 0x80;
-            assert_ne!(rjenkins(&name[..len]), rjenkins(&other), "{len}");
-        }
-    }
-
-    #[test]
-    fn radosgw_escapes_its_own_names() {
-        assert_eq!(head_object("m.1", "a/b"), "m.1_a/b");
-        assert_eq!(head_object("m.1", "_a"), "m.1___a");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::driver::{AnyDriver, Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
@@ -18,7 +18,6 @@ use crate::http::config::{ConfigError, push_sources};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
-use crate::posix::PosixDriver;
 
 /// Where S3 services put their identifiers of a request.
 const IDS: IdFields = IdFields {
@@ -41,14 +40,14 @@ pub struct S3Driver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(S3Driver);
+bucketload_core::any_driver!(S3Driver);
 
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
     hub: Hub,
     /// Writes files of this machine.
-    local: Option<PosixDriver>,
+    local: Option<AnyDriver>,
 }
 
 impl fmt::Debug for S3Driver {
@@ -74,7 +73,7 @@ impl S3Driver {
     /// As [`S3Driver::new`].
     pub fn with_local_files(
         config: S3Config,
-        local: Option<PosixDriver>,
+        local: Option<AnyDriver>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;

@@ -25,8 +25,8 @@ const IF_ABSENT: [Header<'static>; 1] = [Header {
     value: b"*",
 }];
 
-pub(crate) use crate::ops::DONE;
-pub(crate) use crate::ops::content_of;
+pub(crate) use bucketload_core::driver::DONE;
+pub(crate) use bucketload_core::driver::content_of;
 
 impl S3Session {
     pub(crate) async fn get(

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 
-use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::driver::{AnySession, Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
@@ -21,7 +21,6 @@ use crate::http::hub::Hub;
 use crate::http::link::{Link, Way};
 use crate::http::parked::park;
 use crate::http::sink::Sink;
-use crate::posix::PosixSession;
 
 /// A session of the native S3 driver.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
     link: Link,
     /// Writes files of this machine, where the driver was given a directory for them.
-    local: Option<Box<PosixSession>>,
+    local: Option<Box<AnySession>>,
     /// Made for the first multipart upload.
     pub(crate) parts: Option<Box<PartHashes>>,
     /// How far the control plane has listed.
@@ -47,7 +46,7 @@ impl S3Session {
     pub(crate) fn new(
         shared: Rc<Shared>,
         source: Option<IpAddr>,
-        local: Option<Box<PosixSession>>,
+        local: Option<Box<AnySession>>,
     ) -> Self {
         Self {
             link: Link::new(shared.endpoint_index(), source),

@@ -49,7 +49,7 @@ pub struct SeaweedDriver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(SeaweedDriver);
+bucketload_core::any_driver!(SeaweedDriver);
 
 /// What all sessions share.
 pub(crate) struct Inner {

@@ -12,6 +12,7 @@
 
 mod admin;
 mod config;
+mod descriptor;
 mod driver;
 mod error_map;
 mod fid;
@@ -24,5 +25,6 @@ mod table;
 mod walk;
 
 pub use config::{DEFAULT_OBJECTS, Mode, SeaweedConfig, SeaweedOverrides};
+pub use descriptor::DESCRIPTOR;
 pub use driver::SeaweedDriver;
 pub use session::SeaweedSession;

@@ -24,8 +24,8 @@ use crate::http::reading::Reading;
 use crate::http::sink::{Collect, Sink};
 use crate::json;
 
-pub(crate) use crate::ops::DONE;
-pub(crate) use crate::ops::content_of;
+pub(crate) use bucketload_core::driver::DONE;
+pub(crate) use bucketload_core::driver::content_of;
 
 /// A session of the native SeaweedFS driver.
 #[derive(Debug)]

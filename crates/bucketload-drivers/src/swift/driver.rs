@@ -38,7 +38,7 @@ pub struct SwiftDriver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(SwiftDriver);
+bucketload_core::any_driver!(SwiftDriver);
 
 /// What all sessions share.
 pub(crate) struct Inner {

@@ -15,6 +15,7 @@ mod bulk;
 mod clouds;
 mod config;
 mod container;
+mod descriptor;
 mod discover;
 mod driver;
 mod error_map;
@@ -31,6 +32,7 @@ pub use config::{
     Domain, Identity, Keystone, LargeObject, Named, Project, SwiftAuth, SwiftConfig,
     check_container,
 };
+pub use descriptor::DESCRIPTOR;
 pub use discover::SwiftOverrides;
 pub use driver::{SignInError, SwiftDriver};
 pub use session::SwiftSession;

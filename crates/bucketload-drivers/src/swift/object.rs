@@ -13,7 +13,7 @@ use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
-pub(crate) use crate::ops::content_of;
+pub(crate) use bucketload_core::driver::content_of;
 
 /// An MD5 in lowercase hexadecimal.
 pub(crate) type Md5Hex = [u8; 32];

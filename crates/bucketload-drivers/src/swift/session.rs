@@ -27,7 +27,7 @@ pub struct SwiftSession {
     generation: u64,
 }
 
-pub(crate) use crate::ops::DONE;
+pub(crate) use bucketload_core::driver::DONE;
 
 impl SwiftSession {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {

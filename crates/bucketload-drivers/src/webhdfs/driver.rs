@@ -21,7 +21,7 @@ pub struct WebHdfsDriver {
     inner: Arc<Inner>,
 }
 
-crate::any_driver!(WebHdfsDriver);
+bucketload_core::any_driver!(WebHdfsDriver);
 
 /// What all sessions share.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
+use bucketload_local::libs3::{Libs3Config, Libs3Driver};
 use bucketload_testkit::alloc::calls;
 
 use crate::support::{libs3_library, op, probe, request, run};

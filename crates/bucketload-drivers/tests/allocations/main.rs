@@ -17,13 +17,13 @@ use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, ContentChecksum};
-use bucketload_drivers::posix::{
-    Io, Layout as FileLayout, PosixConfig, PosixDriver, Write as Writing,
-};
 use bucketload_drivers::s3::{
     ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
 use bucketload_drivers::swift::{LargeObject, SwiftAuth, SwiftConfig, SwiftDriver};
+use bucketload_local::posix::{
+    Io, Layout as FileLayout, PosixConfig, PosixDriver, Write as Writing,
+};
 use bucketload_testkit::alloc::{Counting, calls};
 use support::{Answer, op, open, probe, request, run};
 

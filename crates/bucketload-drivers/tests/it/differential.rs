@@ -8,8 +8,8 @@ use bucketload_core::op::OpClass;
 use bucketload_drivers::conformance::{Differential, Quirks};
 use bucketload_drivers::gcs::{GcsConfig, GcsDriver};
 use bucketload_drivers::http::{Endpoint, Secret};
-use bucketload_drivers::posix::{PosixConfig, PosixDriver};
 use bucketload_drivers::swift::{SwiftAuth, SwiftConfig, SwiftDriver};
+use bucketload_local::posix::{PosixConfig, PosixDriver};
 use bucketload_testkit::gcs::Gcs;
 use bucketload_testkit::swift::FakeSwift;
 

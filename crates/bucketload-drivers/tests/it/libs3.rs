@@ -8,7 +8,7 @@ use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
-use bucketload_drivers::libs3::{Libs3Config, Libs3Driver};
+use bucketload_local::libs3::{Libs3Config, Libs3Driver};
 
 fn driver(flavour: Option<&'static str>) -> Libs3Driver {
     Libs3Driver::new(Libs3Config::new(library(flavour))).unwrap()

@@ -11,7 +11,7 @@ use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
-use bucketload_drivers::posix::{
+use bucketload_local::posix::{
     Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, PosixSession, Write,
 };
 

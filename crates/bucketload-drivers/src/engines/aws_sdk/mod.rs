@@ -123,7 +123,7 @@ impl AwsSdkEngine {
     }
 }
 
-crate::any_driver!(super::EngineDriver<AwsSdkEngine>);
+bucketload_core::any_driver!(super::EngineDriver<AwsSdkEngine>);
 
 impl Engine for AwsSdkEngine {
     type Client = AwsSdkClient;

@@ -12,7 +12,7 @@ use crate::engines::reading::{check_range, copy_source, range_header};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
 
-use crate::ops::DONE;
+use bucketload_core::driver::DONE;
 
 impl AwsSdkClient {
     pub(super) async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {

@@ -195,7 +195,7 @@ fn no_directory(error: &std::io::Error) -> ConfigError {
     )
 }
 
-crate::any_driver!(super::EngineDriver<CliEngine>);
+bucketload_core::any_driver!(super::EngineDriver<CliEngine>);
 
 impl Engine for CliEngine {
     type Client = CliClient;

@@ -1,0 +1,270 @@
+//! From target flags to something that can be driven: the driver, and the embedded server behind it
+//! where there is one.
+
+use std::net::IpAddr;
+
+use bucketload_core::driver::AnyDriver;
+use bucketload_run::Leftovers;
+use bucketload_target::{Service, flags};
+use bucketload_workload::spec::TargetSpec;
+
+use crate::caches;
+use crate::cli::run::LoadArgs;
+use crate::cli::target::TargetArgs;
+use crate::drivers;
+use crate::embedded::EmbeddedServer;
+use crate::exit::Failure;
+use crate::leftover;
+use crate::target::Target;
+
+/// A target with its driver. An embedded server ends with this value.
+pub(crate) struct Connection {
+    /// How to talk to it.
+    pub(crate) driver: AnyDriver,
+    /// What the user named.
+    pub(crate) target: Target,
+    /// Whether the machine's caches are emptied before each measured phase.
+    pub(crate) drops_caches: bool,
+    /// Whether requests carry credentials.
+    signs_in: bool,
+    /// The flags that `cleanup` needs to reach the target.
+    cleanup_flags: Vec<String>,
+    endpoints: Vec<String>,
+    server: Option<EmbeddedServer>,
+}
+
+impl Connection {
+    /// Starts the embedded server if the target is one and sets up the driver; nothing is sent to a
+    /// service yet.
+    ///
+    /// # Errors
+    /// When flags contradict the target or each other, or the embedded server does not start.
+    pub(crate) fn open(
+        target: Target,
+        args: &TargetArgs,
+        load: &LoadArgs,
+    ) -> Result<Self, Failure> {
+        Self::with_endpoints(target, args, load, None)
+    }
+
+    /// As [`Connection::open`], with the first `wanted` of the service's endpoints; `None` for all.
+    ///
+    /// # Errors
+    /// Also when the target has fewer endpoints.
+    pub(crate) fn with_endpoints(
+        target: Target,
+        args: &TargetArgs,
+        load: &LoadArgs,
+        wanted: Option<usize>,
+    ) -> Result<Self, Failure> {
+        if let (Some(_), false) = (wanted, matches!(target, Target::Service { .. })) {
+            return Err(Failure::usage(
+                "endpoints: this target has none; name a service with --target s3://BUCKET and --endpoint-url",
+            ));
+        }
+        let server = match &target {
+            Target::Service { .. } | Target::Files(_) => None,
+            Target::Null => {
+                drivers::refuse_all(&args.settings, "null:")?;
+                drivers::refuse_client(&args.settings, "null:")?;
+                None
+            }
+            Target::Memory => Some(start_embedded("memory", args, load)?),
+            Target::Directory(path) => Some(start_embedded(
+                &format!("posix:{}", path.display()),
+                args,
+                load,
+            )?),
+        };
+        let settings = &args.settings;
+        let Service { driver, endpoints } = match &server {
+            Some(server) => drivers::embedded(server, settings)?,
+            None => drivers::ask(&target, settings, wanted, |driver, request| {
+                (driver.open)(request)
+            })?
+            .unwrap_or_else(|| Service {
+                driver: drivers::null(),
+                endpoints: Vec::new(),
+            }),
+        };
+        let drops_caches = settings.has(&flags::DROP_CACHES);
+        if drops_caches {
+            caches::check().map_err(Failure::usage)?;
+        }
+        Ok(Self {
+            cleanup_flags: leftover::flags(&target, args),
+            driver,
+            target,
+            drops_caches,
+            signs_in: !settings.has(&flags::NO_SIGN_REQUEST),
+            endpoints,
+            server,
+        })
+    }
+
+    /// The server of our own behind the target, if there is one.
+    pub(crate) const fn embedded(&self) -> Option<&EmbeddedServer> {
+        self.server.as_ref()
+    }
+
+    /// Whether the target runs on this machine and needs cores of its own.
+    pub(crate) fn is_local(&self) -> bool {
+        self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))
+    }
+
+    /// What to tell the user when requests carry a secret, by which anybody could make others, over a
+    /// network without TLS. Signatures (S3, Azure) carry none.
+    pub(crate) fn clear_warning(&self) -> Option<String> {
+        let what = match &self.target {
+            Target::Service { api, .. } => api.descriptor().secret?,
+            _ => return None,
+        };
+        let clear = |url: &&String| url.starts_with("http://") && !is_local(url);
+        let url = self
+            .endpoints
+            .iter()
+            .find(clear)
+            .filter(|_| self.signs_in)?;
+        Some(format!(
+            "the {what} of the target cross the network without TLS, to {url}: who can listen there has \
+             them; use an https:// endpoint"
+        ))
+    }
+
+    /// What becomes of objects that run `run_id` does not delete although it should.
+    pub(crate) fn leftovers(&self, run_id: &str) -> Leftovers {
+        leftover::of(&self.target, &self.cleanup_flags, run_id)
+    }
+
+    /// The target in words, with its first endpoint.
+    pub(crate) fn describe(&self) -> String {
+        match &self.target {
+            Target::Memory => "the embedded server (memory)".to_owned(),
+            Target::Directory(path) => format!("the embedded server ({})", path.display()),
+            Target::Files(path) => format!("file://{}", path.display()),
+            Target::Null => "the null target".to_owned(),
+            Target::Service {
+                api,
+                bucket,
+                prefix,
+                ..
+            } => {
+                let at = self
+                    .endpoints
+                    .first()
+                    .map_or_else(String::new, |url| format!(" at {url}"));
+                let more = if self.endpoints.len() > 1 {
+                    " and others"
+                } else {
+                    ""
+                };
+                format!("{}://{bucket}/{prefix}{at}{more}", api.scheme())
+            }
+        }
+    }
+}
+
+/// The target of the flags, else of the workload, else the embedded server over memory.
+pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<Target, Failure> {
+    let text = args.target.as_deref().or_else(|| spec?.url.as_deref());
+    let [engine, _] = drivers::registry().engine;
+    if let Some(name) = spec.and_then(|spec| spec.engine.as_deref())
+        && !args.settings.has(engine)
+        && name != "native"
+    {
+        return Err(Failure::usage(format!(
+            "target.engine: the workload is meant for the engine {name:?}; say so: --engine {name}"
+        )));
+    }
+    match text {
+        Some(text) => Target::parse(text).map_err(|e| Failure::usage(format!("--target: {e}"))),
+        None => {
+            drivers::refuse_all(&args.settings, "mem: (the default)")?;
+            Ok(Target::Memory)
+        }
+    }
+}
+
+/// The flags about the target, with the workload's endpoint where neither `--target` nor
+/// `--endpoint-url` names another one.
+///
+/// # Errors
+/// When the workload names an endpoint but no bucket there.
+pub(crate) fn flags_of(
+    args: &TargetArgs,
+    spec: Option<&TargetSpec>,
+) -> Result<TargetArgs, Failure> {
+    let mut all = args.clone();
+    let Some(url) = spec.and_then(|spec| spec.endpoint_url.as_deref()) else {
+        return Ok(all);
+    };
+    if spec.is_some_and(|spec| spec.url.is_none()) {
+        return Err(Failure::usage(format!(
+            "target.endpoint-url {url:?}: the workload says where the service is, but not which bucket \
+             to use there; add target.url, such as \"s3://BUCKET/PREFIX\""
+        )));
+    }
+    if args.target.is_none() && !args.settings.has(&flags::ENDPOINT_URL) {
+        all.settings.set(&flags::ENDPOINT_URL, url.split(','));
+    }
+    Ok(all)
+}
+
+fn start_embedded(
+    store: &str,
+    args: &TargetArgs,
+    load: &LoadArgs,
+) -> Result<EmbeddedServer, Failure> {
+    drivers::refuse_all(&args.settings, "an embedded server")?;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut server = vec!["--store".to_owned(), store.to_owned()];
+    // The client takes the first half of the cores (see RunOptions::local_target).
+    let threads = (cores / 2).max(1);
+    server.extend(["--threads".to_owned(), threads.to_string()]);
+    if cores > 1 && load.cores.is_none() && load.threads.is_none() {
+        server.extend([
+            "--cores".to_owned(),
+            format!("{}-{}", cores - threads, cores - 1),
+        ]);
+    }
+    EmbeddedServer::start(&server).map_err(Failure::target)
+}
+
+/// Whether a URL names this machine, so that the target needs cores of its own.
+fn is_local(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or(url);
+    let host = host.split('/').next().unwrap_or(host);
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next(),
+        None => host.split(':').next(),
+    };
+    match name.unwrap_or_default() {
+        "localhost" => true,
+        name => name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for url in [
+            "http://127.0.0.1:9000",
+            "https://localhost",
+            "http://[::1]:8080/v1",
+            "127.3.2.1:9",
+        ] {
+            assert!(is_local(url), "{url}");
+        }
+        for url in [
+            "http://127.example.com",
+            "http://localhost.example.com:80",
+            "http://10.0.0.1",
+            "http://[fd00::1]:1",
+        ] {
+            assert!(!is_local(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! COSBench workloads on the ordinary runner.
+//!
+//! ```text
+//!  XML ─ cosbench::parse ─► Workload ─ overrides (flags) ─► plan (entry) ─► Plan ─► the runner
+//!                              │                       └─► storage ─────► Target, settings
+//!                              └─ expanded, without secrets: the manifest's workload source
+//!  run directory ─ artifacts ─► archive (run-history.csv, workloads.csv, wN-NAME/…)
+//! ```
+
+pub(crate) mod artifacts;
+mod entry;
+mod figures;
+mod local;
+mod overrides;
+mod plan;
+mod storage;
+mod timeline;
+
+use std::path::Path;
+
+use bucketload_core::agent::AgentsFile;
+use bucketload_core::plan::Plan;
+use bucketload_core::plan::crews::{self, Pins};
+use bucketload_cosbench::{Parsed, Place, parse, workload_config};
+use bucketload_workload::resolve::Resolved;
+use bucketload_workload::spec::TargetSpec;
+
+use crate::cli::cosbench::{Compat, CosbenchArgs};
+use crate::cli::target::TargetArgs;
+use crate::cli::workload::WorkloadArgs;
+use crate::exit::Failure;
+use crate::target::Target;
+
+/// A workload, what it is made of, and where it goes.
+pub(crate) struct Loaded {
+    pub(crate) resolved: Resolved,
+    /// The workload as COSBench understands it, without secrets.
+    pub(crate) source: String,
+    pub(crate) target: Target,
+    /// Target flags with what the workload says of its storage.
+    pub(crate) target_args: TargetArgs,
+}
+
+/// Name of the profile in plans: results of other workloads are not comparable.
+pub(crate) const PROFILE: &str = "cosbench";
+/// What a plan that follows COSBench to the letter carries as [`bucketload_core::plan::Plan::compat`].
+pub(crate) const STRICT: &str = "cosbench-strict";
+
+/// What is to be done with a workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Course {
+    /// Nothing but to say what would happen.
+    pub(crate) dry_run: bool,
+    /// Agents carry it out.
+    pub(crate) agents: bool,
+}
+
+/// The agents of the drivers that works of `plan` are pinned to.
+///
+/// # Errors
+/// When pinned works leave no agent for others.
+pub(crate) fn pins(
+    plan: &Plan,
+    agents: &AgentsFile,
+    notes: &mut Vec<String>,
+) -> Result<Pins, Failure> {
+    let known = agents.drivers();
+    let mut pins = Pins::new();
+    for name in plan::drivers(plan) {
+        match known.get(name) {
+            Some(agent) => drop(pins.insert(name.to_owned(), *agent)),
+            // As COSBench does.
+            None => notes.push(format!(
+                "no agent is the driver `{name}`, so works that name it are divided over all; agents are \
+                 driver1 to driver{}, and have the names of their addresses and hosts",
+                agents.agents.len()
+            )),
+        }
+    }
+    let count = agents.agents.len() as u32;
+    match crews::deserted(plan, count, &pins) {
+        None => Ok(pins),
+        Some((stage, work)) => Err(Failure::usage(format!(
+            "stage `{stage}`: each of the {count} agents has a work that is pinned to it, so that none is \
+             left for work `{work}`; start more agents, or leave out a `driver`"
+        ))),
+    }
+}
+
+/// Something that cannot be done, with its place in the file.
+pub(crate) fn refuse(place: &Place, problem: &str, remedy: &str) -> String {
+    match place.line {
+        0 => format!("{problem}; {remedy}"),
+        _ => format!("{place}: {problem}; {remedy}"),
+    }
+}
+
+/// Whether `name` is a workload in XML: a file that is called so or begins like one.
+pub(crate) fn is_workload(name: &str) -> bool {
+    let path = Path::new(name);
+    if !path.is_file() {
+        return name.ends_with(".xml");
+    }
+    let named = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("xml"));
+    named || begins_with_tag(path)
+}
+
+fn begins_with_tag(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|f| f.take(256).read_to_end(&mut head));
+    let text = String::from_utf8_lossy(&head);
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    read.is_ok() && text.starts_with('<')
+}
+
+/// Reads the workload `name` and makes a plan of it.
+///
+/// # Errors
+/// Whatever COSBench would refuse or stop at, and what cannot be driven, with its place and a remedy.
+pub(crate) fn load(
+    name: &str,
+    args: &CosbenchArgs,
+    target: &TargetArgs,
+    workload: &WorkloadArgs,
+    course: Course,
+) -> Result<Loaded, Failure> {
+    let at = |text: String| Failure::usage(format!("{name}: {text}"));
+    let text = std::fs::read_to_string(name).map_err(|e| at(e.to_string()))?;
+    let Parsed {
+        workload: mut parsed,
+        warnings,
+    } = parse(&text).map_err(|e| at(e.to_string()))?;
+    let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let settings = overrides::Settings::new(workload).map_err(Failure::usage)?;
+    overrides::apply(&mut parsed, &settings, &args.skip_operations, &mut notes).map_err(at)?;
+    let mut chosen = storage::choose(&parsed, target, &mut notes).map_err(at)?;
+    if let Some(files) = local::files(&parsed, args, course).map_err(at)? {
+        notes.push(format!(
+            "localwrite: files are written below {}, and stay there",
+            files.display()
+        ));
+        chosen.args.settings.local_files = Some(files);
+    }
+    let strict = args.compat == Some(Compat::Strict);
+    let mut plan = plan::plan(&parsed, &settings, strict, &mut notes).map_err(at)?;
+    if let Some(timeout_ns) = settings.timeout_ns {
+        plan.timeout_ns = timeout_ns;
+    } else if let Some(timeout_ns) = chosen.timeout_ns {
+        plan.timeout_ns = timeout_ns;
+    }
+    if course.dry_run && !args.delete_named {
+        notes.extend(plan::delete_note(&plan));
+    }
+    if !course.agents && plan::drivers(&plan).next().is_some() {
+        notes.push(
+            "works are not pinned to drivers: this machine performs them all (with --agents or --launch, \
+             `driver1` is the first agent)"
+                .to_owned(),
+        );
+    }
+    Ok(Loaded {
+        resolved: Resolved {
+            plan,
+            notes,
+            target: TargetSpec::default(),
+            settings: Vec::new(),
+        },
+        source: workload_config(&parsed, true),
+        target: chosen.target,
+        target_args: chosen.args,
+    })
+}

@@ -1,0 +1,77 @@
+//! The agent's side: opens the target of an assignment and drives it.
+
+use bucketload_agents::{Assignment, Conductor, Host, Problem};
+use bucketload_run::{Cores, DataOf, RunOptions, Share, serve};
+
+use super::setup::Setup;
+use crate::drivers;
+use crate::exit::Failure;
+use crate::job::failure;
+use crate::setup;
+
+/// Carries out assignments with the drivers of this program.
+pub(crate) struct DriverHost;
+
+impl Host for DriverHost {
+    fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
+        execute(assignment, conductor).map_err(|failure| Problem {
+            message: failure.message,
+            exit_code: failure.exit.code(),
+        })
+    }
+}
+
+fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Failure> {
+    let told: Setup = serde_json::from_value(assignment.setup).map_err(|_| {
+        Failure::aborted("the coordinator's description of the target means nothing")
+    })?;
+    let (connection, load, _holding) = told.open()?;
+    let plan = assignment.plan;
+    let mut options = RunOptions {
+        bucket: assignment.bucket,
+        prefix: assignment.prefix,
+        share: Share {
+            index: assignment.index,
+            of: assignment.of,
+        },
+        pins: assignment.pins,
+        interval: std::time::Duration::from_nanos(assignment.interval_ns),
+        data: assignment
+            .data
+            .map(|(run_id, prefix)| DataOf { run_id, prefix }),
+        gate: Some(conductor.gate()),
+        accord: Some(conductor.accord()),
+        converged: Some(conductor.converged()),
+        create_bucket: false,
+        ..setup::options(&load, &assignment.run_id, &connection)
+    };
+    if let Some(threads) = assignment.threads {
+        options.threads = Some(usize::from(threads));
+    }
+    match assignment.cores {
+        Some(list) if list.is_empty() => options.cores = Cores::Unpinned,
+        Some(list) => options.cores = Cores::List(list),
+        None => {}
+    }
+    let threads = options.load_threads().map_err(|e| failure(&e))?;
+    if assignment.op_log {
+        let log = conductor
+            .op_log(threads)
+            .map_err(|e| Failure::aborted(format!("operation log: {e}")))?;
+        options.op_log = Some(log);
+    }
+    let facts = connection.driver.facts();
+    conductor.accepted(threads as u32, facts);
+    let (null, stop) = (drivers::null(), conductor.stop());
+    let (mut sink, mut orders) = conductor.parts();
+    serve(
+        &connection.driver,
+        &null,
+        &plan,
+        &options,
+        &mut sink,
+        &stop,
+        &mut orders,
+    )
+    .map_err(|e| failure(&e))
+}

@@ -1,0 +1,275 @@
+//! The rows of `bucketload s3-hpc`: which flags and variables make a run go which way, and the servers behind them.
+
+use std::path::Path;
+use std::process::Command;
+
+use bucketload_results::hpc::Row;
+use clap::ValueEnum as _;
+
+use crate::cli::hpc::{DEFAULT_LIBRARY, HpcOptions, OwnRow};
+use crate::cli::values::words;
+use crate::embedded::EmbeddedServer;
+use crate::exit::Failure;
+use crate::hpc::gateway::{ETAG, Gateway, REMOTE, ROOT, VARIABLES};
+use crate::target::OWN_BUCKET;
+
+/// Stands for the size of objects in flags: the null store reads it in keys.
+const SIZE: &str = "{size}";
+
+/// A row and how it is run; `None` for the bare socket.
+pub(crate) struct Way {
+    pub(crate) row: Row,
+    pub(crate) run: Option<Run>,
+}
+
+/// Flags and variables of `bucketload run`.
+#[derive(Default)]
+pub(crate) struct Run {
+    flags: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Run {
+    /// Adds them to a command for objects of `size` bytes, whose own environment says nothing of libs3.
+    pub(crate) fn apply(&self, command: &mut Command, size: u64) {
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        let flags = self
+            .flags
+            .iter()
+            .map(|flag| flag.replace(SIZE, &size.to_string()));
+        command
+            .args(flags)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+/// All rows, and the servers that live as long.
+pub(crate) struct Ways {
+    pub(crate) all: Vec<Way>,
+    _servers: Vec<EmbeddedServer>,
+    _gateways: Vec<Gateway>,
+    /// Of the Unix socket: names of sockets must be short, whatever the root is called. Last, for it must be there
+    /// until the gateway has ended.
+    _directory: Option<tempfile::TempDir>,
+}
+
+impl Ways {
+    /// Starts what the rows need.
+    ///
+    /// # Errors
+    /// When a row cannot be, or a server does not start.
+    pub(crate) fn open(options: &HpcOptions) -> Result<Self, Failure> {
+        let root = &options.root;
+        let made = std::fs::create_dir_all(root).and_then(|()| root.canonicalize());
+        let root = made.map_err(|e| Failure::usage(format!("--root {}: {e}", root.display())))?;
+        let rows = rows(options)?;
+        let mut ways = Self {
+            all: Vec::new(),
+            _servers: Vec::new(),
+            _gateways: Vec::new(),
+            _directory: None,
+        };
+        for row in &rows {
+            ways.own(*row, &root, options)?;
+        }
+        for text in &options.further {
+            ways.further(text)?;
+        }
+        if !options.no_floors {
+            ways.add(
+                "tcp",
+                "floor: the same bytes over a bare TCP connection",
+                true,
+                None,
+            );
+            let server = EmbeddedServer::start(&["--store".to_owned(), "null".to_owned()])
+                .map_err(Failure::target)?;
+            let run = http(&server, &format!("/{SIZE}B"));
+            ways._servers.push(server);
+            ways.add(
+                "rest",
+                "floor: HTTP to a server that keeps nothing",
+                true,
+                Some(run),
+            );
+        }
+        let mut names: Vec<&str> = ways.all.iter().map(|way| &*way.row.name).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|two| two[0] == two[1]) {
+            Some(two) => Err(Failure::usage(format!(
+                "there are two rows called {:?}",
+                two[0]
+            ))),
+            None => Ok(ways),
+        }
+    }
+
+    fn add(&mut self, name: &str, meaning: &str, floor: bool, run: Option<Run>) {
+        let row = Row {
+            name: name.to_owned(),
+            meaning: meaning.to_owned(),
+            floor,
+        };
+        self.all.push(Way { row, run });
+    }
+
+    fn own(&mut self, row: OwnRow, root: &Path, options: &HpcOptions) -> Result<(), Failure> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let library = || {
+            vec![
+                "--target".to_owned(),
+                format!("libs3://{OWN_BUCKET}"),
+                "--libs3-library".to_owned(),
+                text(&options.library),
+            ]
+        };
+        match row {
+            OwnRow::Posix => {
+                let flags = [
+                    "--target",
+                    &format!("file://{}", text(root)),
+                    "--posix-io",
+                    "sync",
+                ];
+                let run = Run {
+                    flags: flags.map(str::to_owned).to_vec(),
+                    ..Run::default()
+                };
+                self.add(
+                    "posix",
+                    "one file per object, by plain calls",
+                    false,
+                    Some(run),
+                );
+            }
+            OwnRow::Embedded => {
+                let run = Run {
+                    flags: library(),
+                    variables: vec![(ROOT, text(root)), (ETAG, "opaque".to_owned())],
+                };
+                self.add(
+                    "embedded",
+                    "libs3 in the process, on the directory",
+                    false,
+                    Some(run),
+                );
+            }
+            OwnRow::Remote | OwnRow::RemoteUnix => {
+                let (name, listen, meaning) = match row {
+                    OwnRow::Remote => (
+                        "remote",
+                        "127.0.0.1:0".to_owned(),
+                        "libs3 in the process, on a gateway over TCP",
+                    ),
+                    _ => {
+                        let directory = tempfile::tempdir()
+                            .map_err(|e| Failure::aborted(format!("a socket: {e}")))?;
+                        let listen = format!("unix:{}", text(&directory.path().join("gateway")));
+                        self._directory = Some(directory);
+                        (
+                            "remote-unix",
+                            listen,
+                            "libs3 in the process, on a gateway over a Unix socket",
+                        )
+                    }
+                };
+                let (gateway, address) = Gateway::start(root, &listen).map_err(Failure::target)?;
+                self._gateways.push(gateway);
+                let run = Run {
+                    flags: library(),
+                    variables: vec![(REMOTE, address)],
+                };
+                self.add(name, meaning, false, Some(run));
+            }
+            OwnRow::Http => {
+                let store = format!("posix:{}", text(root));
+                let server = ["--store", &store, "--fast-etags"].map(str::to_owned);
+                let server = EmbeddedServer::start(&server).map_err(Failure::target)?;
+                let run = http(&server, "");
+                self._servers.push(server);
+                self.add(
+                    "http",
+                    "HTTP to bucketload serve on the directory",
+                    false,
+                    Some(run),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A row that the user describes.
+    fn further(&mut self, text: &str) -> Result<(), Failure> {
+        let wrong =
+            |why: &str| Failure::usage(format!("--row {text}: {why}; write NAME='--target URL …'"));
+        let (name, flags) = text
+            .split_once('=')
+            .ok_or_else(|| wrong("there is no name"))?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(wrong(
+                "a name has letters, digits, hyphens, dots and underscores",
+            ));
+        }
+        let flags = words(flags).map_err(|why| wrong(&why))?;
+        let run = Run {
+            flags: flags.clone(),
+            ..Run::default()
+        };
+        self.add(name, &flags.join(" "), false, Some(run));
+        Ok(())
+    }
+}
+
+/// The rows of our own: those that are asked for, or all that can be.
+fn rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
+    let needs_library = |row: &OwnRow| !matches!(row, OwnRow::Posix | OwnRow::Http);
+    let asked = match options.rows.is_empty() {
+        true => OwnRow::value_variants(),
+        false => &options.rows,
+    };
+    let library = options.library.as_os_str();
+    if !asked.iter().any(needs_library) {
+        return Ok(asked.to_vec());
+    }
+    match (crate::drivers::registry().check_library)(library) {
+        Ok(()) => Ok(asked.to_vec()),
+        // Whoever names a library or its rows wants them measured.
+        Err(why) if !options.rows.is_empty() || library != DEFAULT_LIBRARY => Err(Failure::usage(
+            format!("--library: {why}; name another, or leave out its rows: --rows posix,http"),
+        )),
+        Err(why) => {
+            eprintln!(
+                "bucketload: the rows embedded, remote and remote-unix are left out: {why}; name the library \
+                 with --library"
+            );
+            Ok(asked
+                .iter()
+                .copied()
+                .filter(|row| !needs_library(row))
+                .collect())
+        }
+    }
+}
+
+/// A run on a server of our own, below a prefix.
+fn http(server: &EmbeddedServer, prefix: &str) -> Run {
+    let url = format!("http://{}", server.address);
+    let flags = [
+        "--target",
+        &format!("s3://{OWN_BUCKET}{prefix}"),
+        "--endpoint-url",
+        &url,
+        "--region",
+        "us-east-1",
+    ];
+    Run {
+        flags: flags.map(str::to_owned).to_vec(),
+        variables: vec![
+            ("AWS_ACCESS_KEY_ID", server.access_key.clone()),
+            ("AWS_SECRET_ACCESS_KEY", server.secret_key.clone()),
+        ],
+    }
+}

@@ -1,0 +1,113 @@
+//! The command line of Bucketload.
+//!
+//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
+//! `drivers` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
+//! (from plan to report; `leftover` says how to remove what stays; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
+//! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
+//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that
+//! prove their figures; `distributed` is a run on many hosts; a `study` is a matrix of runs as child processes.
+
+mod bundle;
+mod caches;
+mod campaign;
+mod cli;
+mod commands;
+mod connection;
+mod cosbench;
+mod distributed;
+mod drivers;
+mod embedded;
+mod environment;
+mod exit;
+mod hpc;
+mod io500;
+mod job;
+mod leftover;
+mod live;
+mod mdworkbench;
+mod memory;
+mod metrics;
+mod olddata;
+mod oplog;
+mod placement;
+mod prometheus;
+mod setup;
+mod signals;
+mod sinks;
+mod study;
+mod target;
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use bucketload_target::Registry;
+use clap::Parser as _;
+
+use cli::manage::ConfigCommand;
+use cli::{Cli, Command};
+use exit::{Exit, Failure};
+
+/// Carries out what the command line says, with the drivers of `registry`.
+#[must_use]
+pub fn main(registry: &'static Registry) -> ExitCode {
+    memory::keep_large_blocks_apart();
+    drivers::register(registry);
+    let cli = Cli::parse();
+    match dispatch(&cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("bucketload: {}", failure.message);
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let color = cli.global.color.applies(
+        std::io::stdout().is_terminal(),
+        variable("NO_COLOR").as_deref(),
+        variable("CLICOLOR_FORCE").as_deref(),
+    );
+    match &cli.command {
+        Command::Run(args) => commands::run::execute(args, &cli.global, color),
+        Command::Agent(args) => commands::agent::execute(args, &cli.global),
+        Command::K8s(args) => commands::render::kubernetes(args),
+        Command::Slurm(args) => commands::render::slurm(args),
+        Command::Replay(args) => commands::replay::execute(args, &cli.global, color),
+        Command::Model(args) => commands::model::execute(args, &cli.global),
+        Command::Convert(args) => commands::convert::execute(args, &cli.global),
+        Command::Compare(args) => commands::compare::execute(args, &cli.global, color),
+        Command::Capacity(args) => commands::capacity::execute(args, &cli.global),
+        Command::Sweep(args) => commands::sweep::execute(args, &cli.global),
+        Command::Study(args) => study::execute(args, &cli.global),
+        Command::S3Hpc(args) => commands::hpc::execute(args, &cli.global),
+        Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
+        Command::Io500(args) => commands::io500::execute(args, &cli.global),
+        Command::MdWorkbench(args) => commands::mdworkbench::execute(args, &cli.global),
+        Command::Workloads(_) => commands::workloads::list(),
+        Command::Show(args) => commands::workloads::show(&args.name),
+        Command::Report(args) => commands::report::execute(args, color),
+        Command::Bundle(args) => bundle::execute(args, &cli.global),
+        Command::VerifyBundle(args) => bundle::verify(args, &cli.global),
+        Command::Placement(args) => placement::execute(args),
+        Command::Serve(args) => commands::serve::execute(args),
+        Command::Gateway(args) => commands::gateway::execute(args),
+        Command::Controller(args) => commands::controller::execute(args, &cli.global),
+        Command::Submit(args) => commands::controller::submit(args),
+        Command::Cancel(args) => commands::controller::cancel(args),
+        Command::Info(args) => commands::controller::info(args),
+        Command::Top(args) => commands::controller::top(args),
+        Command::Cleanup(args) => commands::cleanup::execute(args),
+        Command::Config(args) => match &args.command {
+            ConfigCommand::Show {
+                workload,
+                target,
+                workload_args,
+            } => commands::config::show(workload.as_deref(), target, workload_args),
+        },
+        Command::Schema(_) => commands::workloads::schema(),
+        Command::Man(args) => commands::docs::man(args.out.as_deref(), args.markdown),
+        Command::Completions(args) => commands::docs::completions(args.shell),
+    }
+}

@@ -1,0 +1,288 @@
+//! Where the load goes, as written on the command line: `s3://bucket/prefix` and the like, `mem:`,
+//! `null:`, `file:///directory` or a bare absolute path, `serve:///directory`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use bucketload_target::{Descriptor, UrlForm};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::drivers::registry;
+
+/// The storage API of a target: a registered driver. Written as its usual scheme.
+#[derive(Clone, Copy)]
+pub(crate) struct Api(&'static Descriptor);
+
+impl Api {
+    /// The driver of URLs with `scheme`.
+    pub(crate) fn of_scheme(scheme: &str) -> Option<Self> {
+        registry().of_scheme(scheme).map(Self)
+    }
+
+    /// The driver of the servers of our own.
+    pub(crate) fn s3() -> Self {
+        Self::known("s3")
+    }
+
+    /// The driver of directories.
+    pub(crate) fn files() -> Self {
+        Self::known("file")
+    }
+
+    /// A driver that every program has.
+    ///
+    /// # Panics
+    /// When the registry is without it.
+    pub(crate) fn known(scheme: &str) -> Self {
+        Self::of_scheme(scheme).unwrap_or_else(|| panic!("no driver of {scheme}:// is registered"))
+    }
+
+    /// What the driver says of itself.
+    pub(crate) const fn descriptor(self) -> &'static Descriptor {
+        self.0
+    }
+
+    /// The usual scheme of its URLs.
+    pub(crate) const fn scheme(self) -> &'static str {
+        self.0.scheme()
+    }
+}
+
+impl PartialEq for Api {
+    fn eq(&self, other: &Self) -> bool {
+        self.scheme() == other.scheme()
+    }
+}
+
+impl Eq for Api {}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.scheme())
+    }
+}
+
+impl Serialize for Api {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.scheme())
+    }
+}
+
+impl<'de> Deserialize<'de> for Api {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let scheme = String::deserialize(deserializer)?;
+        Self::of_scheme(&scheme)
+            .ok_or_else(|| D::Error::custom(format!("no driver of {scheme}://")))
+    }
+}
+
+/// A target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Target {
+    /// The embedded server over memory.
+    Memory,
+    /// The embedded server over a directory.
+    Directory(PathBuf),
+    /// A directory of a file system.
+    Files(PathBuf),
+    /// No server: operations that do nothing, to see what the client alone can do.
+    Null,
+    /// A storage service.
+    Service {
+        /// How to talk to it.
+        api: Api,
+        /// `HOST:PORT` of the server, where the API's URLs may name it and this one does.
+        server: Option<String>,
+        /// Bucket (container, directory) name.
+        bucket: String,
+        /// Key prefix without a slash at its ends; may be empty.
+        prefix: String,
+    },
+}
+
+/// What may be written as a target.
+fn forms() -> String {
+    let forms = registry().drivers.iter().map(|driver| match driver.form {
+        UrlForm::Bucket | UrlForm::ServerAndBucket => {
+            format!("{}://BUCKET/PREFIX, ", driver.scheme())
+        }
+        UrlForm::Directory => format!("{}:///DIRECTORY, ", driver.scheme()),
+    });
+    format!(
+        "use {}mem:, serve:///DIRECTORY or null:",
+        forms.collect::<String>()
+    )
+}
+
+/// Bucket of the embedded targets, and the directory below a directory target that runs work in.
+pub(crate) const OWN_BUCKET: &str = "bucketload";
+
+impl Target {
+    /// Reads a target.
+    ///
+    /// # Errors
+    /// What is wrong and what may be written instead.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let forms = forms();
+        if let Some((scheme, rest)) = text.split_once("://")
+            && let Some(api) = Api::of_scheme(scheme)
+            && let driver = api.descriptor()
+            && driver.form != UrlForm::Directory
+        {
+            let (first, below) = rest.split_once('/').unwrap_or((rest, ""));
+            let names_server = driver.form == UrlForm::ServerAndBucket && first.contains(':');
+            let (server, rest) = match names_server {
+                true => (Some(first.to_owned()), below),
+                false => (None, rest),
+            };
+            let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+            if bucket.is_empty() {
+                return Err(format!("target {text:?} names no bucket; {forms}"));
+            }
+            (driver.check_bucket)(bucket).map_err(|e| format!("target {text:?}: {e}"))?;
+            return Ok(Self::Service {
+                api,
+                server,
+                bucket: bucket.to_owned(),
+                prefix: prefix.trim_matches('/').to_owned(),
+            });
+        }
+        if let Some(path) = text.strip_prefix("serve://") {
+            return match path.starts_with('/') {
+                true => Ok(Self::Directory(PathBuf::from(path))),
+                false => Err(format!("target {text:?} is not an absolute path; {forms}")),
+            };
+        }
+        let path = text
+            .strip_prefix("file://")
+            .or_else(|| text.starts_with('/').then_some(text));
+        match (path, text) {
+            (Some(path), _) if path.starts_with('/') => Ok(Self::Files(PathBuf::from(path))),
+            (Some(_), _) => Err(format!("target {text:?} is not an absolute path; {forms}")),
+            (None, "mem:" | "memory" | "mem") => Ok(Self::Memory),
+            (None, "null:" | "null") => Ok(Self::Null),
+            (None, _) => match text.split_once("://") {
+                Some((scheme, _)) => {
+                    let mut absent = registry().absent.iter();
+                    Err(match absent.find(|(known, _)| *known == scheme) {
+                        Some((_, remedy)) => (*remedy).to_owned(),
+                        None => format!("there is no driver for {scheme}:// targets yet; {forms}"),
+                    })
+                }
+                None => Err(format!("{text:?} is not a target; {forms}")),
+            },
+        }
+    }
+
+    /// The bucket that the run works in.
+    pub(crate) fn bucket(&self) -> &str {
+        match self {
+            Self::Service { bucket, .. } => bucket,
+            _ => OWN_BUCKET,
+        }
+    }
+
+    /// The prefix that the run's own keys begin with: the user's prefix, then the run's name.
+    pub(crate) fn run_prefix(&self, run_id: &str) -> String {
+        match self {
+            Self::Service { prefix, .. } if !prefix.is_empty() => {
+                format!("{prefix}/bucketload-{run_id}/")
+            }
+            _ => format!("bucketload-{run_id}/"),
+        }
+    }
+
+    /// Whether the target is a server of our own that ends with the run.
+    pub(crate) fn is_embedded(&self) -> bool {
+        matches!(self, Self::Memory | Self::Directory(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Api, Target};
+
+    #[test]
+    fn forms_are_recognised() {
+        let s3 = |bucket: &str, prefix: &str| Target::Service {
+            api: Api::s3(),
+            server: None,
+            bucket: bucket.into(),
+            prefix: prefix.into(),
+        };
+        assert_eq!(Target::parse("s3://b"), Ok(s3("b", "")));
+        assert_eq!(Target::parse("s3://b/p/q/"), Ok(s3("b", "p/q")));
+        let azure = Target::Service {
+            server: None,
+            api: Api::known("az"),
+            bucket: "c".into(),
+            prefix: "p".into(),
+        };
+        let library = Target::Service {
+            server: None,
+            api: Api::known("libs3"),
+            bucket: "b".into(),
+            prefix: "p".into(),
+        };
+        assert_eq!(Target::parse("libs3://b/p"), Ok(library));
+        assert_eq!(Target::parse("az://c/p"), Ok(azure.clone()));
+        assert_eq!(Target::parse("azure://c/p"), Ok(azure));
+        assert_eq!(Target::parse("mem:"), Ok(Target::Memory));
+        assert_eq!(Target::parse("null:"), Ok(Target::Null));
+        assert_eq!(
+            Target::parse("file:///data"),
+            Ok(Target::Files("/data".into()))
+        );
+        assert_eq!(Target::parse("/data"), Ok(Target::Files("/data".into())));
+        assert_eq!(
+            Target::parse("serve:///data"),
+            Ok(Target::Directory("/data".into()))
+        );
+        for wrong in [
+            "",
+            "s3://",
+            "s3:///p",
+            "file://relative",
+            "az://",
+            "abfss://c@account.dfs.core.windows.net/p",
+            "serve://relative",
+            "bucket/prefix",
+        ] {
+            assert!(
+                Target::parse(wrong)
+                    .unwrap_err()
+                    .contains("s3://BUCKET/PREFIX"),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn hadoop_urls_may_name_the_name_node() {
+        let webhdfs = |server: Option<&str>, bucket: &str, prefix: &str| Target::Service {
+            api: Api::known("webhdfs"),
+            server: server.map(str::to_owned),
+            bucket: bucket.into(),
+            prefix: prefix.into(),
+        };
+        assert_eq!(
+            Target::parse("webhdfs://nn:9870/data/bench/"),
+            Ok(webhdfs(Some("nn:9870"), "data", "bench"))
+        );
+        assert_eq!(
+            Target::parse("webhdfs://data/bench"),
+            Ok(webhdfs(None, "data", "bench"))
+        );
+        assert!(Target::parse("webhdfs://nn:9870/").is_err());
+    }
+
+    #[test]
+    fn runs_write_below_a_prefix_of_their_own() {
+        assert_eq!(
+            Target::parse("s3://b/p").unwrap().run_prefix("x"),
+            "p/bucketload-x/"
+        );
+        assert_eq!(Target::Memory.run_prefix("x"), "bucketload-x/");
+    }
+}

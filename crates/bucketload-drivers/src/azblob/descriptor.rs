@@ -1,0 +1,57 @@
+//! What the Azure Blob driver says of itself.
+
+use bucketload_target::{
+    Descriptor, OpenError, OpenRequest, Service, UrlForm, any_bucket, flags, sees_all,
+};
+
+use super::{AzureConfig, AzureDriver, AzureOverrides};
+use crate::engines;
+use crate::http::TlsConfig;
+
+/// The driver of `az://`.
+pub static DESCRIPTOR: Descriptor = Descriptor {
+    schemes: &["az", "azure"],
+    form: UrlForm::Bucket,
+    flags: &[
+        &flags::HTTP,
+        &[&flags::NO_SIGN_REQUEST, &flags::CHECKSUM],
+        &engines::FLAGS,
+    ],
+    endpoint_variables: &[],
+    files: &[],
+    secret: None,
+    check_bucket: any_bucket,
+    open: |request| open(request),
+    origins: |request| Ok(config(request)?.origins),
+    check_cleanup: sees_all,
+};
+
+/// Flags, then environment, then defaults.
+fn config(request: &OpenRequest<'_>) -> Result<AzureConfig, OpenError> {
+    let settings = request.settings;
+    let tls = TlsConfig::of(settings);
+    let overrides = AzureOverrides {
+        endpoint_url: settings.joined(&flags::ENDPOINT_URL),
+        no_sign_request: settings.has(&flags::NO_SIGN_REQUEST),
+        no_verify_ssl: tls.insecure,
+        ca_bundle: tls.ca_bundle,
+        client_cert: tls.client,
+        checksum: settings.parse(&flags::CHECKSUM)?,
+        source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+    };
+    Ok(AzureConfig::discover(&overrides, request.variable)?)
+}
+
+fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
+    let mut config = config(request)?;
+    request.limit(&mut config.endpoints)?;
+    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let engine = engines::of_cloud(request, engines::cli::Tool::Az, |retries| {
+        engines::cli::CliEngine::azure(&config, retries)
+    })?;
+    let driver = AzureDriver::new(config.clone())?;
+    Ok(Service {
+        driver: engines::in_front_of(driver, engine),
+        endpoints,
+    })
+}

@@ -1,0 +1,186 @@
+//! Which client performs the operations: the flags, and the driver with the client that they name.
+
+use std::str::FromStr;
+
+use bucketload_core::driver::AnyDriver;
+use bucketload_target::{Flag, OpenError, OpenRequest, Scope, Value};
+
+use super::EngineDriver;
+use super::cli::{CliEngine, Tool};
+use crate::http::ConfigError;
+use crate::s3::{S3Config, S3Driver};
+
+/// The client.
+pub(crate) static ENGINE: Flag = Flag::new(
+    "--engine",
+    Value::Checked("NAME", Value::parses::<Choice>),
+    Scope::Client,
+    "Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM",
+)
+.with_more(
+    "The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc, rclone, s3cmd; \
+     swift, az and gsutil for swift://, az:// and gs:// targets) are looked for on the PATH.",
+);
+
+/// Its own retries.
+pub(crate) static RETRIES: Flag = Flag::new(
+    "--engine-retries",
+    Value::Checked("N", Value::parses::<u32>),
+    Scope::Client,
+    "How often the engine may repeat a request by itself; 0 unless given",
+);
+
+/// The flags that choose the client: its name, and its own retries.
+pub const FLAGS: [&Flag; 2] = [&ENGINE, &RETRIES];
+
+/// Libraries that this build is without, and the features that build them in.
+pub const ABSENT: &[(&str, &str)] = &[
+    #[cfg(not(feature = "engine-aws-sdk"))]
+    ("aws-sdk", "engine-aws-sdk"),
+    #[cfg(not(feature = "engine-object-store"))]
+    ("object-store", "engine-object-store"),
+    #[cfg(not(feature = "engine-opendal"))]
+    ("opendal", "engine-opendal"),
+];
+
+/// Client engines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Choice {
+    /// Bucketload's own client.
+    #[default]
+    Native,
+    /// Amazon's SDK for Rust.
+    AwsSdk,
+    /// The crate `object_store`.
+    ObjectStore,
+    /// The crate `opendal`.
+    Opendal,
+    /// A command-line program, one process per operation.
+    Cli(Tool),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "native" => Ok(Self::Native),
+            "aws-sdk" => Ok(Self::AwsSdk),
+            "object-store" => Ok(Self::ObjectStore),
+            "opendal" => Ok(Self::Opendal),
+            _ => match text.strip_prefix("cli:") {
+                Some(name) => name.parse().map(Self::Cli),
+                None => Err(format!(
+                    "`{text}` is no engine; use native, aws-sdk, object-store, opendal or cli:PROGRAM"
+                )),
+            },
+        }
+    }
+}
+
+/// Whether our own client is asked for.
+pub(crate) fn is_native(request: &OpenRequest<'_>) -> bool {
+    matches!(request.settings.get(&ENGINE), None | Some("native"))
+}
+
+fn retries(request: &OpenRequest<'_>) -> Result<u32, OpenError> {
+    Ok(request.settings.parse(&RETRIES)?.unwrap_or(0))
+}
+
+/// The client `tool` where it is asked for, made by `open` with its retries; `None` for our own.
+///
+/// # Errors
+/// When another is asked for, it is not installed, or it cannot be told a setting.
+pub(crate) fn of_cloud(
+    request: &OpenRequest<'_>,
+    tool: Tool,
+    open: impl FnOnce(u32) -> Result<CliEngine, ConfigError>,
+) -> Result<Option<CliEngine>, OpenError> {
+    match request.settings.parse(&ENGINE)?.unwrap_or_default() {
+        Choice::Native => Ok(None),
+        Choice::Cli(named) if named == tool => Ok(Some(open(retries(request)?)?)),
+        _ => Err(OpenError::Usage(format!(
+            "--engine: no such client drives {}:// targets; leave the flag out for `native`",
+            tool.scheme().unwrap_or("s3")
+        ))),
+    }
+}
+
+/// `driver`, whose operations `engine` performs if there is one.
+pub(crate) fn in_front_of(driver: impl Into<AnyDriver>, engine: Option<CliEngine>) -> AnyDriver {
+    match engine {
+        None => driver.into(),
+        Some(engine) => EngineDriver::new(driver, engine).into(),
+    }
+}
+
+/// The driver for the S3 target of `config` with the client that is asked for.
+///
+/// # Errors
+/// When the client is not part of this build, not installed, or cannot be told a setting.
+pub(crate) fn of_s3(
+    native: S3Driver,
+    config: &S3Config,
+    request: &OpenRequest<'_>,
+) -> Result<AnyDriver, OpenError> {
+    let retries = retries(request)?;
+    match request.settings.parse(&ENGINE)?.unwrap_or_default() {
+        Choice::Native => Ok(native.into()),
+        Choice::Cli(tool) => {
+            let engine = CliEngine::new(tool, config, retries)?;
+            Ok(EngineDriver::new(native, engine).into())
+        }
+        Choice::AwsSdk => aws_sdk(native, config, retries),
+        Choice::ObjectStore => object_store(native, config, retries),
+        Choice::Opendal => opendal(native, config, retries),
+    }
+}
+
+/// One function per library: the driver where it is part of the build, the reason where it is not.
+macro_rules! library {
+    ($function:ident, $feature:literal, $name:literal, $module:ident :: $engine:ident) => {
+        #[cfg(feature = $feature)]
+        fn $function(
+            native: S3Driver,
+            config: &S3Config,
+            retries: u32,
+        ) -> Result<AnyDriver, OpenError> {
+            let engine = super::$module::$engine::new(config, retries)?;
+            Ok(EngineDriver::new(native, engine).into())
+        }
+
+        #[cfg(not(feature = $feature))]
+        fn $function(_: S3Driver, _: &S3Config, _: u32) -> Result<AnyDriver, OpenError> {
+            Err(OpenError::usage(concat!(
+                "--engine: ",
+                $name,
+                " is not part of this build, as it is large; \
+                 build it in: cargo build --release -p bucketload --features ",
+                $feature
+            )))
+        }
+    };
+}
+
+library!(aws_sdk, "engine-aws-sdk", "aws-sdk", aws_sdk::AwsSdkEngine);
+library!(
+    object_store,
+    "engine-object-store",
+    "object-store",
+    object_store::ObjectStoreEngine
+);
+library!(opendal, "engine-opendal", "opendal", opendal::OpendalEngine);
+
+#[cfg(test)]
+mod tests {
+    use super::{Choice, Tool};
+
+    #[test]
+    fn engines_have_names() {
+        assert_eq!("cli:s3cmd".parse(), Ok(Choice::Cli(Tool::S3cmd)));
+        let wrong = "cli:curl".parse::<Choice>().unwrap_err();
+        assert!(wrong.contains("s3cmd, swift"), "{wrong}");
+        let wrong = "minio".parse::<Choice>().unwrap_err();
+        assert!(wrong.contains("object-store"), "{wrong}");
+    }
+}

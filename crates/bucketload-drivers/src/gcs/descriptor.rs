@@ -1,0 +1,87 @@
+//! What the Google Cloud Storage driver says of itself.
+
+use bucketload_target::{
+    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value,
+    any_bucket, flags, sees_all,
+};
+
+use super::{GcsConfig, GcsDriver, GcsOverrides};
+use crate::engines;
+use crate::http::TlsConfig;
+
+static TOKEN_FILE: Flag = Flag::new(
+    "--token-file",
+    Value::File("FILE"),
+    Scope::Service,
+    "File with an access token for Google Cloud Storage, read again every minute",
+)
+.with_more(
+    "Unless given: GOOGLE_OAUTH_ACCESS_TOKEN, the file GOOGLE_APPLICATION_CREDENTIALS, what `gcloud auth \
+     application-default login` wrote, or the metadata server.",
+);
+
+static LARGE_OBJECT: Flag = Flag::new(
+    "--gcs-large-object",
+    Value::Choice(
+        "WAY",
+        &[
+            ("resumable", "One resumable upload in chunks"),
+            ("compose", "Objects that are composed and deleted"),
+        ],
+    ),
+    Scope::Service,
+    "How Google Cloud Storage gets objects in parts; unless given `resumable`",
+);
+
+/// The driver of `gs://`.
+pub static DESCRIPTOR: Descriptor = Descriptor {
+    schemes: &["gs"],
+    form: UrlForm::Bucket,
+    flags: &[
+        &flags::HTTP,
+        &[&flags::NO_SIGN_REQUEST, &TOKEN_FILE, &LARGE_OBJECT],
+        &engines::FLAGS,
+    ],
+    endpoint_variables: &[],
+    files: &[ConfigFile::whole(
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        ".config/gcloud/application_default_credentials.json",
+    )],
+    secret: Some("access token"),
+    check_bucket: any_bucket,
+    open: |request| open(request),
+    origins: |request| Ok(config(request)?.origins),
+    check_cleanup: sees_all,
+};
+
+/// Flags, then environment, then the files of Google's tools, then defaults.
+fn config(request: &OpenRequest<'_>) -> Result<GcsConfig, OpenError> {
+    let settings = request.settings;
+    let overrides = GcsOverrides {
+        endpoint_url: settings.joined(&flags::ENDPOINT_URL),
+        token_file: settings.path(&TOKEN_FILE),
+        anonymous: settings.has(&flags::NO_SIGN_REQUEST),
+        large_object: settings.parse(&LARGE_OBJECT)?,
+        tls: TlsConfig::of(settings),
+        source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+    };
+    Ok(GcsConfig::discover(
+        &overrides,
+        request.variable,
+        request.home,
+    )?)
+}
+
+fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
+    let mut config = config(request)?;
+    request.limit(&mut config.endpoints)?;
+    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    let engine = engines::of_cloud(request, engines::cli::Tool::Gsutil, |retries| {
+        engines::cli::CliEngine::gcs(&config, retries)
+    })?;
+    let driver = GcsDriver::new(config.clone())?;
+    Ok(Service {
+        driver: engines::in_front_of(driver, engine),
+        endpoints,
+    })
+}

@@ -1,0 +1,92 @@
+//! What the drivers of HDFS say of themselves.
+
+use bucketload_target::{
+    Descriptor, OpenError, OpenRequest, Service, UrlForm, any_bucket, flags, sees_all,
+};
+
+use super::HadoopOverrides;
+#[cfg(feature = "hdfs")]
+use crate::hdfs::{HdfsConfig, HdfsDriver};
+use crate::http::{Endpoint, TlsConfig};
+use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver};
+
+/// The driver of `webhdfs://`.
+pub static WEBHDFS: Descriptor = Descriptor {
+    schemes: &["webhdfs"],
+    form: UrlForm::ServerAndBucket,
+    flags: &[&flags::HTTP],
+    endpoint_variables: &[],
+    files: &[],
+    secret: None,
+    check_bucket: any_bucket,
+    open: |request| {
+        let config = webhdfs_config(request)?;
+        one_endpoint(request)?;
+        let url = |e: &Endpoint| format!("{}{}", e.url(), config.files.root);
+        Ok(Service {
+            endpoints: config.endpoints.iter().map(url).collect(),
+            driver: WebHdfsDriver::new(config.clone())?.into(),
+        })
+    },
+    origins: |request| Ok(webhdfs_config(request)?.origins),
+    check_cleanup: sees_all,
+};
+
+/// The driver of `hdfs://`.
+#[cfg(feature = "hdfs")]
+pub static HDFS: Descriptor = Descriptor {
+    schemes: &["hdfs"],
+    flags: &[&[&flags::ENDPOINT_URL]],
+    open: |request| {
+        let config = hdfs_config(request)?;
+        one_endpoint(request)?;
+        Ok(Service {
+            endpoints: vec![format!("{}{}", config.url, config.files.root)],
+            driver: HdfsDriver::new(config.clone())?.into(),
+        })
+    },
+    origins: |request| Ok(hdfs_config(request)?.origins),
+    ..WEBHDFS
+};
+
+fn webhdfs_config(request: &OpenRequest<'_>) -> Result<WebHdfsConfig, OpenError> {
+    Ok(WebHdfsConfig::discover(
+        &overrides(request)?,
+        request.variable,
+    )?)
+}
+
+#[cfg(feature = "hdfs")]
+fn hdfs_config(request: &OpenRequest<'_>) -> Result<HdfsConfig, OpenError> {
+    Ok(HdfsConfig::discover(
+        &overrides(request)?,
+        request.variable,
+    )?)
+}
+
+fn overrides(request: &OpenRequest<'_>) -> Result<HadoopOverrides, OpenError> {
+    let settings = request.settings;
+    let endpoint_url = settings.joined(&flags::ENDPOINT_URL);
+    if let (Some(server), Some(url)) = (request.server, &endpoint_url) {
+        return Err(OpenError::Usage(format!(
+            "--endpoint-url: the target names the server {server} and this flag {url}; leave one out \
+             (with the flag, write the target as SCHEME://BUCKET/PREFIX)"
+        )));
+    }
+    Ok(HadoopOverrides {
+        authority: request.server.map(str::to_owned),
+        endpoint_url,
+        tls: TlsConfig::of(settings),
+        source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+    })
+}
+
+/// Load is not spread over name nodes: one is active.
+fn one_endpoint(request: &OpenRequest<'_>) -> Result<(), OpenError> {
+    match request.endpoints {
+        None | Some(1) => Ok(()),
+        Some(n) => Err(OpenError::Usage(format!(
+            "endpoints: {n} are wanted, but of the name nodes of HDFS one is active"
+        ))),
+    }
+}

@@ -1,0 +1,170 @@
+//! What the S3 driver says of itself.
+
+use bucketload_target::{
+    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value,
+    any_bucket, flags, sees_all,
+};
+
+use super::{S3Config, S3Driver, S3Overrides};
+use crate::engines;
+use crate::http::TlsConfig;
+
+static PAYLOAD_SIGNING: Flag = Flag::new(
+    "--payload-signing",
+    Value::Choice(
+        "MODE",
+        &[
+            ("unsigned", "Nothing"),
+            ("signed", "Their SHA-256, computed before the timed start"),
+            ("streaming", "A chain of signed chunks"),
+            (
+                "streaming-trailer",
+                "Signed chunks and a signed checksum after them",
+            ),
+            (
+                "unsigned-trailer",
+                "Unsigned chunks and a checksum after them",
+            ),
+        ],
+    ),
+    Scope::Content,
+    "What signatures say about the bytes of objects",
+);
+
+/// The driver of `s3://`.
+pub static DESCRIPTOR: Descriptor = Descriptor {
+    schemes: &["s3"],
+    form: UrlForm::Bucket,
+    flags: &[
+        &flags::HTTP,
+        &[
+            &flags::PROFILE,
+            &flags::REGION,
+            &flags::NO_SIGN_REQUEST,
+            &flags::ADDRESSING,
+            &PAYLOAD_SIGNING,
+            &flags::CHECKSUM,
+        ],
+        &engines::FLAGS,
+    ],
+    endpoint_variables: &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
+    files: &[
+        ConfigFile {
+            variable: "AWS_SHARED_CREDENTIALS_FILE",
+            below_home: ".aws/credentials",
+            part: of_profile,
+        },
+        ConfigFile {
+            variable: "AWS_CONFIG_FILE",
+            below_home: ".aws/config",
+            part: of_profile,
+        },
+        ConfigFile::whole("AWS_CA_BUNDLE", ""),
+    ],
+    secret: None,
+    check_bucket: any_bucket,
+    open: |request| open(request),
+    origins: |request| Ok(config(request)?.origins),
+    check_cleanup: sees_all,
+};
+
+/// Flags, then environment, then profile files, then defaults.
+fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
+    let settings = request.settings;
+    let tls = TlsConfig::of(settings);
+    let overrides = S3Overrides {
+        profile: settings.text(&flags::PROFILE),
+        region: settings.text(&flags::REGION),
+        endpoint_url: settings.joined(&flags::ENDPOINT_URL),
+        no_sign_request: settings.has(&flags::NO_SIGN_REQUEST),
+        no_verify_ssl: tls.insecure,
+        ca_bundle: tls.ca_bundle,
+        client_cert: tls.client,
+        addressing: settings.parse(&flags::ADDRESSING)?,
+        payload: settings.parse(&PAYLOAD_SIGNING)?,
+        checksum: settings.parse(&flags::CHECKSUM)?,
+        source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+        ..S3Overrides::default()
+    };
+    Ok(S3Config::discover(
+        &overrides,
+        request.variable,
+        request.home,
+    )?)
+}
+
+fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
+    let mut config = config(request)?;
+    request.limit(&mut config.endpoints)?;
+    let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
+    if request.files.is_some() && !engines::is_native(request) {
+        return Err(OpenError::usage(
+            "--engine: COSBench's localwrite is performed by the native client only",
+        ));
+    }
+    let native = S3Driver::with_local_files(config.clone(), request.files.clone())?;
+    let driver = engines::of_s3(native, &config, request)?;
+    Ok(Service { driver, endpoints })
+}
+
+/// The sections of an AWS file that belong to the profile in use, and those that profiles refer to (`services`,
+/// `sso-session`): other profiles' secrets stay where they are.
+fn of_profile(contents: Vec<u8>, request: &OpenRequest<'_>) -> Vec<u8> {
+    let profile = request.settings.text(&flags::PROFILE);
+    let profile = profile.or_else(|| (request.variable)("AWS_PROFILE"));
+    let profile = profile.as_deref().unwrap_or("default");
+    let text = String::from_utf8_lossy(&contents);
+    let mut kept = String::new();
+    let mut keep = false;
+    for line in text.lines() {
+        if let Some(name) = line
+            .trim()
+            .strip_prefix('[')
+            .and_then(|l| l.split(']').next())
+        {
+            let name = name.trim();
+            let plain = name.strip_prefix("profile ").unwrap_or(name).trim();
+            keep = plain == profile
+                || name.starts_with("services ")
+                || name.starts_with("sso-session ");
+        }
+        if keep {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_target::{OpenRequest, Settings, flags, no_directory};
+
+    use super::of_profile;
+
+    #[test]
+    fn only_the_profile_that_is_used_is_sent() {
+        let file = b"[default]\naws_secret_access_key = a\n[profile b]\nregion = x\n[b]\nkey = b\n\
+                     [services s]\ns3 =\n  endpoint_url = http://h\n";
+        let text = |profile: Option<&str>| {
+            let mut settings = Settings::default();
+            if let Some(profile) = profile {
+                settings.set(&flags::PROFILE, [profile]);
+            }
+            let request = OpenRequest {
+                settings: &settings,
+                variable: &|_| None,
+                home: None,
+                server: None,
+                directory: no_directory(),
+                endpoints: None,
+                files: None,
+            };
+            String::from_utf8(of_profile(file.to_vec(), &request)).unwrap()
+        };
+        assert!(text(None).contains("= a") && !text(None).contains("= b"));
+        let b = text(Some("b"));
+        assert!(b.contains("region = x") && b.contains("key = b"));
+        assert!(!b.contains("= a") && b.contains("endpoint_url"));
+    }
+}

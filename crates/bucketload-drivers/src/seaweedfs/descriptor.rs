@@ -1,0 +1,78 @@
+//! What the SeaweedFS driver says of itself.
+
+use bucketload_target::{
+    Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value, any_bucket, flags,
+};
+
+use super::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides};
+use crate::http::TlsConfig;
+
+static MODE: Flag = Flag::new(
+    "--seaweedfs-mode",
+    Value::Choice(
+        "KIND",
+        &[
+            ("filer", "A filer: objects have paths"),
+            (
+                "master",
+                "A master: objects have file ids, which the client keeps",
+            ),
+        ],
+    ),
+    Scope::Service,
+    "Which interface of SeaweedFS the endpoint is; unless given `filer`",
+);
+
+static OBJECTS: Flag = Flag::new(
+    "--seaweedfs-objects",
+    Value::Checked("N", Value::parses::<u64>),
+    Scope::Service,
+    "With a SeaweedFS master: most objects that the client can know, at 53 to 107 bytes each; unless given 1000000",
+);
+
+/// The driver of `seaweedfs://`.
+pub static DESCRIPTOR: Descriptor = Descriptor {
+    schemes: &["seaweedfs"],
+    form: UrlForm::Bucket,
+    flags: &[&flags::HTTP, &[&MODE, &OBJECTS]],
+    endpoint_variables: &[],
+    files: &[],
+    secret: None,
+    check_bucket: any_bucket,
+    open: |request| open(request),
+    origins: |request| Ok(config(request)?.origins),
+    check_cleanup: |request, bucket| check_cleanup(request, bucket),
+};
+
+/// Flags, then our own variables, then SeaweedFS's default ports.
+fn config(request: &OpenRequest<'_>) -> Result<SeaweedConfig, OpenError> {
+    let settings = request.settings;
+    let overrides = SeaweedOverrides {
+        endpoint_url: settings.joined(&flags::ENDPOINT_URL),
+        mode: settings.parse(&MODE)?,
+        objects: settings.parse(&OBJECTS)?,
+        tls: TlsConfig::of(settings),
+        source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+    };
+    Ok(SeaweedConfig::new(&overrides, request.variable)?)
+}
+
+fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
+    let mut config = config(request)?;
+    request.limit(&mut config.endpoints)?;
+    Ok(Service {
+        endpoints: config.endpoints.iter().map(|e| e.url()).collect(),
+        driver: SeaweedDriver::new(config)?.into(),
+    })
+}
+
+/// With a master, objects are known to the process alone that wrote them.
+fn check_cleanup(request: &OpenRequest<'_>, bucket: &str) -> Result<(), OpenError> {
+    if config(request)?.mode == Mode::Filer {
+        return Ok(());
+    }
+    Err(OpenError::Usage(format!(
+        "cleanup: a SeaweedFS master lists no objects, so that nobody knows what earlier runs left; \
+         if the collection holds nothing else, delete it: http://MASTER/col/delete?collection={bucket}"
+    )))
+}

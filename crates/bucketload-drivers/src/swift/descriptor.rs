@@ -1,0 +1,108 @@
+//! What the Swift driver says of itself.
+
+use bucketload_target::{
+    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value, flags,
+    sees_all,
+};
+
+use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
+use crate::engines;
+use crate::http::TlsConfig;
+
+static LARGE_OBJECT: Flag = Flag::new(
+    "--swift-large-object",
+    Value::Choice(
+        "KIND",
+        &[
+            (
+                "slo",
+                "Static: the manifest names each segment with its MD5",
+            ),
+            (
+                "dlo",
+                "Dynamic: the object is what the listing shows below a prefix",
+            ),
+        ],
+    ),
+    Scope::Service,
+    "How Swift objects of several parts are put together; unless given `slo`",
+);
+
+/// The driver of `swift://`.
+pub static DESCRIPTOR: Descriptor = Descriptor {
+    schemes: &["swift"],
+    form: UrlForm::Bucket,
+    flags: &[
+        &flags::HTTP,
+        &[
+            &flags::PROFILE,
+            &flags::REGION,
+            &flags::NO_SIGN_REQUEST,
+            &flags::CHECKSUM,
+            &LARGE_OBJECT,
+        ],
+        &engines::FLAGS,
+    ],
+    endpoint_variables: &[],
+    files: &[
+        ConfigFile::whole("OS_CLIENT_CONFIG_FILE", ".config/openstack/clouds.yaml"),
+        ConfigFile::whole("OS_CACERT", ""),
+    ],
+    secret: Some("password and token"),
+    check_bucket: check_container,
+    open: |request| open(request),
+    origins: |request| Ok(config(request)?.origins),
+    check_cleanup: sees_all,
+};
+
+/// Flags, then environment or `clouds.yaml`, then defaults.
+fn config(request: &OpenRequest<'_>) -> Result<SwiftConfig, OpenError> {
+    let settings = request.settings;
+    let etag = match settings.get(&flags::CHECKSUM) {
+        None => false,
+        Some("md5") => true,
+        Some(other) => {
+            return Err(OpenError::Usage(format!(
+                "--checksum: Swift knows no {other} of objects; use md5"
+            )));
+        }
+    };
+    let tls = TlsConfig::of(settings);
+    let overrides = SwiftOverrides {
+        cloud: settings.text(&flags::PROFILE),
+        region: settings.text(&flags::REGION),
+        endpoint_url: settings.joined(&flags::ENDPOINT_URL),
+        anonymous: settings.has(&flags::NO_SIGN_REQUEST),
+        no_verify_ssl: tls.insecure,
+        ca_bundle: tls.ca_bundle,
+        client_cert: tls.client,
+        large_object: settings.parse(&LARGE_OBJECT)?.unwrap_or_default(),
+        etag,
+        source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+    };
+    Ok(SwiftConfig::discover(
+        &overrides,
+        request.variable,
+        request.home,
+    )?)
+}
+
+/// Signs in and makes the driver.
+fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
+    let mut config = config(request)?;
+    // Without hosts of its own there is one: that of the storage URL.
+    if request.endpoints != Some(1) || !config.hosts.is_empty() {
+        request.limit(&mut config.hosts)?;
+    }
+    let engine = engines::of_cloud(request, engines::cli::Tool::Swift, |retries| {
+        engines::cli::CliEngine::swift(&config, retries)
+    })?;
+    let driver = SwiftDriver::sign_in(config).map_err(|error| match error {
+        SignInError::Config(error) => error.into(),
+        SignInError::Refused(error) => OpenError::target(error),
+    })?;
+    Ok(Service {
+        endpoints: driver.endpoints(),
+        driver: engines::in_front_of(driver, engine),
+    })
+}

@@ -1,0 +1,109 @@
+//! What the driver of libs3 libraries says of itself.
+
+use bucketload_target::{
+    Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Service, Source, UrlForm, Value,
+    any_bucket, flags, sees_all,
+};
+
+use super::{Libs3Config, Libs3Driver, Style};
+
+/// The library's name where none is given.
+const NAME: &str = "libs3.so.4";
+
+static LIBRARY: Flag = Flag::new(
+    "--libs3-library",
+    Value::Path("FILE"),
+    Scope::Service,
+    "Library for libs3:// targets: a path, or a name that the dynamic linker looks for; unless given libs3.so.4",
+)
+.with_more(
+    "It is told its host with --endpoint-url: a URL, or a directory for a library that keeps files.",
+);
+
+/// The driver of `libs3://`.
+pub static DESCRIPTOR: Descriptor = Descriptor {
+    schemes: &["libs3"],
+    form: UrlForm::Bucket,
+    flags: &[&[
+        &LIBRARY,
+        &flags::ENDPOINT_URL,
+        &flags::REGION,
+        &flags::ADDRESSING,
+    ]],
+    endpoint_variables: &[],
+    files: &[],
+    secret: None,
+    check_bucket: any_bucket,
+    open: |request| open(request),
+    origins: |request| config(request).map(|(_, origins)| origins),
+    check_cleanup: sees_all,
+};
+
+/// The configuration, and where each setting comes from: flags, then variables, then the library's own defaults.
+fn config(request: &OpenRequest<'_>) -> Result<(Libs3Config, Vec<Origin>), OpenError> {
+    let settings = request.settings;
+    let mut origins = Vec::new();
+    let mut origin = |name: &'static str, value: &str, source: Source| {
+        let value = value.to_owned();
+        origins.push(Origin {
+            name,
+            value,
+            source,
+        });
+    };
+    let flag = |flag: &'static Flag| {
+        let value = settings.text(flag)?;
+        Some((value, Source::Flag(flag.name)))
+    };
+    let variable = |name| Some(((request.variable)(name)?, Source::Env(name)));
+    let (library, source) = flag(&LIBRARY).unwrap_or_else(|| (NAME.to_owned(), Source::Default));
+    origin("library", &library, source);
+    let mut config = Libs3Config::new(library);
+    if settings.all(&flags::ENDPOINT_URL).len() > 1 {
+        return Err(OpenError::usage(
+            "--endpoint-url: libs3 is told one host; name one",
+        ));
+    }
+    if let Some((host, source)) = flag(&flags::ENDPOINT_URL) {
+        origin("endpoint", &host, source);
+        config.host = Some(host);
+    }
+    if let Some((key, source)) = variable("AWS_ACCESS_KEY_ID") {
+        origin("access key", &key, source);
+        config.access_key = key;
+    }
+    if let Some((key, source)) = variable("AWS_SECRET_ACCESS_KEY") {
+        origin("secret key", "***", source);
+        config.secret_key = key;
+    }
+    if let Some((token, source)) = variable("AWS_SESSION_TOKEN") {
+        origin("session token", "***", source);
+        config.session_token = Some(token);
+    }
+    if let Some((region, source)) = flag(&flags::REGION).or_else(|| variable("AWS_REGION")) {
+        origin("region", &region, source);
+        config.region = Some(region);
+    }
+    if let Some((style, source)) = flag(&flags::ADDRESSING) {
+        origin("addressing", &style, source);
+        config.style = match style.as_str() {
+            "virtual" => Style::VirtualHost,
+            _ => Style::Path,
+        };
+    }
+    Ok((config, origins))
+}
+
+/// The driver, with its library loaded.
+fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
+    let (config, _) = config(request)?;
+    let is_url = |host: &&String| host.contains("://");
+    let mut endpoints: Vec<String> = config.host.iter().filter(is_url).cloned().collect();
+    request.limit(&mut endpoints)?;
+    let driver =
+        Libs3Driver::new(config).map_err(|e| OpenError::Usage(format!("libs3://: {e}")))?;
+    Ok(Service {
+        driver: driver.into(),
+        endpoints,
+    })
+}

@@ -1,0 +1,147 @@
+//! The driver: the library, initialised once for all load threads.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::{ConnectTimes, Probe};
+
+use super::config::{Libs3Config, Strings, Style};
+use super::library::Library;
+use super::session::Libs3Session;
+
+/// What every library can do.
+const ALWAYS: [OpClass; 11] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::List,
+    OpClass::ListV1,
+    OpClass::MakeBucket,
+    OpClass::HeadBucket,
+    OpClass::DeleteBucket,
+    OpClass::ListBuckets,
+];
+
+/// The driver of the libs3 interface.
+#[derive(Clone)]
+pub struct Libs3Driver {
+    inner: Arc<Inner>,
+}
+
+bucketload_core::any_driver!(Libs3Driver);
+
+/// What all sessions share.
+pub(super) struct Inner {
+    pub(super) library: Library,
+    pub(super) strings: Strings,
+    config: Libs3Config,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: it was initialised, and no session is left that could call it.
+        unsafe { (self.library.functions.deinitialize)() };
+    }
+}
+
+impl fmt::Debug for Libs3Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Libs3Driver")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Libs3Driver {
+    /// Loads and initialises the library.
+    ///
+    /// # Errors
+    /// When the configuration cannot work, the library cannot be loaded or is of another version, or does not
+    /// want to be initialised.
+    pub fn new(config: Libs3Config) -> Result<Self, String> {
+        let strings = Strings::of(&config)?;
+        let library = Library::load(&config.library)?;
+        library.initialize(strings.host.as_deref()).map_err(|why| {
+            let path = config.library.to_string_lossy();
+            format!("{path}: S3_initialize says {why}")
+        })?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                library,
+                strings,
+                config,
+            }),
+        })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Libs3Config {
+        &self.inner.config
+    }
+}
+
+impl Driver for Libs3Driver {
+    type Session = Libs3Session;
+
+    fn capabilities(&self) -> Capabilities {
+        let functions = &self.inner.library.functions;
+        let mut classes = ALWAYS.to_vec();
+        let multipart = functions.initiate_multipart.is_some()
+            && functions.upload_part.is_some()
+            && functions.complete_multipart.is_some();
+        let further = [
+            (OpClass::Copy, functions.copy_object.is_some()),
+            (OpClass::MultipartPut, multipart),
+            (OpClass::ListUploads, functions.list_uploads.is_some()),
+        ];
+        classes.extend(
+            further
+                .iter()
+                .filter(|(_, there)| *there)
+                .map(|(class, _)| *class),
+        );
+        Capabilities {
+            classes,
+            verify: true,
+            connections: false,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let Libs3Config {
+            host,
+            region,
+            style,
+            ..
+        } = &self.inner.config;
+        let style = match style {
+            Style::Path => "path",
+            Style::VirtualHost => "virtual",
+        };
+        let mut settings = vec![
+            ("calls".to_owned(), "block the load thread".to_owned()),
+            ("addressing".to_owned(), style.to_owned()),
+        ];
+        if let Some(region) = region {
+            settings.push(("region".to_owned(), region.clone()));
+        }
+        DriverFacts {
+            driver: "libs3".to_owned(),
+            engine: self.inner.library.path().to_string_lossy().into_owned(),
+            endpoints: host.iter().cloned().collect(),
+            settings,
+        }
+    }
+
+    async fn open(&self, _worker: WorkerId, probe: &mut Probe) -> Result<Libs3Session, OpError> {
+        // The library connects when it likes.
+        probe.connected(ConnectTimes::default());
+        Ok(Libs3Session::new(Arc::clone(&self.inner)))
+    }
+}

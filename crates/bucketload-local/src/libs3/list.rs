@@ -1,0 +1,317 @@
+//! Listings: of keys in pages, of buckets, of unfinished uploads.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::OpError;
+use bucketload_core::op::{Request, Watch};
+use bucketload_core::record::Probe;
+
+use super::abi::{
+    self, Handler, ListBucketCallback, ListBucketContent, ListMultipartUpload, ListServiceCallback,
+    ListUploadsCallback, Status,
+};
+use super::call::{Call, RESPONSE, bytes};
+use super::session::{Libs3Session, Text, data, pointer, unsupported};
+use bucketload_core::driver::DONE;
+
+/// Keys of a page unless the request says so.
+pub(super) const PAGE: usize = 1000;
+
+/// What is left of a page: where the next begins.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    marker: Text,
+    /// Where this one begins: the library may look at it until the call returns, and callbacks set the next one.
+    from: Text,
+    /// The greatest key or group of the page.
+    last: Vec<u8>,
+    more: bool,
+}
+
+/// A call that lists. The call comes first: callbacks of every request find it there.
+#[repr(C)]
+struct Listing<'a, 'l> {
+    call: Call<'a>,
+    page: &'l mut Page,
+    items: u64,
+    watch: Option<&'a dyn Watch>,
+    keys: Option<&'l mut Vec<String>>,
+}
+
+extern "C" fn listed(
+    truncated: c_int,
+    next: *const c_char,
+    count: c_int,
+    contents: *const ListBucketContent,
+    groups: c_int,
+    prefixes: *const *const c_char,
+    data: *mut c_void,
+) -> Status {
+    // SAFETY: the data of this request is a listing, whose first field is the call.
+    let listing = unsafe { &mut *data.cast::<Listing<'_, '_>>() };
+    listing.call.probe.first_byte();
+    let page = &mut *listing.page;
+    page.more = truncated != 0;
+    // SAFETY: a string for the time of the callback, or null.
+    page.marker.set_bytes(unsafe { bytes(next) });
+    let mut see = |text: &[u8]| {
+        if text > &page.last[..] {
+            page.last.clear();
+            page.last.extend_from_slice(text);
+        }
+        listing.items += 1;
+    };
+    for i in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: as many entries as said, for the time of the callback, with strings as keys.
+        let entry = unsafe { &*contents.add(i) };
+        // SAFETY: keys are strings that live as long as the entry.
+        let key = unsafe { bytes(entry.key) };
+        see(key);
+        if listing.watch.is_some() || listing.keys.is_some() {
+            let key = String::from_utf8_lossy(key);
+            if let Some(watch) = listing.watch {
+                watch.listed(&key);
+                if watch.wants_details() {
+                    watch.details(entry.size, entry.last_modified);
+                }
+            }
+            if let Some(keys) = &mut listing.keys {
+                keys.push(key.into_owned());
+            }
+        }
+    }
+    for i in 0..usize::try_from(groups).unwrap_or(0) {
+        // SAFETY: as many strings as said, for the time of the callback.
+        see(unsafe { bytes(*prefixes.add(i)) });
+    }
+    abi::OK
+}
+
+impl Libs3Session {
+    /// Lists a page of the bucket and prefix that were named, from the page's marker on. Returns the number of
+    /// entries.
+    fn list_page<'a>(
+        &mut self,
+        most: usize,
+        probe: &'a mut Probe,
+        watch: Option<&'a dyn Watch>,
+        keys: Option<&mut Vec<String>>,
+    ) -> Result<u64, OpError> {
+        let handler = Handler {
+            response: RESPONSE,
+            callback: listed as ListBucketCallback,
+        };
+        let context = self.context();
+        std::mem::swap(&mut self.page.marker, &mut self.page.from);
+        self.page.marker.set_bytes(b"");
+        let from = self.page.from.as_ptr();
+        self.page.last.clear();
+        self.page.more = false;
+        let mut listing = Listing {
+            call: Call::new(probe),
+            page: &mut self.page,
+            items: 0,
+            watch,
+            keys,
+        };
+        // SAFETY: strings, handler and listing live until the call returns, and with no request context it returns
+        // after its last callback.
+        unsafe {
+            (self.inner.library.functions.list_bucket)(
+                &raw const context,
+                self.key.as_ptr(),
+                from,
+                self.second.as_ptr(),
+                c_int::try_from(most).unwrap_or(c_int::MAX),
+                null_mut(),
+                0,
+                &raw const handler,
+                std::ptr::from_mut(&mut listing).cast(),
+            );
+        }
+        let (ended, items) = (listing.call.end(&self.inner.library), listing.items);
+        // Without a marker the next page begins behind the last entry, as in the first version of the listing.
+        if self.page.more && self.page.marker.bytes().is_empty() {
+            let Page { marker, last, .. } = &mut self.page;
+            marker.set_bytes(last);
+        }
+        ended.map(|()| items)
+    }
+
+    pub(super) fn list(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let op = &request.op;
+        self.name(request.bucket, request.key)?;
+        self.second.set(request.delimiter)?;
+        self.page.marker.set_bytes(b"");
+        let most = match usize::try_from(op.count) {
+            Ok(0) | Err(_) => PAGE,
+            Ok(count) => count,
+        };
+        let (mut items, mut pages) = (0, 0);
+        loop {
+            items += self.list_page(most, probe, request.watch, None)?;
+            pages += 1;
+            // A page without anything new would be listed for ever.
+            if !self.page.more || self.page.last.is_empty() {
+                break;
+            }
+            if op.pages > 0 && pages >= op.pages {
+                if let Some(watch) = request.watch {
+                    watch.cut_short();
+                }
+                break;
+            }
+        }
+        Ok(Completion { items, ..DONE })
+    }
+
+    /// A page of keys for the control plane, and whether there are more.
+    pub(super) fn keys(
+        &mut self,
+        (bucket, prefix, after): (&str, &str, &str),
+        probe: &mut Probe,
+    ) -> Result<(Vec<String>, bool), OpError> {
+        self.name(bucket, prefix)?;
+        self.second.set("")?;
+        self.page.marker.set(after)?;
+        let mut keys = Vec::new();
+        self.list_page(PAGE, probe, None, Some(&mut keys))?;
+        Ok((keys, self.page.more))
+    }
+
+    pub(super) fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+        let handler = Handler {
+            response: RESPONSE,
+            callback: bucket_listed as ListServiceCallback,
+        };
+        let strings = &self.inner.strings;
+        let mut call = Call::new(probe);
+        // SAFETY: as in `list_page`.
+        unsafe {
+            (self.inner.library.functions.list_service)(
+                strings.protocol,
+                strings.access_key.as_ptr(),
+                strings.secret_key.as_ptr(),
+                pointer(strings.session_token.as_deref()),
+                pointer(strings.host.as_deref()),
+                pointer(strings.region.as_deref()),
+                null_mut(),
+                0,
+                &raw const handler,
+                data(&mut call),
+            );
+        }
+        call.end(&self.inner.library)?;
+        Ok(Completion {
+            items: call.received,
+            ..DONE
+        })
+    }
+
+    pub(super) fn list_uploads(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let uploads = self.uploads(request.bucket, request.key, None, probe)?;
+        Ok(Completion {
+            items: uploads,
+            ..DONE
+        })
+    }
+
+    /// Lists unfinished uploads, at most a page of them.
+    pub(super) fn uploads(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        names: Option<&mut Vec<(String, String)>>,
+        probe: &mut Probe,
+    ) -> Result<u64, OpError> {
+        let Some(list_uploads) = self.inner.library.functions.list_uploads else {
+            return Err(unsupported(bucketload_core::op::OpClass::ListUploads));
+        };
+        self.name(bucket, prefix)?;
+        let handler = Handler {
+            response: RESPONSE,
+            callback: uploads_listed as ListUploadsCallback,
+        };
+        let context = self.context();
+        let mut listing = Uploads {
+            call: Call::new(probe),
+            items: 0,
+            names,
+        };
+        // SAFETY: as in `list_page`.
+        unsafe {
+            list_uploads(
+                &raw const context,
+                self.key.as_ptr(),
+                pointer(None),
+                pointer(None),
+                pointer(None),
+                pointer(None),
+                PAGE as c_int,
+                null_mut(),
+                0,
+                &raw const handler,
+                std::ptr::from_mut(&mut listing).cast(),
+            );
+        }
+        listing.call.end(&self.inner.library)?;
+        Ok(listing.items)
+    }
+}
+
+extern "C" fn bucket_listed(
+    _owner: *const c_char,
+    _owner_name: *const c_char,
+    _bucket: *const c_char,
+    _created: i64,
+    data: *mut c_void,
+) -> Status {
+    // SAFETY: the data of this request is a call.
+    let call = unsafe { &mut *data.cast::<Call<'_>>() };
+    call.probe.first_byte();
+    call.received += 1;
+    abi::OK
+}
+
+/// A call that lists uploads; as [`Listing`].
+#[repr(C)]
+struct Uploads<'a, 'l> {
+    call: Call<'a>,
+    items: u64,
+    names: Option<&'l mut Vec<(String, String)>>,
+}
+
+extern "C" fn uploads_listed(
+    _truncated: c_int,
+    _next_key: *const c_char,
+    _next_upload: *const c_char,
+    count: c_int,
+    uploads: *const ListMultipartUpload,
+    _groups: c_int,
+    _prefixes: *const *const c_char,
+    data: *mut c_void,
+) -> Status {
+    // SAFETY: the data of this request is such a listing, whose first field is the call.
+    let listing = unsafe { &mut *data.cast::<Uploads<'_, '_>>() };
+    for i in 0..usize::try_from(count).unwrap_or(0) {
+        listing.items += 1;
+        if let Some(names) = &mut listing.names {
+            // SAFETY: as many entries as said, for the time of the callback.
+            let upload = unsafe { &*uploads.add(i) };
+            // SAFETY: strings for the time of the callback, or null.
+            let text = |text| String::from_utf8_lossy(unsafe { bytes(text) }).into_owned();
+            names.push((text(upload.key), text(upload.upload_id)));
+        }
+    }
+    abi::OK
+}

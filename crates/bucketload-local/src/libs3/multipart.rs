@@ -1,0 +1,230 @@
+//! Objects in parts: begin, one call per part, and the document that puts them together.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::io::Write as _;
+use std::ptr::{null, null_mut};
+
+use bucketload_core::driver::Completion;
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
+
+use super::abi::{
+    self, Handler, InitialCallback, MultipartCommitHandler, PutDataCallback, ResponseHandler,
+    Status,
+};
+use super::call::{Call, Outgoing, RESPONSE, bytes, put_data};
+use super::session::{Libs3Session, Text, data, unsupported};
+use bucketload_core::driver::{DONE, content_of};
+
+/// What an upload under way keeps.
+#[derive(Debug, Default)]
+pub(super) struct Upload {
+    id: Text,
+    document: Vec<u8>,
+}
+
+/// A call that begins an upload. The call comes first: callbacks of every request find it there.
+#[repr(C)]
+struct Beginning<'a, 'u> {
+    call: Call<'a>,
+    id: &'u mut Text,
+}
+
+/// Comes after the end of the request.
+extern "C" fn begun(id: *const c_char, data: *mut c_void) -> Status {
+    // SAFETY: the data of this request is a beginning.
+    let beginning = unsafe { &mut *data.cast::<Beginning<'_, '_>>() };
+    // SAFETY: a string for the time of the callback, or null.
+    beginning.id.set_bytes(unsafe { bytes(id) });
+    abi::OK
+}
+
+extern "C" fn committed(
+    _location: *const c_char,
+    _etag: *const c_char,
+    _data: *mut c_void,
+) -> Status {
+    abi::OK
+}
+
+/// The callbacks of an abort, which get no data and are not told how it ended.
+const ABORT: ResponseHandler = ResponseHandler {
+    properties: ignored,
+    complete: ended,
+};
+
+extern "C" fn ignored(_: *const abi::ResponseProperties, _: *mut c_void) -> Status {
+    abi::OK
+}
+
+extern "C" fn ended(_: Status, _: *const abi::ErrorDetails, _: *mut c_void) {}
+
+impl Libs3Session {
+    pub(super) fn put_in_parts(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let content = content_of(request)?;
+        let (size, part) = (content.size(), request.op.count.max(1));
+        let count = size.div_ceil(part).max(1);
+        let too_much = |text: String| Err(OpError::new(ErrorKind::Rejected, text));
+        if count > 10_000 {
+            return too_much(format!("{count} parts; an upload has at most 10,000"));
+        }
+        if part.min(size) > c_int::MAX as u64 {
+            return too_much(format!(
+                "parts of {part} bytes; libs3 counts them in 31 bits"
+            ));
+        }
+        self.name(request.bucket, request.key)?;
+        self.begin(probe)?;
+        self.upload.document.clear();
+        self.upload
+            .document
+            .extend_from_slice(b"<CompleteMultipartUpload>");
+        for i in 0..count {
+            let range = (i * part, size.min((i + 1) * part));
+            self.part(
+                i + 1,
+                Outgoing::Content(*content, range.0, range.1),
+                range.1 - range.0,
+                probe,
+            )?;
+        }
+        self.upload
+            .document
+            .extend_from_slice(b"</CompleteMultipartUpload>");
+        self.complete(probe)?;
+        Ok(Completion {
+            bytes: size,
+            items: count,
+            ..DONE
+        })
+    }
+
+    fn begin(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+        let class = bucketload_core::op::OpClass::MultipartPut;
+        let Some(initiate) = self.inner.library.functions.initiate_multipart else {
+            return Err(unsupported(class));
+        };
+        let handler = Handler {
+            response: RESPONSE,
+            callback: begun as InitialCallback,
+        };
+        let context = self.context();
+        self.upload.id.set_bytes(b"");
+        let mut beginning = Beginning {
+            call: Call::new(probe),
+            id: &mut self.upload.id,
+        };
+        // SAFETY: strings, handler and beginning live until the call returns, and with no request context it
+        // returns after its last callback.
+        unsafe {
+            initiate(
+                &raw const context,
+                self.key.as_ptr(),
+                null(),
+                &raw const handler,
+                null_mut(),
+                0,
+                std::ptr::from_mut(&mut beginning).cast(),
+            );
+        }
+        beginning.call.end(&self.inner.library)?;
+        if self.upload.id.bytes().is_empty() {
+            let text = "the library began an upload and did not say which";
+            return Err(OpError::new(ErrorKind::Protocol, text));
+        }
+        Ok(())
+    }
+
+    fn part(
+        &mut self,
+        number: u64,
+        outgoing: Outgoing<'_>,
+        size: u64,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let Some(upload_part) = self.inner.library.functions.upload_part else {
+            return Err(unsupported(bucketload_core::op::OpClass::MultipartPut));
+        };
+        let handler = Handler {
+            response: RESPONSE,
+            callback: put_data as PutDataCallback,
+        };
+        let context = self.context();
+        let document = &mut self.upload.document;
+        // Writing to memory cannot fail.
+        let _ = write!(document, "<Part><PartNumber>{number}</PartNumber><ETag>");
+        let mut call = Call::new(probe).sending(outgoing);
+        call.etag = Some(document);
+        // SAFETY: as in `begin`; number and size were checked.
+        unsafe {
+            upload_part(
+                &raw const context,
+                self.key.as_ptr(),
+                null(),
+                &raw const handler,
+                number as c_int,
+                self.upload.id.as_ptr(),
+                size as c_int,
+                null_mut(),
+                0,
+                data(&mut call),
+            );
+        }
+        call.end(&self.inner.library)?;
+        self.upload.document.extend_from_slice(b"</ETag></Part>");
+        Ok(())
+    }
+
+    fn complete(&self, probe: &mut Probe) -> Result<(), OpError> {
+        let Some(complete) = self.inner.library.functions.complete_multipart else {
+            return Err(unsupported(bucketload_core::op::OpClass::MultipartPut));
+        };
+        let handler = MultipartCommitHandler {
+            response: RESPONSE,
+            put_data,
+            commit: committed,
+        };
+        let context = self.context();
+        let mut call = Call::new(probe).sending(Outgoing::Bytes(&self.upload.document));
+        // SAFETY: as in `begin`; a document of at most 10,000 parts is far below 2 GiB.
+        unsafe {
+            complete(
+                &raw const context,
+                self.key.as_ptr(),
+                &raw const handler,
+                self.upload.id.as_ptr(),
+                self.upload.document.len() as c_int,
+                null_mut(),
+                0,
+                data(&mut call),
+            );
+        }
+        call.end(&self.inner.library)
+    }
+
+    /// Aborts an upload. Nothing tells whether that worked.
+    pub(super) fn abort(&mut self, bucket: &str, key: &str, id: &str) -> Result<(), OpError> {
+        let Some(abort) = self.inner.library.functions.abort_multipart else {
+            return Err(unsupported(bucketload_core::op::OpClass::MultipartAbort));
+        };
+        self.name(bucket, key)?;
+        self.second.set(id)?;
+        let context = self.context();
+        // SAFETY: strings live until the call returns, the handler for ever; its callbacks look at nothing.
+        unsafe {
+            abort(
+                &raw const context,
+                self.key.as_ptr(),
+                self.second.as_ptr(),
+                0,
+                &ABORT,
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,301 @@
+//! One worker's session: what an operation borrows, and its way to the engine.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bucketload_core::driver::{Completion, Session, WorkerId};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+
+use super::blocking;
+use super::config::{Layout, PosixConfig};
+use super::driver::{Local, SHARED};
+use super::errors::{Intent, to_error};
+use super::fill::Source;
+use super::path;
+use super::pool::Reply;
+use super::shared;
+use super::work::{File, Task, Work};
+
+pub(super) use bucketload_core::driver::DONE;
+
+/// A session of the driver of file systems.
+#[derive(Debug)]
+pub struct PosixSession {
+    pub(super) local: Rc<Local>,
+    worker: WorkerId,
+    /// The work between two operations; `None` while one is under way, and after one that was
+    /// abandoned: then the engine still has it.
+    work: Option<Box<Work>>,
+    reply: Arc<Reply>,
+}
+
+impl PosixSession {
+    pub(super) fn new(local: Rc<Local>, worker: WorkerId) -> Self {
+        Self {
+            local,
+            worker,
+            work: None,
+            reply: Arc::default(),
+        }
+    }
+
+    pub(super) fn config(&self) -> &PosixConfig {
+        &self.local.driver.config
+    }
+
+    /// A work for an operation that `probe` follows.
+    #[inline]
+    pub(super) fn begin(&mut self, probe: &Probe) -> Box<Work> {
+        let mut work = self.work.take().unwrap_or_else(|| {
+            // The last operation's step may still come back to the old reply.
+            self.reply = Arc::default();
+            Box::new(Work::new(&self.local.driver.config))
+        });
+        work.reset(probe.clock());
+        work
+    }
+
+    /// As [`PosixSession::begin`] for an operation on an object.
+    pub(super) fn begin_object(
+        &mut self,
+        request: &Request<'_>,
+        probe: &Probe,
+    ) -> Result<Box<Work>, OpError> {
+        let mut work = self.begin(probe);
+        match path::set_object(&mut work.path, request.bucket, request.key) {
+            Ok(()) => Ok(work),
+            Err(error) => {
+                self.work = Some(work);
+                Err(error)
+            }
+        }
+    }
+
+    /// Performs a step and returns `true` if the engine never waits; otherwise nothing has happened, and
+    /// [`PosixSession::step`] is to be called. It spares the futures of that.
+    pub(super) fn step_at_once(&self, work: &mut Work, task: Task) -> bool {
+        let Local { engine, driver, .. } = &*self.local;
+        let immediate = engine.is_immediate();
+        if immediate {
+            work.task = task;
+            blocking::perform_for(driver, work, None);
+        }
+        immediate
+    }
+
+    /// Performs a step. What it writes comes from `source` if the engine allows it.
+    pub(super) async fn step(
+        &self,
+        work: Box<Work>,
+        task: Task,
+        source: Option<Source<'_>>,
+    ) -> Box<Work> {
+        let mut work = work;
+        work.task = task;
+        let Local { engine, driver, .. } = &*self.local;
+        engine.run(work, driver, &self.reply, source).await
+    }
+
+    /// Ends an operation: tells the probe, keeps the work, and says what a failure means.
+    #[inline]
+    pub(super) fn end(
+        &mut self,
+        mut work: Box<Work>,
+        intent: Intent,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        probe.started_at(work.started_ns);
+        probe.first_byte_at(work.first_ns);
+        probe.done_at(work.done_ns);
+        work.buffer.release();
+        let result = match work.result {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(to_error(failure, intent, &work.path)),
+        };
+        if let Some(File::Own(_)) = work.file {
+            blocking::close_read(&mut work);
+        }
+        match self.is_shared() {
+            true => work.leave_file(),
+            false => work.file = None,
+        }
+        self.work = Some(work);
+        result
+    }
+
+    /// Gives back a work that never left.
+    pub(super) fn put_back(&mut self, work: Box<Work>) {
+        self.work = Some(work);
+    }
+
+    /// A simple operation on an object: one step.
+    pub(super) async fn one_step(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+        task: Task,
+        intent: Intent,
+    ) -> Result<u64, OpError> {
+        let work = self.begin_object(request, probe)?;
+        let work = self.step(work, task, None).await;
+        let found = work.found;
+        self.end(work, intent, probe).map(|()| found)
+    }
+
+    /// Names our own file beside the object: one that no other process or session uses.
+    pub(super) fn name_beside(&self, work: &mut Work) {
+        let Work { path, beside, .. } = work;
+        let number = self.local.driver.files.fetch_add(1, Ordering::Relaxed);
+        let process = u64::from(std::process::id());
+        path::set_beside(beside, path, "tmp", [process, number]);
+    }
+
+    /// As [`PosixSession::begin_object`] for an object in a shared file. The work gets the object's place, and no
+    /// name: see [`PosixSession::name`]. Returns whether it has the file as well, as it has if this thread has opened
+    /// that; otherwise [`PosixSession::open_shared`] is to be called, which is no part of the operation.
+    #[inline]
+    pub(super) fn begin_shared(
+        &mut self,
+        request: &Request<'_>,
+        probe: &Probe,
+        size: Option<u64>,
+    ) -> Result<(Box<Work>, bool), OpError> {
+        let at = shared::place(request, self.config().slot, size)?;
+        let write = request.op.class.writes_body();
+        let numbers = shared::numbers(request.op);
+        let names = (request.bucket, request.key);
+        let mut work = self.begin(probe);
+        let files = &self.local.shared;
+        let found = files.find(&mut work.file, names, numbers, write);
+        work.path.clear();
+        work.offset = at;
+        Ok((work, found))
+    }
+
+    /// Opens the shared file of a work that [`PosixSession::begin_shared`] has not found it for.
+    #[cold]
+    pub(super) async fn open_shared(
+        &mut self,
+        mut work: Box<Work>,
+        request: &Request<'_>,
+    ) -> Result<Box<Work>, OpError> {
+        let write = request.op.class.writes_body();
+        let numbers = shared::numbers(request.op);
+        let Work { path, beside, .. } = &mut *work;
+        if let Err(error) = path::set_object(path, request.bucket, request.key) {
+            self.put_back(work);
+            return Err(error);
+        }
+        path::set_beside(beside, path, "shared", numbers);
+        work = self.step(work, Task::OpenShared { write }, None).await;
+        (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
+        match (work.result, work.file.take()) {
+            (Ok(()), Some(File::Own(file))) => {
+                let files = &self.local.shared;
+                let file = files.add(request.bucket, request.key, numbers, write, file);
+                work.file = Some(file);
+                work.path.clear();
+                Ok(work)
+            }
+            (result, _) => {
+                let error = result
+                    .err()
+                    .map(|f| to_error(f, Intent::Find, &work.beside));
+                self.put_back(work);
+                Err(error.unwrap_or_else(|| {
+                    OpError::new(ErrorKind::Server, "the shared file was not opened")
+                }))
+            }
+        }
+    }
+
+    /// Names the object of a work that has failed, for its error: an operation on a shared file needs
+    /// no name.
+    pub(super) fn name(&self, work: &mut Work, request: &Request<'_>) {
+        if work.result.is_err() && self.is_shared() {
+            // The key was good enough to open the file beside it.
+            let _ = path::set_object(&mut work.path, request.bucket, request.key);
+        }
+    }
+
+    /// Whether objects lie in shared files.
+    pub(super) fn is_shared(&self) -> bool {
+        self.config().layout == Layout::Shared
+    }
+
+    /// The worker that the session belongs to.
+    #[must_use]
+    pub fn worker(&self) -> WorkerId {
+        self.worker
+    }
+}
+
+impl Session for PosixSession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let class = request.op.class;
+        if self.is_shared() && !SHARED.contains(&class) {
+            return Err(absent(class));
+        }
+        match class {
+            OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
+            OpClass::Put | OpClass::PutIfAbsent | OpClass::Append | OpClass::MultipartPut => {
+                self.put(request, probe).await
+            }
+            OpClass::Head => {
+                let size = self
+                    .one_step(request, probe, Task::Stat, Intent::Find)
+                    .await?;
+                Ok(Completion {
+                    object_size: size,
+                    ..DONE
+                })
+            }
+            OpClass::Delete => {
+                self.one_step(request, probe, Task::Unlink, Intent::Find)
+                    .await?;
+                Ok(DONE)
+            }
+            OpClass::Touch => {
+                self.one_step(request, probe, Task::Touch, Intent::Make)
+                    .await?;
+                Ok(DONE)
+            }
+            OpClass::RangePut => self.range_put(request, probe).await,
+            OpClass::Sync => self.sync(request, probe).await,
+            OpClass::Copy => self.transfer(request, probe, Task::Copy).await,
+            OpClass::Rename => self.transfer(request, probe, Task::Rename).await,
+            OpClass::DeleteMany => self.delete_many(request, probe).await,
+            OpClass::List | OpClass::ListV1 => self.list(request, probe).await,
+            OpClass::MakeBucket => self.on_bucket(request, probe, Task::MakeBucket).await,
+            OpClass::HeadBucket => self.on_bucket(request, probe, Task::HeadBucket).await,
+            OpClass::DeleteBucket => {
+                let task = Task::RemoveBucket { prune: false };
+                self.on_bucket(request, probe, task).await
+            }
+            OpClass::ListBuckets => self.list_buckets(probe).await,
+            OpClass::MultipartAbort
+            | OpClass::MultipartCopy
+            | OpClass::ListUploads
+            | OpClass::PutTagging
+            | OpClass::GetTagging
+            | OpClass::DeleteTagging
+            | OpClass::Restore
+            | OpClass::LocalWrite => Err(absent(class)),
+        }
+    }
+}
+
+#[cold]
+fn absent(class: OpClass) -> OpError {
+    OpError::new(
+        ErrorKind::Unsupported,
+        format!("the driver of file systems has no {class} in this layout"),
+    )
+}
