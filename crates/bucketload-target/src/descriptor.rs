@@ -54,6 +54,8 @@ pub struct Descriptor {
     pub schemes: &'static [&'static str],
     /// The form of its URLs.
     pub form: UrlForm,
+    /// Its page in the manual, below `docs`.
+    pub page: &'static str,
     /// The flags that mean something for it.
     pub flags: &'static [&'static [&'static Flag]],
     /// Variables that name the endpoint, for the command that cleans up after a run.

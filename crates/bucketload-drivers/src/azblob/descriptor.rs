@@ -12,6 +12,7 @@ use crate::http::TlsConfig;
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["az", "azure"],
     form: UrlForm::Bucket,
+    page: "drivers/azure.md",
     flags: &[
         &flags::HTTP,
         &[&flags::NO_SIGN_REQUEST, &flags::CHECKSUM],

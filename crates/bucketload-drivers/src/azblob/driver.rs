@@ -11,7 +11,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 
 use crate::http::clock::wall_seconds;
-use crate::http::config::push_sources;
+use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
 use crate::http::{ConfigError, Endpoint};
@@ -111,20 +111,18 @@ impl Driver for AzureDriver {
             Auth::Anonymous => "anonymous",
         };
         let checksum = config.checksum.map_or("none", ContentChecksum::name);
-        let mut settings = vec![
-            ("account".to_owned(), config.account.clone()),
-            ("api version".to_owned(), API_VERSION.to_owned()),
-            ("signing".to_owned(), signing.to_owned()),
-            ("checksum".to_owned(), checksum.to_owned()),
-            ("tls".to_owned(), config.tls.describe(&config.endpoints)),
-        ];
-        push_sources(&mut settings, &config.source_addresses);
-        DriverFacts {
-            driver: "azblob".to_owned(),
-            engine: "native".to_owned(),
-            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
-            settings,
-        }
+        facts(
+            "azblob",
+            vec![
+                ("account", config.account.clone()),
+                ("api version", API_VERSION.to_owned()),
+                ("signing", signing.to_owned()),
+                ("checksum", checksum.to_owned()),
+            ],
+            &config.endpoints,
+            &config.tls,
+            &config.source_addresses,
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {

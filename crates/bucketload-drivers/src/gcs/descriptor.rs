@@ -37,6 +37,7 @@ static LARGE_OBJECT: Flag = Flag::new(
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["gs"],
     form: UrlForm::Bucket,
+    page: "drivers/gcs.md",
     flags: &[
         &flags::HTTP,
         &[&flags::NO_SIGN_REQUEST, &TOKEN_FILE, &LARGE_OBJECT],

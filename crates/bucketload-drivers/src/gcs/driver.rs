@@ -13,6 +13,7 @@ use super::auth::grant::Grantor;
 use super::auth::keeper::Keeper;
 use super::config::GcsConfig;
 use super::session::GcsSession;
+use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::{ConfigError, Endpoint};
 
@@ -140,23 +141,17 @@ impl Driver for GcsDriver {
         let config = &self.inner.config;
         let account = config.account.as_ref();
         let who = account.map_or_else(|| "anonymous".to_owned(), Account::describe);
-        let encrypted = config.endpoints.iter().any(|e| e.tls);
-        let tls = match (encrypted, config.tls.insecure) {
-            (false, _) => "off",
-            (true, true) => "certificates unchecked",
-            (true, false) => "verified",
-        };
-        DriverFacts {
-            driver: "gcs".to_owned(),
-            engine: "native".to_owned(),
-            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
-            settings: vec![
-                ("api".to_owned(), "JSON".to_owned()),
-                ("credentials".to_owned(), who),
-                ("large objects".to_owned(), config.large_object.to_string()),
-                ("tls".to_owned(), tls.to_owned()),
+        facts(
+            "gcs",
+            vec![
+                ("api", "JSON".to_owned()),
+                ("credentials", who),
+                ("large objects", config.large_object.to_string()),
             ],
-        }
+            &config.endpoints,
+            &config.tls,
+            &config.source_addresses,
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<GcsSession, OpError> {

@@ -14,6 +14,7 @@ use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 pub static WEBHDFS: Descriptor = Descriptor {
     schemes: &["webhdfs"],
     form: UrlForm::ServerAndBucket,
+    page: "drivers/hdfs.md",
     flags: &[&flags::HTTP],
     endpoint_variables: &[],
     files: &[],

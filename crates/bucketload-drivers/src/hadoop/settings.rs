@@ -69,24 +69,16 @@ impl FileSettings {
     }
 
     /// The settings that decide about files, as name and value, for the result header.
-    pub(crate) fn facts(&self) -> Vec<(String, String)> {
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let or = |value: Option<String>| value.unwrap_or_else(|| "the cluster's".to_owned());
+        let user = self.user.clone().unwrap_or_else(|| "none".to_owned());
         let mut facts = vec![
-            (
-                "user".to_owned(),
-                self.user.clone().unwrap_or_else(|| "none".to_owned()),
-            ),
-            (
-                "replication".to_owned(),
-                or(self.replication.map(|n| n.to_string())),
-            ),
-            (
-                "block size".to_owned(),
-                or(self.block_size.map(|n| n.to_string())),
-            ),
+            ("user", user),
+            ("replication", or(self.replication.map(|n| n.to_string()))),
+            ("block size", or(self.block_size.map(|n| n.to_string()))),
         ];
         if !self.root.is_empty() {
-            facts.push(("root".to_owned(), self.root.clone()));
+            facts.push(("root", self.root.clone()));
         }
         facts
     }

@@ -113,10 +113,9 @@ impl Driver for HdfsDriver {
 
     fn facts(&self) -> DriverFacts {
         let config = self.config();
-        let mut settings = config.files.facts();
-        let shown = |name: &str, value: String| (name.to_owned(), value);
-        settings.push(shown("io threads", self.inner.io.threads().to_string()));
-        settings.push(shown("name nodes", config.name_nodes.to_string()));
+        let mut own = config.files.facts();
+        own.push(("io threads", self.inner.io.threads().to_string()));
+        own.push(("name nodes", config.name_nodes.to_string()));
         let (engine, reads) = match &config.library_reads {
             None => (
                 "native reads, hdfs-native 0.14",
@@ -126,15 +125,15 @@ impl Driver for HdfsDriver {
             ),
             Some(why) => ("hdfs-native 0.14", format!("by the library: {why}")),
         };
-        settings.push(shown("get, range-get, head", reads));
+        own.push(("get, range-get, head", reads));
         let retries = "reads: other replicas are asked; writes: none".to_owned();
-        settings.push(shown("retries of the engine", retries));
-        settings.push(shown("checksum", "CRC-32C, verified per block".to_owned()));
+        own.push(("retries of the engine", retries));
+        own.push(("checksum", "CRC-32C, verified per block".to_owned()));
         DriverFacts {
             driver: "hdfs".to_owned(),
             engine: engine.to_owned(),
             endpoints: vec![config.url.clone()],
-            settings,
+            settings: own.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use bucketload_core::driver::DriverFacts;
 use bucketload_target::{OpenError, Settings, flags};
 pub use bucketload_target::{Origin, Source};
 
@@ -122,10 +123,25 @@ impl TlsConfig {
     }
 }
 
-/// Adds the local addresses that connections come from to the settings of a result's header.
-pub(crate) fn push_sources(settings: &mut Vec<(String, String)>, sources: &[IpAddr]) {
+/// The facts of the driver called `name`: its own settings, then what all services over HTTP have, so that no driver
+/// can leave it out.
+pub(crate) fn facts(
+    name: &str,
+    own: Vec<(&str, String)>,
+    endpoints: &[Endpoint],
+    tls: &TlsConfig,
+    sources: &[IpAddr],
+) -> DriverFacts {
+    let mut settings: Vec<_> = own.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    settings.push(("tls".to_owned(), tls.describe(endpoints)));
     if !sources.is_empty() {
         let shown: Vec<_> = sources.iter().map(ToString::to_string).collect();
         settings.push(("source addresses".to_owned(), shown.join(",")));
+    }
+    DriverFacts {
+        driver: name.to_owned(),
+        engine: "native".to_owned(),
+        endpoints: endpoints.iter().map(Endpoint::url).collect(),
+        settings,
     }
 }

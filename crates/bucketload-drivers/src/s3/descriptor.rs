@@ -35,6 +35,7 @@ static PAYLOAD_SIGNING: Flag = Flag::new(
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["s3"],
     form: UrlForm::Bucket,
+    page: "drivers/s3.md",
     flags: &[
         &flags::HTTP,
         &[

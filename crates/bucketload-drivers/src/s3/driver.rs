@@ -14,7 +14,7 @@ use super::config::{ChecksumAlgorithm, S3Config};
 use super::session::S3Session;
 use super::template::HeadWriter;
 use crate::http::clock::wall_seconds;
-use crate::http::config::{ConfigError, push_sources};
+use crate::http::config::{ConfigError, facts};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
@@ -106,26 +106,19 @@ impl Driver for S3Driver {
 
     fn facts(&self) -> DriverFacts {
         let config = &self.inner.config;
-        let mut settings = vec![
-            ("region".to_owned(), config.region.clone()),
-            ("addressing".to_owned(), config.addressing.to_string()),
-            ("signing".to_owned(), signing(config)),
-            (
-                "checksum".to_owned(),
-                config
-                    .checksum
-                    .map_or("none", ChecksumAlgorithm::name)
-                    .to_owned(),
-            ),
-            ("tls".to_owned(), config.tls.describe(&config.endpoints)),
-        ];
-        push_sources(&mut settings, &config.source_addresses);
-        DriverFacts {
-            driver: "s3".to_owned(),
-            engine: "native".to_owned(),
-            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
-            settings,
-        }
+        let checksum = config.checksum.map_or("none", ChecksumAlgorithm::name);
+        facts(
+            "s3",
+            vec![
+                ("region", config.region.clone()),
+                ("addressing", config.addressing.to_string()),
+                ("signing", signing(config)),
+                ("checksum", checksum.to_owned()),
+            ],
+            &config.endpoints,
+            &config.tls,
+            &config.source_addresses,
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {

@@ -34,6 +34,7 @@ static OBJECTS: Flag = Flag::new(
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["seaweedfs"],
     form: UrlForm::Bucket,
+    page: "drivers/seaweedfs.md",
     flags: &[&flags::HTTP, &[&MODE, &OBJECTS]],
     endpoint_variables: &[],
     files: &[],

@@ -12,6 +12,7 @@ use super::config::{Mode, SeaweedConfig};
 use super::servers::Directory;
 use super::session::SeaweedSession;
 use super::table::Table;
+use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::{ConfigError, Endpoint};
 
@@ -136,25 +137,17 @@ impl Driver for SeaweedDriver {
 
     fn facts(&self) -> DriverFacts {
         let config = &self.inner.config;
-        let encrypted = config.endpoints.iter().any(|e| e.tls);
-        let tls = match (encrypted, config.tls.insecure) {
-            (false, _) => "off",
-            (true, true) => "certificates unchecked",
-            (true, false) => "verified",
-        };
-        let mut settings = vec![
-            ("interface".to_owned(), config.mode.to_string()),
-            ("tls".to_owned(), tls.to_owned()),
-        ];
+        let mut own = vec![("interface", config.mode.to_string())];
         if config.mode == Mode::Master {
-            settings.push(("most objects".to_owned(), config.objects.to_string()));
+            own.push(("most objects", config.objects.to_string()));
         }
-        DriverFacts {
-            driver: "seaweedfs".to_owned(),
-            engine: "native".to_owned(),
-            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
-            settings,
-        }
+        facts(
+            "seaweedfs",
+            own,
+            &config.endpoints,
+            &config.tls,
+            &config.source_addresses,
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SeaweedSession, OpError> {

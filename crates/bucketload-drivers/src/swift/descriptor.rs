@@ -32,6 +32,7 @@ static LARGE_OBJECT: Flag = Flag::new(
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["swift"],
     form: UrlForm::Bucket,
+    page: "drivers/swift.md",
     flags: &[
         &flags::HTTP,
         &[

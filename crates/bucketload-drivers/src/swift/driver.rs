@@ -16,7 +16,7 @@ use super::config::{Identity, LargeObject, SwiftAuth, SwiftConfig};
 use super::head::HeadWriter;
 use super::session::SwiftSession;
 use super::tokens::{self, IDS, Tokens};
-use crate::http::config::push_sources;
+use crate::http::config::facts;
 use crate::http::hub::Hub;
 use crate::http::per_thread;
 use crate::http::{ConfigError, Endpoint};
@@ -155,33 +155,26 @@ impl Driver for SwiftDriver {
 
     fn facts(&self) -> DriverFacts {
         let config = &self.inner.config;
-        let mut settings = vec![
-            ("auth".to_owned(), auth(config)),
-            ("large objects".to_owned(), config.large_object.to_string()),
-            (
-                "checksum".to_owned(),
-                if config.etag { "md5" } else { "none" }.to_owned(),
-            ),
-            (
-                "tls".to_owned(),
-                config.tls.describe(self.inner.hub.endpoints()),
-            ),
-            (
-                "consistency".to_owned(),
-                match config.large_object {
-                    LargeObject::Slo => "listings may lag behind".to_owned(),
-                    LargeObject::Dlo => {
-                        "listings, and with them dynamic large objects, may lag behind".to_owned()
-                    }
-                },
-            ),
-        ];
-        push_sources(&mut settings, &config.source_addresses);
+        let consistency = match config.large_object {
+            LargeObject::Slo => "listings may lag behind",
+            LargeObject::Dlo => "listings, and with them dynamic large objects, may lag behind",
+        };
+        let checksum = if config.etag { "md5" } else { "none" };
+        let facts = facts(
+            "swift",
+            vec![
+                ("auth", auth(config)),
+                ("large objects", config.large_object.to_string()),
+                ("checksum", checksum.to_owned()),
+                ("consistency", consistency.to_owned()),
+            ],
+            self.inner.hub.endpoints(),
+            &config.tls,
+            &config.source_addresses,
+        );
         DriverFacts {
-            driver: "swift".to_owned(),
-            engine: "native".to_owned(),
             endpoints: self.endpoints(),
-            settings,
+            ..facts
         }
     }
 

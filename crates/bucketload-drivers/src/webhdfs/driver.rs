@@ -10,8 +10,7 @@ use super::config::WebHdfsConfig;
 use super::request::{self, Heads};
 use super::session::WebHdfsSession;
 use crate::hadoop::semantics::CLASSES;
-use crate::http::config::ConfigError;
-use crate::http::endpoint::Endpoint;
+use crate::http::config::{ConfigError, facts};
 use crate::http::hub::{Hub, IdFields};
 
 /// The WebHDFS driver: one connection to the name node per session, and one to each data node that
@@ -84,18 +83,19 @@ impl Driver for WebHdfsDriver {
 
     fn facts(&self) -> DriverFacts {
         let config = self.config();
-        let mut settings = config.files.facts();
         let authentication = match &config.token {
             Some(_) => "delegation token",
             None => "user name",
         };
-        settings.push(("authentication".to_owned(), authentication.to_owned()));
-        DriverFacts {
-            driver: "webhdfs".to_owned(),
-            engine: "native".to_owned(),
-            endpoints: config.endpoints.iter().map(Endpoint::url).collect(),
-            settings,
-        }
+        let mut own = config.files.facts();
+        own.push(("authentication", authentication.to_owned()));
+        facts(
+            "webhdfs",
+            own,
+            &config.endpoints,
+            &config.tls,
+            &config.source_addresses,
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<WebHdfsSession, OpError> {

@@ -24,6 +24,7 @@ static LIBRARY: Flag = Flag::new(
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["libs3"],
     form: UrlForm::Bucket,
+    page: "drivers/libs3.md",
     flags: &[&[
         &LIBRARY,
         &flags::ENDPOINT_URL,

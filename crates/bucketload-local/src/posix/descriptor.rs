@@ -81,6 +81,7 @@ static THREADS: Flag = Flag::new(
 pub static DESCRIPTOR: Descriptor = Descriptor {
     schemes: &["file"],
     form: UrlForm::Directory,
+    page: "drivers/posix.md",
     flags: &[&[
         &IO,
         &DIRECT,

@@ -24,6 +24,7 @@ mod oracle;
 mod ossperf;
 mod placement;
 mod rank_agents;
+mod registry;
 mod replay;
 mod replay_defaults;
 mod rounds;
