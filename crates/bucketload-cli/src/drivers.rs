@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use bucketload_core::driver::AnyDriver;
+use bucketload_results::compare::Meaning;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Registry, Scope, Service, Settings, flags,
     no_directory,
@@ -38,6 +39,22 @@ pub(crate) fn registry() -> &'static Registry {
 /// The driver of operations that do nothing.
 pub(crate) fn null() -> AnyDriver {
     (registry().null)()
+}
+
+/// What two drivers, by their names in results, do in different ways.
+pub(crate) fn meanings(a: &str, b: &str) -> Vec<Meaning> {
+    let rows = |name| {
+        registry()
+            .called(name)
+            .map(|driver| driver.semantics.rows())
+    };
+    let (Some(a), Some(b)) = (rows(a), rows(b)) else {
+        return Vec::new();
+    };
+    let rows = a.into_iter().zip(b);
+    rows.filter(|((_, a), (_, b))| a != b)
+        .map(|((topic, a), (_, b))| Meaning { topic, a, b })
+        .collect()
 }
 
 impl From<OpenError> for Failure {
@@ -207,8 +224,19 @@ fn refuse_foreign(driver: &Descriptor, settings: &Settings) -> Result<(), Failur
 mod tests {
     use bucketload_target::{Settings, flags};
 
-    use super::{refuse_all, refuse_foreign};
+    use super::{meanings, refuse_all, refuse_foreign};
     use crate::target::Api;
+
+    #[test]
+    fn only_what_differs_is_shown() {
+        assert!(meanings("s3", "s3").is_empty());
+        assert!(meanings("s3", "unheard-of").is_empty());
+        let rows = meanings("s3", "azblob");
+        assert!(rows.iter().all(|row| row.a != row.b));
+        let of = |topic: &str| rows.iter().find(|row| row.topic == topic);
+        assert_eq!(of("delete of nothing").map(|row| row.b), Some("not-found"));
+        assert_eq!(of("rename"), None, "neither can");
+    }
 
     #[test]
     fn flags_of_other_apis_are_refused() {

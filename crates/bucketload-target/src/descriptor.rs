@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bucketload_core::driver::AnyDriver;
 
-use crate::{Flag, Locators, OpenError, OpenRequest, Origin};
+use crate::{Flag, Locators, OpenError, OpenRequest, Origin, Semantics};
 
 /// A driver and where its requests go.
 pub struct Service {
@@ -50,12 +50,16 @@ impl ConfigFile {
 
 /// What a driver says of itself.
 pub struct Descriptor {
+    /// Its name in results.
+    pub name: &'static str,
     /// The schemes of its URLs, the usual one first.
     pub schemes: &'static [&'static str],
     /// The form of its URLs.
     pub form: UrlForm,
     /// Its page in the manual, below `docs`.
     pub page: &'static str,
+    /// What its operations mean.
+    pub semantics: Semantics,
     /// The flags that mean something for it.
     pub flags: &'static [&'static [&'static Flag]],
     /// Variables that name the endpoint, for the command that cleans up after a run.
@@ -133,6 +137,15 @@ impl Registry {
     pub fn of_scheme(&self, scheme: &str) -> Option<&'static Descriptor> {
         let mut all = self.drivers.iter().copied();
         all.find(|driver| driver.schemes.contains(&scheme))
+    }
+
+    /// The driver called `name` in results.
+    #[must_use]
+    pub fn called(&self, name: &str) -> Option<&'static Descriptor> {
+        self.drivers
+            .iter()
+            .copied()
+            .find(|driver| driver.name == name)
     }
 
     /// Every flag of any driver, each once.

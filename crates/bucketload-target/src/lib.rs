@@ -15,6 +15,7 @@ mod flag;
 pub mod flags;
 mod locate;
 mod origin;
+mod semantics;
 mod settings;
 
 pub use descriptor::{
@@ -23,4 +24,5 @@ pub use descriptor::{
 pub use flag::{Check, Flag, Scope, Value};
 pub use locate::{CephStore, Found, Locate, Locators, RingStore};
 pub use origin::{Origin, Source};
+pub use semantics::Semantics;
 pub use settings::{Given, OpenError, OpenRequest, Settings};

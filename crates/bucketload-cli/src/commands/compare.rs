@@ -13,6 +13,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
+use crate::drivers;
 use crate::exit::{Exit, Failure};
 use crate::target::Target;
 
@@ -34,6 +35,7 @@ pub(crate) fn execute(
     color: bool,
 ) -> Result<Exit, Failure> {
     let mut options = Options {
+        meanings: drivers::meanings,
         margin: args.comparison.margin.0,
         paired: args.comparison.paired,
         allow: args.comparison.allow_different.clone(),

@@ -1,7 +1,7 @@
 //! What the Azure Blob driver says of itself.
 
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Service, UrlForm, any_bucket, flags, sees_all,
+    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, flags, sees_all,
 };
 
 use super::{AzureConfig, AzureDriver, AzureOverrides};
@@ -10,9 +10,20 @@ use crate::http::TlsConfig;
 
 /// The driver of `az://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "azblob",
     schemes: &["az", "azure"],
     form: UrlForm::Bucket,
     page: "drivers/azure.md",
+    semantics: Semantics {
+        write: "1 request; the blob appears whole",
+        overwrite: Semantics::ATOMIC,
+        parts: "blocks, then their list; blocks belong to the blob, the first list wins",
+        append: "1 request; only to blobs that an append made",
+        rename: Semantics::NONE,
+        list: "names by prefix, sorted, up to 5,000 a page; pages may come short",
+        delete_nothing: Semantics::MISSED,
+        delete_many: "1 request for up to 256 blobs, each signed by itself",
+    },
     flags: &[
         &flags::HTTP,
         &[&flags::NO_SIGN_REQUEST, &flags::CHECKSUM],

@@ -1,8 +1,8 @@
 //! What the Google Cloud Storage driver says of itself.
 
 use bucketload_target::{
-    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value,
-    any_bucket, flags, sees_all,
+    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
+    Value, any_bucket, flags, sees_all,
 };
 
 use super::{GcsConfig, GcsDriver, GcsOverrides};
@@ -35,9 +35,20 @@ static LARGE_OBJECT: Flag = Flag::new(
 
 /// The driver of `gs://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "gcs",
     schemes: &["gs"],
     form: UrlForm::Bucket,
     page: "drivers/gcs.md",
+    semantics: Semantics {
+        write: "1 request; the object appears whole",
+        overwrite: Semantics::ATOMIC,
+        parts: "begin, then parts of a resumable upload; or objects that are composed, which listings see",
+        append: Semantics::NONE,
+        rename: Semantics::NONE,
+        list: "names by prefix, sorted, up to 1,000 a page",
+        delete_nothing: Semantics::MISSED,
+        delete_many: "1 request for each 100 keys",
+    },
     flags: &[
         &flags::HTTP,
         &[&flags::NO_SIGN_REQUEST, &TOKEN_FILE, &LARGE_OBJECT],

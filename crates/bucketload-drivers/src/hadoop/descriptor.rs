@@ -1,7 +1,7 @@
 //! What the drivers of HDFS say of themselves.
 
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Service, UrlForm, any_bucket, flags, sees_all,
+    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, flags, sees_all,
 };
 
 use super::HadoopOverrides;
@@ -10,11 +10,24 @@ use crate::hdfs::{HdfsConfig, HdfsDriver};
 use crate::http::{Endpoint, TlsConfig};
 use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
+const REPLACED: &str = "the old file goes, then a new one is written: readers may meet neither";
+
 /// The driver of `webhdfs://`.
 pub static WEBHDFS: Descriptor = Descriptor {
+    name: "webhdfs",
     schemes: &["webhdfs"],
     form: UrlForm::ServerAndBucket,
     page: "drivers/hdfs.md",
+    semantics: Semantics {
+        write: "2 requests, name node and data node; the file is there before its bytes are",
+        overwrite: REPLACED,
+        parts: Semantics::NONE,
+        append: "2 requests; one writer at a time",
+        rename: "1 request to the name node; no bytes move",
+        list: "directory by directory; empty directories stay",
+        delete_nothing: Semantics::MISSED,
+        delete_many: Semantics::NONE,
+    },
     flags: &[&flags::HTTP],
     endpoint_variables: &[],
     files: &[],
@@ -36,7 +49,18 @@ pub static WEBHDFS: Descriptor = Descriptor {
 /// The driver of `hdfs://`.
 #[cfg(feature = "hdfs")]
 pub static HDFS: Descriptor = Descriptor {
+    name: "hdfs",
     schemes: &["hdfs"],
+    semantics: Semantics {
+        write: "create, blocks, complete; the file is there before its bytes are",
+        overwrite: REPLACED,
+        parts: Semantics::NONE,
+        append: "native; one writer at a time",
+        rename: "1 call to the name node; no bytes move",
+        list: "directory by directory; empty directories stay",
+        delete_nothing: Semantics::MISSED,
+        delete_many: Semantics::NONE,
+    },
     flags: &[&[&flags::ENDPOINT_URL]],
     open: |request| {
         let config = hdfs_config(request)?;

@@ -1,8 +1,8 @@
 //! What the S3 driver says of itself.
 
 use bucketload_target::{
-    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value,
-    any_bucket, flags, sees_all,
+    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
+    Value, any_bucket, flags, sees_all,
 };
 
 use super::{S3Config, S3Driver, S3Overrides};
@@ -33,9 +33,20 @@ static PAYLOAD_SIGNING: Flag = Flag::new(
 
 /// The driver of `s3://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "s3",
     schemes: &["s3"],
     form: UrlForm::Bucket,
     page: "drivers/s3.md",
+    semantics: Semantics {
+        write: "1 request; the object appears whole",
+        overwrite: Semantics::ATOMIC,
+        parts: "begin, parts, complete; uploads are apart from each other, the last one wins",
+        append: Semantics::NONE,
+        rename: Semantics::NONE,
+        list: "keys by prefix, sorted, up to 1,000 a page",
+        delete_nothing: "success",
+        delete_many: "1 request for up to 1,000 keys",
+    },
     flags: &[
         &flags::HTTP,
         &[

@@ -1,7 +1,8 @@
 //! What the SeaweedFS driver says of itself.
 
 use bucketload_target::{
-    Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value, any_bucket, flags,
+    Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm, Value,
+    any_bucket, flags,
 };
 
 use super::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides};
@@ -32,9 +33,20 @@ static OBJECTS: Flag = Flag::new(
 
 /// The driver of `seaweedfs://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "seaweedfs",
     schemes: &["seaweedfs"],
     form: UrlForm::Bucket,
     page: "drivers/seaweedfs.md",
+    semantics: Semantics {
+        write: "filer: 1 request; master: a file id, then the bytes to a volume server",
+        overwrite: "replaced",
+        parts: Semantics::NONE,
+        append: "filer: 1 request; master: not offered",
+        rename: "filer: 1 request; master: not offered",
+        list: "filer: folder by folder; empty folders stay",
+        delete_nothing: "success",
+        delete_many: Semantics::NONE,
+    },
     flags: &[&flags::HTTP, &[&MODE, &OBJECTS]],
     endpoint_variables: &[],
     files: &[],

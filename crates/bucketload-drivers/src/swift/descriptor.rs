@@ -1,8 +1,8 @@
 //! What the Swift driver says of itself.
 
 use bucketload_target::{
-    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Service, UrlForm, Value, flags,
-    sees_all,
+    ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
+    Value, flags, sees_all,
 };
 
 use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
@@ -30,9 +30,20 @@ static LARGE_OBJECT: Flag = Flag::new(
 
 /// The driver of `swift://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "swift",
     schemes: &["swift"],
     form: UrlForm::Bucket,
     page: "drivers/swift.md",
+    semantics: Semantics {
+        write: "1 request; the object appears whole, in listings perhaps later",
+        overwrite: "readers meet the old object or the new one; after a failure the old one may come back",
+        parts: "segments in a container of their own, then a manifest",
+        append: Semantics::NONE,
+        rename: Semantics::NONE,
+        list: "names by prefix, sorted, up to 10,000 a page; may lag behind the objects",
+        delete_nothing: Semantics::MISSED,
+        delete_many: "1 request; its status is always 200",
+    },
     flags: &[
         &flags::HTTP,
         &[

@@ -1,8 +1,8 @@
 //! What the driver of libs3 libraries says of itself.
 
 use bucketload_target::{
-    Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Service, Source, UrlForm, Value,
-    any_bucket, flags, sees_all,
+    Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
+    Value, any_bucket, flags, sees_all,
 };
 
 use super::{Libs3Config, Libs3Driver, Style};
@@ -22,9 +22,20 @@ static LIBRARY: Flag = Flag::new(
 
 /// The driver of `libs3://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "libs3",
     schemes: &["libs3"],
     form: UrlForm::Bucket,
     page: "drivers/libs3.md",
+    semantics: Semantics {
+        write: "1 call of the library; the object appears whole where the store makes it so",
+        overwrite: "as the store behind the library does it",
+        parts: "begin, parts, complete; 1 call each",
+        append: Semantics::NONE,
+        rename: Semantics::NONE,
+        list: "keys by prefix, sorted, up to 1,000 a page, by marker",
+        delete_nothing: "success",
+        delete_many: Semantics::NONE,
+    },
     flags: &[&[
         &LIBRARY,
         &flags::ENDPOINT_URL,

@@ -2,8 +2,8 @@
 
 use bucketload_core::units;
 use bucketload_target::{
-    Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Service, Source, UrlForm, Value,
-    any_bucket, flags, sees_all,
+    Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
+    Value, any_bucket, flags, sees_all,
 };
 
 use super::{Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, Write};
@@ -79,9 +79,20 @@ static THREADS: Flag = Flag::new(
 
 /// The driver of `file://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
+    name: "posix",
     schemes: &["file"],
     form: UrlForm::Directory,
     page: "drivers/posix.md",
+    semantics: Semantics {
+        write: "open, write, close; fsync where it is asked for",
+        overwrite: "in place: readers may meet a part of the new file; or by rename, then atomic",
+        parts: "the parts are written into the file, one after the other",
+        append: "1 write at the end of the file",
+        rename: "1 call; atomic, no bytes move",
+        list: "directory by directory; empty directories stay",
+        delete_nothing: Semantics::MISSED,
+        delete_many: "1 call for each file",
+    },
     flags: &[&[
         &IO,
         &DIRECT,

@@ -13,7 +13,6 @@ mod check;
 mod diff;
 mod metrics;
 mod runs;
-mod semantics;
 mod shift;
 
 use bucketload_core::stats::decide::{Better, DEFAULT_MARGIN, Decision};
@@ -25,15 +24,27 @@ pub use analysis::{LEVEL, judge};
 pub use check::{Refusal, UsableVerdict, comparable, usable};
 pub use diff::Difference;
 pub use runs::{Run, find};
-pub use semantics::{Meaning, meanings};
 pub use shift::{Shift, ShiftPoint};
 
 /// Version of the JSON form.
 pub const SCHEMA: u32 = 1;
 
-/// What the user decides about a comparison.
+/// One thing that two drivers do in different ways.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Meaning {
+    /// What it is about.
+    pub topic: &'static str,
+    /// What it means on side A.
+    pub a: &'static str,
+    /// What it means on side B.
+    pub b: &'static str,
+}
+
+/// What the user decides about a comparison, and what the program knows of drivers.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What two drivers, by their names in results, do in different ways; nothing for drivers that are not known.
+    pub meanings: fn(&str, &str) -> Vec<Meaning>,
     /// Largest difference without consequence, as a share such as 0.05.
     pub margin: f64,
     /// Whether the runs belong together in pairs, first with first.
@@ -46,6 +57,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            meanings: |_, _| Vec::new(),
             margin: DEFAULT_MARGIN,
             paired: false,
             allow: Vec::new(),
@@ -280,7 +292,7 @@ pub fn compare(a: &[Run], b: &[Run], options: &Options) -> Result<Comparison, Re
         quantities,
         shifts: shift::shifts(a, b, options.paired),
         differences,
-        semantics: meanings(driver_of(a), driver_of(b)),
+        semantics: (options.meanings)(driver_of(a), driver_of(b)),
         notes,
     })
 }

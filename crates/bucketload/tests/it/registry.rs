@@ -35,7 +35,7 @@ fn facts(driver: &Descriptor, settings: &Settings) -> bucketload_core::driver::D
 
 #[test]
 fn every_driver_says_what_users_need_to_know() {
-    let mut schemes = BTreeSet::new();
+    let (mut schemes, mut names) = (BTreeSet::new(), BTreeSet::new());
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for driver in REGISTRY.drivers {
         let scheme = driver.scheme();
@@ -46,6 +46,14 @@ fn every_driver_says_what_users_need_to_know() {
         let page = std::fs::read_to_string(docs.join(driver.page));
         let page = page.unwrap_or_else(|e| panic!("{scheme}: {}: {e}", driver.page));
         assert!(page.contains(&format!("{scheme}://")), "{}", driver.page);
+        assert!(
+            names.insert(driver.name),
+            "two drivers are called {}",
+            driver.name
+        );
+        for (topic, words) in driver.semantics.rows() {
+            assert!(!words.trim().is_empty(), "{scheme}: {topic}");
+        }
         for flag in driver.flags() {
             let name = flag.name;
             assert!(name.starts_with("--"), "{name}");
@@ -99,6 +107,7 @@ fn every_service_over_http_records_how_it_was_reached() {
                 .map(|(_, value)| value.as_str())
         };
         let scheme = driver.scheme();
+        assert_eq!(facts.driver, driver.name);
         assert_eq!(
             said("source addresses"),
             Some("127.0.0.2,127.0.0.3"),
