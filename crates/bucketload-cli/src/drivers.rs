@@ -124,7 +124,7 @@ fn local_files(settings: &Settings) -> Result<Option<AnyDriver>, Failure> {
     Ok(Some(service.driver))
 }
 
-/// The driver of a server of our own. Flags that say how to talk to it apply; those that say where it is were
+/// The driver of the embedded server. Flags that say how to talk to it apply; those that say where a service is were
 /// refused before.
 ///
 /// # Errors
@@ -176,7 +176,7 @@ pub(crate) fn refuse_all(settings: &Settings, target: &str) -> Result<(), Failur
     }
 }
 
-/// Refuses another client than our own for the null target.
+/// Refuses every client but our own, and retries of our own.
 ///
 /// # Errors
 /// When one was asked for.

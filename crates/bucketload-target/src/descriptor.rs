@@ -66,7 +66,7 @@ pub struct Descriptor {
     pub endpoint_variables: &'static [&'static str],
     /// Files that settings are read from.
     pub files: &'static [ConfigFile],
-    /// What of its requests lets whoever reads it make others; `None` for signatures.
+    /// The secret that its requests carry as it is, such as a token; `None` where requests are signed.
     pub secret: Option<&'static str>,
     /// Checks the bucket's name, where a wrong one would mean something else.
     pub check_bucket: fn(&str) -> Result<(), String>,
@@ -74,7 +74,7 @@ pub struct Descriptor {
     pub open: fn(&OpenRequest<'_>) -> Result<Service, OpenError>,
     /// The effective settings and where each comes from.
     pub origins: fn(&OpenRequest<'_>) -> Result<Vec<Origin>, OpenError>,
-    /// Refuses to look for what earlier runs left where that cannot be seen. Gets the bucket.
+    /// Refuses a clean-up where what earlier runs left in the bucket cannot be listed.
     pub check_cleanup: fn(&OpenRequest<'_>, &str) -> Result<(), OpenError>,
 }
 
@@ -97,7 +97,7 @@ impl Descriptor {
     }
 }
 
-/// Any bucket's name will do.
+/// Accepts every bucket name.
 ///
 /// # Errors
 /// Never.
@@ -105,7 +105,7 @@ pub const fn any_bucket(_: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything can be seen.
+/// What earlier runs left can be listed.
 ///
 /// # Errors
 /// Never.
