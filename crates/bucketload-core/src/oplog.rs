@@ -302,7 +302,7 @@ mod tests {
             count: 0,
             pages: 0,
         };
-        Trail::new(&record, &op, Default::default(), &Probe::new(|| 0))
+        Trail::new(&record, &op, Default::default(), &Probe::untimed())
     }
 
     fn push(producer: &mut super::Producer, seq: u64) {

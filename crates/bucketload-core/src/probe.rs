@@ -132,6 +132,12 @@ impl Probe {
         }
     }
 
+    /// A probe for requests that nobody times.
+    #[must_use]
+    pub fn untimed() -> Self {
+        Self::new(|| 0)
+    }
+
     /// Forgets the previous operation; wants no identifiers.
     #[inline]
     pub fn reset(&mut self) {

@@ -268,7 +268,7 @@ mod tests {
     fn ownership_marks_are_remembered_across_sessions() {
         run(async {
             let driver = NullDriver::new();
-            let mut probe = Probe::new(|| 0);
+            let mut probe = Probe::untimed();
             let mut one = driver.open(WORKER, &mut probe).await.unwrap();
             assert!(one.ensure_bucket("b").await.unwrap());
             assert!(!one.ensure_bucket("b").await.unwrap());

@@ -4,7 +4,7 @@
 //! ("Blob Batch", Azure Storage REST API reference). Every part is answered by itself: a blob that
 //! is not there is no failure of the operation.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
@@ -12,12 +12,12 @@ use bucketload_core::record::Probe;
 use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
-use crate::http::sink::Collect;
+use crate::http::render::each_key;
+use crate::http::session::HttpSession as _;
 
 use super::error_map::Explained;
 use super::head::{Call, HeadWriter};
-use super::ops_list::too_long;
-use super::session::{AzureSession, DONE};
+use super::session::AzureSession;
 use super::sign::Param;
 
 /// Most requests of a batch.
@@ -129,30 +129,19 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let count = request.op.count;
-        let rejected = |text: String| OpError::new(ErrorKind::Rejected, text);
         if count == 0 || count > MAX_BATCH {
-            return Err(rejected(format!(
-                "delete-many takes 1 to {MAX_BATCH} keys per request on Azure Blob Storage, not \
-                 {count}"
-            )));
+            let text = format!(
+                "delete-many takes 1 to {MAX_BATCH} keys per request on Azure Blob Storage, not {count}"
+            );
+            return Err(OpError::new(ErrorKind::Rejected, text));
         }
-        let Some(keys) = request.keys else {
-            return Err(rejected(
-                "delete-many was asked for without keys".to_owned(),
-            ));
-        };
         let mut document = Buffer::take();
-        // The renderer wants a `String`: lend it the memory of a pooled buffer.
-        let mut lent = Buffer::take();
-        let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
         {
             let mut writer = self.shared.writer.borrow_mut();
-            for i in 0..count {
-                keys.render(i, &mut key);
-                push_delete(&mut document, &mut writer, request.bucket, &key, i);
-            }
+            each_key(request, |i, key| {
+                push_delete(&mut document, &mut writer, request.bucket, key, i);
+            })?;
         }
-        *lent = key.into_bytes();
         push_end(&mut document);
         self.send_batch(request.bucket, &document, count, probe)
             .await?;
@@ -194,11 +183,8 @@ impl AzureSession {
         };
         let mut prepared = self.prepare(&call, Body::Bytes(document));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_ANSWER);
-        self.perform(&mut prepared, &mut sink, probe).await?;
-        if sink.overflow {
-            return Err(too_long());
-        }
+        self.document(&mut prepared, &mut body, MAX_ANSWER, probe)
+            .await?;
         let answered = read_answer(&body);
         if answered.failed > 0 {
             let explained = Explained::with_code(&answered.code);

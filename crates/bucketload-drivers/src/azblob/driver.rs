@@ -1,7 +1,6 @@
 //! The driver: what all threads share, and what the sessions of one thread share.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,7 +13,8 @@ use crate::http::clock::wall_seconds;
 use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
-use crate::http::{ConfigError, Endpoint};
+use crate::http::session::HttpSession as _;
+use crate::http::{ConfigError, Endpoint, opaque_debug};
 
 use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
 use super::head::HeadWriter;
@@ -64,13 +64,7 @@ pub(super) struct Inner {
     hub: Hub,
 }
 
-impl fmt::Debug for AzureDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AzureDriver")
-            .field("config", &self.inner.config)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(AzureDriver, Shared);
 
 impl AzureDriver {
     /// A driver for the account that `config` describes. Nothing is connected yet.
@@ -140,14 +134,6 @@ pub(super) struct Shared {
     driver: Arc<Inner>,
     pub(super) endpoint: usize,
     pub(super) writer: RefCell<HeadWriter>,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("endpoint", &self.endpoint().authority)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Shared {

@@ -7,14 +7,13 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 
+use crate::http::answer::{self, one_line};
 use crate::http::exchange::Refusal;
 use crate::http::{encode, xml};
 
 use super::config::{Auth, AzureConfig};
 use super::instant;
 
-/// Longest message taken over from a server, in characters.
-const MAX_MESSAGE: usize = 300;
 /// How far the clocks may differ ("Authorize with Shared Key": 15 minutes), in seconds.
 const MAX_SKEW: u64 = 15 * 60;
 
@@ -74,18 +73,7 @@ impl Explained {
 
 /// One line without control characters, of bounded length, without signatures.
 fn tidy(text: &str) -> String {
-    let mut out = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if !word.is_empty() && !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    out = without_signatures(&out);
-    match out.char_indices().nth(MAX_MESSAGE) {
-        Some((at, _)) => format!("{}…", &out[..at]),
-        None => out,
-    }
+    one_line(&without_signatures(text))
 }
 
 /// Replaces the value of every `sig=` by `***`.
@@ -112,12 +100,7 @@ pub(super) fn to_error(
 ) -> OpError {
     let code = explained.code.as_str();
     let kind = kind_of(status, code, &explained.message);
-    let mut detail = match (code, explained.message.as_str()) {
-        ("", "") => format!("the server answered status {status} without an explanation"),
-        (code, "") => code.to_owned(),
-        ("", message) => message.to_owned(),
-        (code, message) => format!("{code}: {}", message.trim_end_matches('.')),
-    };
+    let mut detail = answer::said(status, code, explained.message.trim_end_matches('.'));
     if !explained.authentication.is_empty() {
         detail += &format!(" ({})", explained.authentication);
     }
@@ -229,15 +212,7 @@ fn kind_of(status: u16, code: &str, message: &str) -> ErrorKind {
         "InvalidBlockList" => return ErrorKind::Conflict,
         _ => {}
     }
-    match status {
-        404 => ErrorKind::NotFound,
-        409 | 412 => ErrorKind::Conflict,
-        429 => ErrorKind::Throttled,
-        401 | 403 => ErrorKind::Auth,
-        405 | 501 => ErrorKind::Unsupported,
-        500..=599 => ErrorKind::Server,
-        _ => ErrorKind::Rejected,
-    }
+    answer::kind_of(status)
 }
 
 #[cfg(test)]

@@ -1,20 +1,21 @@
 //! Appends. Only append blobs grow: an append makes one where there is no blob, and is refused
 //! where there is a block blob, as every other write makes one.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use crate::http::exchange::Reply;
 use crate::http::outgoing::Body;
+use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
 
 use super::error_map::Explained;
 use super::head::Call;
-use super::ops_object::{NO_BODY, checked, content_of};
-use super::session::{AzureSession, DONE};
+use super::ops_object::checked;
+use super::session::AzureSession;
 use super::sign::{Field, Param};
 
 impl AzureSession {
@@ -101,7 +102,7 @@ impl AzureSession {
             if_none_match: "*",
             ..Call::new("PUT", request.bucket, request.key).fields(&fields)
         };
-        let mut prepared = self.prepare(&call, NO_BODY);
+        let mut prepared = self.bare(&call);
         match self.perform(&mut prepared, &mut Ignore, probe).await {
             Ok(_) => Ok(()),
             // Somebody was quicker.

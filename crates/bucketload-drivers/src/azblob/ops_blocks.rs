@@ -5,19 +5,20 @@
 //! Nothing can be aborted: blocks that no list names expire after a week, or when the blob is
 //! written in another way. `Admin::abort_uploads` removes what interrupted runs have left.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
+use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
 
 use super::head::Call;
-use super::ops_object::{checked, content_of};
-use super::session::{AzureSession, DONE};
+use super::ops_object::checked;
+use super::session::AzureSession;
 use super::sign::{Field, Param};
 
 /// Most blocks of a blob ("Scalability and performance targets for Blob Storage").

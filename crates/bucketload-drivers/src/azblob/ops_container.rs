@@ -4,18 +4,18 @@
 //! vanish, so a deletion looks first: it takes two requests, and a blob that somebody writes between
 //! them is lost.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
+use crate::http::answer::{no_way_on, unreadable};
 use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::session::HttpSession as _;
 use crate::http::xml;
 
 use super::head::Call;
-use super::ops_list::{Listing, MAX_PAGE, no_way_on, too_long, unreadable, without_mark};
-use super::ops_object::NO_BODY;
-use super::session::{AzureSession, DONE};
+use super::ops_list::{Listing, MAX_PAGE, without_mark};
+use super::session::AzureSession;
 use super::sign::Param;
 
 const CONTAINER: [Param<'static>; 1] = [Param {
@@ -31,9 +31,8 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new(method, container, "").query(&CONTAINER);
-        let mut prepared = self.prepare(&call, NO_BODY);
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.bare(&call);
+        self.complete(&mut request, probe).await
     }
 
     pub(super) async fn make_container(
@@ -77,13 +76,10 @@ impl AzureSession {
             let mut prepared = {
                 let query = Listing::new("", "snapshots,uncommittedblobs", &from, "1", "");
                 let call = Call::new("GET", container, "").query(query.as_slice());
-                self.prepare(&call, NO_BODY)
+                self.bare(&call)
             };
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut prepared, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long());
-            }
+            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
+                .await?;
             let mut found = false;
             let mut next = String::new();
             xml::leaves(without_mark(&body), |path, text| match *path {
@@ -91,7 +87,7 @@ impl AzureSession {
                 [_, "NextMarker"] => next = text.get(),
                 _ => {}
             })
-            .map_err(|_| unreadable("listing"))?;
+            .map_err(|e| unreadable("listing", e))?;
             // A page may be empty although more follow.
             if found || next.is_empty() {
                 return Ok(found);
@@ -123,20 +119,17 @@ impl AzureSession {
                     },
                 ];
                 let query = &query[..1 + usize::from(!from.is_empty())];
-                self.prepare(&Call::new("GET", "", "").query(query), NO_BODY)
+                self.bare(&Call::new("GET", "", "").query(query))
             };
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut prepared, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long());
-            }
+            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
+                .await?;
             let mut next = String::new();
             xml::leaves(without_mark(&body), |path, text| match *path {
                 [_, "Containers", "Container", "Name"] => items += 1,
                 [_, "NextMarker"] => next = text.get(),
                 _ => {}
             })
-            .map_err(|_| unreadable("list of containers"))?;
+            .map_err(|e| unreadable("list of containers", e))?;
             if next.is_empty() {
                 return Ok(Completion { items, ..DONE });
             }

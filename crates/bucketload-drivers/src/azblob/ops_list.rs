@@ -3,18 +3,18 @@
 //! A page is received whole and read after its last byte, outside the service time. A listing counts
 //! entries: blobs and common prefixes.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Completion, DONE};
+use bucketload_core::error::OpError;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
+use crate::http::answer::{as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
-use crate::http::sink::Collect;
+use crate::http::session::HttpSession as _;
 use crate::http::{encode, xml};
 
 use super::head::Call;
-use super::ops_object::NO_BODY;
-use super::session::{AzureSession, DONE};
+use super::session::AzureSession;
 use super::sign::Param;
 
 /// Most bytes of a page: 5000 names of 1024 characters, escaped, with their properties.
@@ -68,35 +68,6 @@ pub(super) fn without_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// Text from an answer, which was checked to be UTF-8 when it was read.
-fn as_text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
-}
-
-/// A successful answer whose document cannot be read.
-pub(super) fn unreadable(what: &str) -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        format!("the {what} cannot be read: malformed XML"),
-    )
-}
-
-/// A page longer than any can be.
-pub(super) fn too_long() -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        "the answer is longer than it can be".to_owned(),
-    )
-}
-
-/// A page that sends the reader round in circles.
-pub(super) fn no_way_on() -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        "the listing goes on where it began".to_owned(),
-    )
-}
-
 /// Names that XML cannot carry come percent-encoded, marked by an attribute (since version
 /// 2021-02-12). Writes them as everything else is written.
 pub(super) fn decode_marked(body: &mut Vec<u8>) {
@@ -147,13 +118,10 @@ impl AzureSession {
                 let delimiter = request.delimiter;
                 let query = Listing::new(delimiter, "", as_text(&from), most, request.key);
                 let call = Call::new("GET", request.bucket, "").query(query.as_slice());
-                self.prepare(&call, NO_BODY)
+                self.bare(&call)
             };
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut prepared, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long());
-            }
+            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
+                .await?;
             decode_marked(&mut body);
             next.clear();
             xml::leaves(without_mark(&body), |path, text| match *path {
@@ -170,7 +138,7 @@ impl AzureSession {
                 }
                 _ => {}
             })
-            .map_err(|_| unreadable("listing"))?;
+            .map_err(|e| unreadable("listing", e))?;
             pages += 1;
             if next.is_empty() || (op.pages > 0 && pages >= op.pages) {
                 if let Some(watch) = request.watch.filter(|_| !next.is_empty()) {

@@ -1,13 +1,15 @@
 //! Operations on one blob: get, range-get, put, head, delete, copy.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
+use crate::http::answer::size_of_object;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
+use crate::http::session::HttpSession as _;
 use crate::http::sink::{Ignore, Sink};
 use crate::http::span::Span;
 
@@ -15,12 +17,8 @@ use super::checksum::Base64;
 use super::config::ContentChecksum;
 use super::error_map::Explained;
 use super::head::Call;
-use super::session::{AzureSession, DONE};
+use super::session::AzureSession;
 use super::sign::Field;
-pub(super) use bucketload_core::driver::content_of;
-
-/// A body without bytes.
-pub(super) const NO_BODY: Body<'static> = Body::Bytes(b"");
 
 const BLOCK_BLOB: Field<'static> = Field {
     name: "x-ms-blob-type",
@@ -79,7 +77,7 @@ impl AzureSession {
             range: reading.range(),
             ..Call::new("GET", request.bucket, request.key)
         };
-        let mut prepared = self.prepare(&call, NO_BODY);
+        let mut prepared = self.bare(&call);
         let reply = self.perform(&mut prepared, &mut reading, probe).await?;
         reading.finish(&reply)
     }
@@ -147,19 +145,9 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("HEAD", request.bucket, request.key);
-        let mut prepared = self.prepare(&call, NO_BODY);
+        let mut prepared = self.bare(&call);
         let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
-        let Some(size) = reply.content_length() else {
-            return Err(OpError::with_status(
-                ErrorKind::Protocol,
-                reply.status,
-                "the answer has no Content-Length",
-            ));
-        };
-        Ok(Completion {
-            object_size: size,
-            ..DONE
-        })
+        size_of_object(&reply)
     }
 
     pub(super) async fn delete(
@@ -168,9 +156,8 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("DELETE", request.bucket, request.key);
-        let mut prepared = self.prepare(&call, NO_BODY);
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.bare(&call);
+        self.complete(&mut request, probe).await
     }
 
     /// Copy Blob From URL: the service answers when the copy is there. It fetches the source by
@@ -196,7 +183,7 @@ impl AzureSession {
             },
         ];
         let call = Call::new("PUT", request.bucket, request.key).fields(&fields);
-        let mut prepared = self.prepare(&call, NO_BODY);
+        let mut prepared = self.bare(&call);
         let mut sink = CopyStatus::default();
         let reply = self.perform(&mut prepared, &mut sink, probe).await?;
         if sink.status.is_empty() {

@@ -1,19 +1,19 @@
 //! Blob index tags.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
+use crate::http::answer::unreadable;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::session::HttpSession as _;
+use crate::http::sink::Ignore;
 use crate::http::{encode, xml};
 
 use super::head::Call;
-use super::ops_list::unreadable;
-use super::ops_object::NO_BODY;
-use super::session::{AzureSession, DONE};
+use super::session::AzureSession;
 use super::sign::Param;
 
 /// Most bytes of a set of tags: ten of 128 and 256 characters, escaped.
@@ -44,15 +44,15 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("GET", request.bucket, request.key).query(&TAGS);
-        let mut prepared = self.prepare(&call, NO_BODY);
+        let mut prepared = self.bare(&call);
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_TAGS);
-        self.perform(&mut prepared, &mut sink, probe).await?;
+        self.document(&mut prepared, &mut body, MAX_TAGS, probe)
+            .await?;
         let mut items = 0;
         xml::leaves(super::ops_list::without_mark(&body), |path, _| {
             items += u64::from(path.ends_with(&["Tag", "Key"]));
         })
-        .map_err(|_| unreadable("tags"))?;
+        .map_err(|e| unreadable("tags", e))?;
         Ok(Completion { items, ..DONE })
     }
 

@@ -10,20 +10,20 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
+use crate::http::Endpoint;
 use crate::http::clock::wall_seconds;
-use crate::http::exchange::{Refusal, Reply};
+use crate::http::exchange::Refusal;
+use crate::http::hub::Hub;
 use crate::http::link::Link;
-use crate::http::outgoing::{Body, Plain};
+use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
-use crate::http::sink::Sink;
+use crate::http::session::HttpSession;
 
 use super::checksum::Base64;
 use super::driver::Shared;
 use super::error_map::{self, Explained};
 use super::head::Call;
-
-pub(super) use bucketload_core::driver::DONE;
 
 /// A session of the Azure Blob driver.
 #[derive(Debug)]
@@ -53,59 +53,33 @@ impl AzureSession {
         self.link.calls()
     }
 
-    /// Makes sure that there is a connection that the server has not closed.
-    pub(super) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-        self.link.connect(hub, endpoint, probe).await
-    }
-
     /// Renders and signs; sends nothing.
     pub(super) fn prepare<'a>(&self, call: &Call<'_>, body: Body<'a>) -> Plain<'a> {
-        let length = match &body {
-            Body::Bytes(bytes) => bytes.len() as u64,
-            Body::Content(span) => span.len,
-        };
         let mut head = Buffer::take();
         let mut writer = self.shared.writer.borrow_mut();
-        writer.render(&mut head, call, length);
+        writer.render(&mut head, call, body.len());
         Plain::new(head, body, call.method == "HEAD")
     }
 
-    /// Performs one request; a refusal is an answer too.
-    pub(super) async fn attempt(
-        &mut self,
-        prepared: &mut Plain<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-        self.link
-            .perform(hub, endpoint, prepared, sink, probe)
-            .await
-    }
-
-    /// Performs one request. The answer is a success (status below 300).
-    pub(super) async fn perform(
-        &mut self,
-        prepared: &mut Plain<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let reply = self.attempt(prepared, sink, probe).await?;
-        match &reply.refusal {
-            None => Ok(reply),
-            Some(refusal) => Err(self.refused(reply.status, refusal)),
-        }
-    }
-
-    /// The error that a refusal means.
-    pub(super) fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
-        self.refused_as(status, &Explained::of(refusal))
+    /// A request without a body.
+    pub(super) fn bare(&self, call: &Call<'_>) -> Plain<'static> {
+        self.prepare(call, NO_BODY)
     }
 
     /// The error that `explained` means.
     pub(super) fn refused_as(&self, status: u16, explained: &Explained) -> OpError {
         error_map::to_error(status, explained, self.shared.config(), wall_seconds())
+    }
+}
+
+impl HttpSession for AzureSession {
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+        let shared = &self.shared;
+        (&mut self.link, shared.hub(), shared.endpoint())
+    }
+
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
+        self.refused_as(status, &Explained::of(refusal))
     }
 }
 

@@ -144,7 +144,7 @@ impl<C> fmt::Debug for EngineSession<C> {
 impl<C> EngineSession<C> {
     async fn admin(&mut self) -> Result<&mut AnySession, OpError> {
         if self.admin.is_none() {
-            let probe = &mut Probe::new(|| 0);
+            let probe = &mut Probe::untimed();
             self.admin = Some(self.native.open(self.worker, probe).await?);
         }
         self.admin

@@ -14,7 +14,7 @@ pub(crate) struct Marks(Arc<Mutex<Probe>>);
 
 impl Default for Marks {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Probe::new(|| 0))))
+        Self(Arc::new(Mutex::new(Probe::untimed())))
     }
 }
 

@@ -7,56 +7,39 @@ use bucketload_core::record::Probe;
 
 use super::ops_batch::Batch;
 use super::ops_list::read_page;
-use super::session::{GcsSession, end, end_with_length, push_object, push_parameter};
+use super::session::{GcsSession, push_object};
+use crate::http::answer::no_way_on;
+use crate::http::control::{ensure_bucket, named, unless_gone};
 use crate::http::encode;
 use crate::http::outgoing::Body;
-use crate::http::sink::Ignore;
-
-/// Most bytes of a small object.
-const MAX_SMALL: usize = 16 << 20;
-
-/// A probe for calls that nobody times.
-fn untimed() -> Probe {
-    Probe::new(|| 0)
-}
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 
 impl Admin for GcsSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
-        match self.head_bucket(bucket).await {
-            Ok(()) => return Ok(false),
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        match self.make_bucket(bucket, &mut untimed()).await {
-            Ok(_) => Ok(true),
-            // Somebody was quicker, or it belongs to somebody else: the next request tells.
-            Err(error) if error.kind == ErrorKind::Conflict => {
-                self.head_bucket(bucket).await.map(|()| false)
-            }
-            Err(error) => Err(error),
-        }
+        let create =
+            async |session: &mut Self| session.make_bucket(bucket, &mut Probe::untimed()).await;
+        ensure_bucket(self, bucket, create).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        match self.head_one_bucket(bucket, &mut untimed()).await {
+        match self.head_one_bucket(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
-            Err(mut error) if error.kind == ErrorKind::NotFound => {
-                error.detail = format!("there is no bucket `{bucket}`").into_boxed_str();
-                Err(error)
-            }
             // Who may use the objects need not be allowed to see the bucket itself.
             Err(error) if error.kind == ErrorKind::Auth && error.status == 403 => {
                 let body = &mut Vec::new();
-                let probe = &mut untimed();
+                let probe = &mut Probe::untimed();
                 let listed = self.page(bucket, "", "", 1, b"", body, probe).await;
                 listed.map_err(|_| error)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(named(error, "bucket", bucket)),
         }
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.remove_bucket(bucket, &mut untimed()).await.map(drop)
+        self.remove_bucket(bucket, &mut Probe::untimed())
+            .await
+            .map(drop)
     }
 
     async fn list_keys(
@@ -67,16 +50,21 @@ impl Admin for GcsSession {
     ) -> Result<KeyPage, OpError> {
         let mut body = Vec::new();
         let from = after.unwrap_or_default().as_bytes();
-        self.page(bucket, prefix, "", 1000, from, &mut body, &mut untimed())
-            .await?;
+        self.page(
+            bucket,
+            prefix,
+            "",
+            1000,
+            from,
+            &mut body,
+            &mut Probe::untimed(),
+        )
+        .await?;
         let mut keys = Vec::new();
         let mut next = Vec::new();
         read_page(&body, &mut next, |key| keys.push(key.get()))?;
         if !next.is_empty() && next == from {
-            return Err(OpError::new(
-                ErrorKind::Protocol,
-                "the listing is to go on where this page began",
-            ));
+            return Err(no_way_on());
         }
         let next = String::from_utf8(next).unwrap_or_default();
         Ok(KeyPage {
@@ -93,7 +81,7 @@ impl Admin for GcsSession {
             if !batch.is_full() && i + 1 < keys.len() {
                 continue;
             }
-            match self.send_batch(&mut batch, &mut untimed()).await {
+            match self.send_batch(&mut batch, &mut Probe::untimed()).await {
                 Ok(()) => {}
                 // Whoever has no batches deletes one by one, from the beginning.
                 Err(error) if matches!(error.status, 404 | 405 | 501) => {
@@ -112,28 +100,20 @@ impl Admin for GcsSession {
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
         let mut head = self.begin("POST");
-        head.extend_from_slice(b"/upload/storage/v1/b/");
+        head.text("/upload/storage/v1/b/");
         encode::push_query(&mut head, bucket);
-        head.extend_from_slice(b"/o?uploadType=media");
-        push_parameter(&mut head, "name", key);
-        self.fields(&mut head);
-        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-        end_with_length(&mut head, body.len() as u64);
-        self.perform(head, Body::Bytes(body), &mut Ignore, &mut untimed())
-            .await
-            .map(drop)
+        head.text("/o?uploadType=media");
+        head.parameter("name", key);
+        let mut request = self.with(head, "application/octet-stream", Body::Bytes(body));
+        self.settle(&mut request).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         let mut head = self.begin("GET");
         push_object(&mut head, bucket, key);
-        head.extend_from_slice(b"?alt=media");
-        self.fields(&mut head);
-        end(&mut head);
-        let mut body = Vec::new();
-        self.document(head, b"", &mut body, MAX_SMALL, &mut untimed())
-            .await?;
-        Ok(body)
+        head.text("?alt=media");
+        let mut request = self.bare(head);
+        self.small(&mut request).await
     }
 }
 
@@ -142,13 +122,8 @@ impl GcsSession {
         for key in keys {
             let mut head = self.begin("DELETE");
             push_object(&mut head, bucket, key);
-            self.fields(&mut head);
-            end(&mut head);
-            let body = Body::Bytes(b"");
-            match self.perform(head, body, &mut Ignore, &mut untimed()).await {
-                Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            let mut request = self.bare(head);
+            unless_gone(self.settle(&mut request).await)?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! The driver: what all sessions share.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
@@ -15,7 +14,8 @@ use super::config::GcsConfig;
 use super::session::GcsSession;
 use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
-use crate::http::{ConfigError, Endpoint};
+use crate::http::session::HttpSession as _;
+use crate::http::{ConfigError, opaque_debug};
 
 /// What the JSON API can do. Cloud Storage has one way of listing, cannot list unfinished uploads, and
 /// composes whole objects only.
@@ -53,27 +53,11 @@ bucketload_core::any_driver!(GcsDriver);
 pub(crate) struct Inner {
     pub(crate) config: GcsConfig,
     pub(crate) hub: Hub,
-    /// For each endpoint, the rest of the request line and the fields that are always the same.
-    pub(crate) fields: Vec<Vec<u8>>,
     /// None for anonymous requests.
     pub(crate) keeper: Option<Keeper>,
 }
 
-impl fmt::Debug for Inner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inner")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for GcsDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GcsDriver")
-            .field("config", &self.inner.config)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(GcsDriver, Inner);
 
 impl GcsDriver {
     /// A driver for the target that `config` describes. Where requests need a token, a thread begins to
@@ -88,7 +72,6 @@ impl GcsDriver {
             extended: "",
         };
         let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
-        let fields = config.endpoints.iter().map(fixed_fields).collect();
         let keeper = match &config.account {
             None => None,
             Some(account) => {
@@ -103,7 +86,6 @@ impl GcsDriver {
             inner: Arc::new(Inner {
                 config,
                 hub,
-                fields,
                 keeper,
             }),
         })
@@ -114,16 +96,6 @@ impl GcsDriver {
     pub fn config(&self) -> &GcsConfig {
         &self.inner.config
     }
-}
-
-/// What follows the path of every request to `endpoint`.
-fn fixed_fields(endpoint: &Endpoint) -> Vec<u8> {
-    let agent = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
-    format!(
-        " HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\n",
-        endpoint.authority
-    )
-    .into_bytes()
 }
 
 impl Driver for GcsDriver {

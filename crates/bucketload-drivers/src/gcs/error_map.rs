@@ -3,10 +3,8 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 
+use crate::http::answer::{self, one_line};
 use crate::json;
-
-/// Longest message taken over from a server, in characters.
-const MAX_MESSAGE: usize = 300;
 
 /// What a refusal says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,37 +34,16 @@ impl Said {
         if read.is_err() && said == Self::default() {
             said.message = String::from_utf8_lossy(body).into_owned();
         }
-        said.reason = tidy(&said.reason);
-        said.message = tidy(&said.message);
+        said.reason = one_line(&said.reason);
+        said.message = one_line(&said.message);
         said
-    }
-}
-
-/// One line without control characters, of bounded length.
-fn tidy(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let mut out = String::new();
-    for word in words.filter(|word| !word.is_empty()) {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    match out.char_indices().nth(MAX_MESSAGE) {
-        Some((at, _)) => format!("{}…", &out[..at]),
-        None => out,
     }
 }
 
 /// The error that an answer with `status` and `body` means.
 pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
     let said = Said::read(body);
-    let detail = match (said.reason.as_str(), said.message.as_str()) {
-        ("", "") => format!("the server answered status {status} without an explanation"),
-        (reason, "") => reason.to_owned(),
-        ("", message) => message.to_owned(),
-        (reason, message) => format!("{reason}: {message}"),
-    };
+    let detail = answer::said(status, &said.reason, &said.message);
     OpError::with_status(kind_of(status, &said.reason), status, detail)
 }
 
@@ -83,15 +60,10 @@ fn kind_of(status: u16, reason: &str) -> ErrorKind {
         _ => {}
     }
     match status {
-        404 | 410 => ErrorKind::NotFound,
-        409 | 412 => ErrorKind::Conflict,
-        429 => ErrorKind::Throttled,
-        401 | 403 => ErrorKind::Auth,
-        405 | 501 => ErrorKind::Unsupported,
-        507 => ErrorKind::Full,
+        410 => ErrorKind::NotFound,
         // An upload whose connection broke is reported as a timeout; it may be repeated.
-        408 | 500..=599 => ErrorKind::Server,
-        _ => ErrorKind::Rejected,
+        408 => ErrorKind::Server,
+        _ => answer::kind_of(status),
     }
 }
 

@@ -3,21 +3,25 @@
 //! A batch is a `multipart/mixed` document whose parts are requests; so is the answer, whose parts are
 //! answers. What one request deletes in S3 takes a batch per hundred keys here.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::ops_object::MAX_DOCUMENT;
-use super::session::{DONE, GcsSession, end_with_length, push_object};
+use super::session::{GcsSession, push_object};
+use crate::http::answer::MAX_DOCUMENT;
 use crate::http::encode;
+use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 
 /// Most requests in a batch (Cloud Storage, "Batch requests").
 pub(crate) const MAX_CALLS: u64 = 100;
 
 /// What separates the parts. It cannot stand in a request: keys are escaped.
 const BOUNDARY: &str = "==bucketload==";
+const CONTENT_TYPE: &str = "multipart/mixed; boundary=\"==bucketload==\"";
 
 /// A batch that is being filled.
 pub(crate) struct Batch {
@@ -47,7 +51,7 @@ impl Batch {
             BOUNDARY,
             "\r\nContent-Type: application/http\r\nContent-ID: <",
         ] {
-            document.extend_from_slice(text.as_bytes());
+            document.text(text);
         }
         encode::push_decimal(document, self.calls);
         document.extend_from_slice(b">\r\n\r\nDELETE ");
@@ -129,7 +133,7 @@ impl GcsSession {
             ));
         };
         let mut batch = Batch::new();
-        // The renderer wants a `String`: lend it the memory of a pooled buffer.
+        // Batches are sent between keys, so the key's memory is lent here and not by `each_key`.
         let mut lent = Buffer::take();
         let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
         let mut outcome = Ok(());
@@ -163,22 +167,14 @@ impl GcsSession {
             return Ok(());
         }
         for text in ["--", BOUNDARY, "--\r\n"] {
-            document.extend_from_slice(text.as_bytes());
+            document.text(text);
         }
         let mut head = self.begin("POST");
-        head.extend_from_slice(b"/batch/storage/v1");
-        self.fields(&mut head);
-        for text in [
-            "Content-Type: multipart/mixed; boundary=\"",
-            BOUNDARY,
-            "\"\r\n",
-        ] {
-            head.extend_from_slice(text.as_bytes());
-        }
-        end_with_length(&mut head, document.len() as u64);
+        head.text("/batch/storage/v1");
+        let mut request = self.with(head, CONTENT_TYPE, Body::Bytes(document));
         let mut body = Buffer::take();
         let reply = self
-            .document(head, document, &mut body, 8 * MAX_DOCUMENT, probe)
+            .document(&mut request, &mut body, 8 * MAX_DOCUMENT, probe)
             .await?;
         document.clear();
         let said = answers(&body);
@@ -192,7 +188,7 @@ impl GcsSession {
         let Some((status, document)) = said.first else {
             return Ok(());
         };
-        let mut error = self.refused(status, document);
+        let mut error = self.refusal(status, document);
         error.detail = format!("{} keys were not deleted; {}", said.failed, error.detail).into();
         Err(error)
     }

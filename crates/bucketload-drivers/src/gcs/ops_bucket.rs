@@ -1,31 +1,31 @@
 //! Operations on buckets.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::ops_list::MAX_PAGE;
-use super::ops_object::unreadable;
-use super::session::{DONE, GcsSession, end, end_with_length, push_parameter};
+use super::session::GcsSession;
+use crate::http::answer::{as_text, unreadable};
 use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
-use crate::http::sink::Ignore;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
 
 impl GcsSession {
     /// The beginning of a request about the buckets of the project.
-    fn begin_in_project(&self, method: &str) -> Result<Buffer, OpError> {
-        let project = &self.shared.config.project;
-        if project.is_empty() {
+    fn begin_in_project(&mut self, method: &str) -> Result<Buffer, OpError> {
+        if self.shared.config.project.is_empty() {
             return Err(OpError::new(
                 ErrorKind::Rejected,
                 "buckets belong to a project, and none is named; set GOOGLE_CLOUD_PROJECT",
             ));
         }
         let mut head = self.begin(method);
-        head.extend_from_slice(b"/storage/v1/b?");
-        push_parameter(&mut head, "project", project);
+        head.text("/storage/v1/b?");
+        head.parameter("project", &self.shared.config.project);
         Ok(head)
     }
 
@@ -37,14 +37,11 @@ impl GcsSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut head = self.begin(method);
-        head.extend_from_slice(b"/storage/v1/b/");
+        head.text("/storage/v1/b/");
         encode::push_query(&mut head, bucket);
-        head.extend_from_slice(b"?fields=name");
-        self.fields(&mut head);
-        end(&mut head);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        head.text("?fields=name");
+        let mut request = self.bare(head);
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn make_bucket(
@@ -52,17 +49,13 @@ impl GcsSession {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut head = self.begin_in_project("POST")?;
+        let head = self.begin_in_project("POST")?;
         let mut document = Buffer::take();
         document.extend_from_slice(b"{\"name\":");
         json::push_string(&mut document, bucket);
         document.push(b'}');
-        self.fields(&mut head);
-        head.extend_from_slice(b"Content-Type: application/json\r\n");
-        end_with_length(&mut head, document.len() as u64);
-        self.perform(head, Body::Bytes(&document), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        let mut request = self.with(head, "application/json", Body::Bytes(&document));
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn head_one_bucket(
@@ -87,14 +80,13 @@ impl GcsSession {
         let mut items = 0;
         loop {
             let mut head = self.begin_in_project("GET")?;
-            head.extend_from_slice(b"&maxResults=1000&fields=items(name),nextPageToken");
+            head.text("&maxResults=1000&fields=items(name),nextPageToken");
             if !from.is_empty() {
-                let token = std::str::from_utf8(&from).unwrap_or_default();
-                push_parameter(&mut head, "pageToken", token);
+                head.parameter("pageToken", as_text(&from));
             }
-            self.fields(&mut head);
-            end(&mut head);
-            self.document(head, b"", &mut body, MAX_PAGE, probe).await?;
+            let mut request = self.bare(head);
+            self.document(&mut request, &mut body, MAX_PAGE, probe)
+                .await?;
             let before = std::mem::replace(&mut from, Buffer::take());
             json::values(&body, |path, value| match (path, value) {
                 (["items", "[]", "name"], Value::Text(_)) => items += 1,

@@ -1,15 +1,17 @@
 //! Listings (Objects: list). A page is received whole and read after its last byte, outside the service
 //! time. Listings count entries: keys and common prefixes.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Completion, DONE};
+use bucketload_core::error::OpError;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::ops_object::unreadable;
-use super::session::{DONE, GcsSession, end, push_parameter};
+use super::session::GcsSession;
+use crate::http::answer::{as_text, no_way_on, unreadable};
 use crate::http::encode;
 use crate::http::pool::Buffer;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, escaped, with their metadata.
@@ -18,15 +20,6 @@ pub(crate) const MAX_PAGE: usize = 32 << 20;
 /// What is asked for of each object: what a listing of S3 tells, so that pages of both APIs carry the
 /// same facts. Without it, an object's whole metadata (some 900 bytes) would come.
 const FIELDS: &str = "&fields=items(name,size,updated,etag),nextPageToken,prefixes";
-
-/// A page that does not say how to go on, or sends the reader round in circles.
-#[cold]
-fn no_way_on() -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        "the listing is to go on where this page began",
-    )
-}
 
 /// Reads a page: shows each key to `key`, writes where to go on into `next` (empty at the end), and
 /// returns the number of common prefixes.
@@ -107,25 +100,22 @@ impl GcsSession {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let mut head = self.begin("GET");
-        head.extend_from_slice(b"/storage/v1/b/");
+        head.text("/storage/v1/b/");
         encode::push_query(&mut head, bucket);
-        head.extend_from_slice(b"/o?");
-        push_parameter(&mut head, "prefix", prefix);
+        head.text("/o?");
+        head.parameter("prefix", prefix);
         if !delimiter.is_empty() {
-            push_parameter(&mut head, "delimiter", delimiter);
+            head.parameter("delimiter", delimiter);
         }
         if count > 0 {
-            push_parameter(&mut head, "maxResults", "");
-            encode::push_decimal(&mut head, count);
+            head.number("maxResults", count);
         }
         if !from.is_empty() {
-            let token = std::str::from_utf8(from).unwrap_or_default();
-            push_parameter(&mut head, "pageToken", token);
+            head.parameter("pageToken", as_text(from));
         }
-        head.extend_from_slice(FIELDS.as_bytes());
-        self.fields(&mut head);
-        end(&mut head);
-        self.document(head, b"", body, MAX_PAGE, probe)
+        head.text(FIELDS);
+        let mut request = self.bare(head);
+        self.document(&mut request, body, MAX_PAGE, probe)
             .await
             .map(drop)
     }

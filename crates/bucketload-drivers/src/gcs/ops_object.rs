@@ -1,25 +1,23 @@
 //! Operations on one object: get, range-get, put, head, delete, copy, and custom metadata in the place
 //! of tags.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::session::{DONE, GcsSession, end, end_with_length, push_object, push_parameter};
+use super::session::{GcsSession, push_object};
+use crate::http::answer::{MAX_DOCUMENT, as_text, if_absent, unreadable};
 use crate::http::encode;
 use crate::http::exchange::Reply;
-use crate::http::outgoing::Body;
+use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
-use crate::http::sink::Ignore;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::span::Span;
 use crate::json;
 use crate::json_size::Size;
-pub(crate) use bucketload_core::driver::content_of;
-
-/// Most bytes of a control document in an answer.
-pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
 
 impl GcsSession {
     pub(crate) async fn get(
@@ -30,19 +28,11 @@ impl GcsSession {
         let mut reading = Reading::of(request);
         let mut head = self.begin("GET");
         push_object(&mut head, request.bucket, request.key);
-        head.extend_from_slice(b"?alt=media");
+        head.text("?alt=media");
         self.fields(&mut head);
-        if let Some(range) = reading.range() {
-            head.extend_from_slice(b"Range: bytes=");
-            encode::push_decimal(&mut head, range.offset);
-            head.push(b'-');
-            encode::push_decimal(&mut head, range.offset + range.len - 1);
-            head.extend_from_slice(b"\r\n");
-        }
-        end(&mut head);
-        let reply = self
-            .perform(head, Body::Bytes(b""), &mut reading, probe)
-            .await?;
+        head.range(reading.range());
+        let mut request = Plain::bare(head);
+        let reply = self.perform(&mut request, &mut reading, probe).await?;
         reading.finish(&reply)
     }
 
@@ -53,13 +43,7 @@ impl GcsSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let content = content_of(request)?;
-        let put = self.upload(request, Span::whole(content), true, probe);
-        match put.await {
-            Ok(done) => Ok(Completion { items: 1, ..done }),
-            Err(error) if error.status == 412 => Ok(DONE),
-            Err(error) => Err(error),
-        }
+        if_absent(self.upload(request, true, probe).await)
     }
 
     pub(crate) async fn put(
@@ -67,19 +51,17 @@ impl GcsSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let content = content_of(request)?;
-        self.upload(request, Span::whole(content), false, probe)
-            .await
+        self.upload(request, false, probe).await
     }
 
-    /// A media upload of `span` under the request's key.
+    /// A media upload of the request's content under its key.
     async fn upload(
         &mut self,
         request: &Request<'_>,
-        span: Span<'_>,
         absent: bool,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
+        let span = Span::whole(content_of(request)?);
         self.upload_as(request.bucket, request.key, "", span, absent, probe)
             .await
     }
@@ -95,22 +77,18 @@ impl GcsSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("POST");
-        head.extend_from_slice(b"/upload/storage/v1/b/");
+        head.text("/upload/storage/v1/b/");
         encode::push_query(&mut head, bucket);
-        head.extend_from_slice(b"/o?uploadType=media");
-        push_parameter(&mut head, "name", key);
+        head.text("/o?uploadType=media");
+        head.parameter("name", key);
         encode::push_query(&mut head, suffix);
         if absent {
-            head.extend_from_slice(b"&ifGenerationMatch=0");
+            head.text("&ifGenerationMatch=0");
         }
-        head.extend_from_slice(b"&fields=size");
-        self.fields(&mut head);
-        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-        end_with_length(&mut head, span.len);
+        head.text("&fields=size");
+        let mut request = self.with(head, "application/octet-stream", Body::Content(span));
         let mut size = Size::new();
-        let reply = self
-            .perform(head, Body::Content(span), &mut size, probe)
-            .await?;
+        let reply = self.perform(&mut request, &mut size, probe).await?;
         taken(&reply, &size, span.len)?;
         Ok(Completion {
             bytes: span.len,
@@ -125,13 +103,10 @@ impl GcsSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("GET");
         push_object(&mut head, request.bucket, request.key);
-        head.extend_from_slice(b"?fields=size");
-        self.fields(&mut head);
-        end(&mut head);
+        head.text("?fields=size");
+        let mut request = self.bare(head);
         let mut size = Size::new();
-        let reply = self
-            .perform(head, Body::Bytes(b""), &mut size, probe)
-            .await?;
+        let reply = self.perform(&mut request, &mut size, probe).await?;
         let Some(size) = size.get() else {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
@@ -152,11 +127,8 @@ impl GcsSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("DELETE");
         push_object(&mut head, request.bucket, request.key);
-        self.fields(&mut head);
-        end(&mut head);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        let mut request = self.bare(head);
+        self.complete(&mut request, probe).await
     }
 
     /// Objects: rewrite. Large ones, or those that change place, take several requests; the token of an
@@ -171,19 +143,17 @@ impl GcsSession {
         loop {
             let mut head = self.begin("POST");
             push_object(&mut head, request.bucket, request.source);
-            head.extend_from_slice(b"/rewriteTo/b/");
+            head.text("/rewriteTo/b/");
             encode::push_query(&mut head, request.bucket);
-            head.extend_from_slice(b"/o/");
+            head.text("/o/");
             encode::push_query(&mut head, request.key);
-            head.extend_from_slice(b"?fields=done,rewriteToken");
+            head.text("?fields=done,rewriteToken");
             if !token.is_empty() {
-                let text = std::str::from_utf8(&token).unwrap_or_default();
-                push_parameter(&mut head, "rewriteToken", text);
+                head.parameter("rewriteToken", as_text(&token));
             }
-            self.fields(&mut head);
-            end_with_length(&mut head, 0);
+            let mut request = self.with(head, "", NO_BODY);
             let reply = self
-                .document(head, b"", &mut answer, MAX_DOCUMENT, probe)
+                .document(&mut request, &mut answer, MAX_DOCUMENT, probe)
                 .await?;
             let mut done = false;
             token.clear();
@@ -216,8 +186,8 @@ impl GcsSession {
         document.extend_from_slice(b"{\"metadata\":{\"bucketload\":\"");
         encode::push_decimal(&mut document, u64::from(request.op.version));
         document.extend_from_slice(b"\"}}");
-        self.patch(request, &document, probe).await?;
-        Ok(Completion { items: 1, ..DONE })
+        let done = self.patch(request, &document, probe).await?;
+        Ok(Completion { items: 1, ..done })
     }
 
     pub(crate) async fn delete_tagging(
@@ -237,13 +207,9 @@ impl GcsSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("PATCH");
         push_object(&mut head, request.bucket, request.key);
-        head.extend_from_slice(b"?fields=metageneration");
-        self.fields(&mut head);
-        head.extend_from_slice(b"Content-Type: application/json\r\n");
-        end_with_length(&mut head, document.len() as u64);
-        self.perform(head, Body::Bytes(document), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        head.text("?fields=metageneration");
+        let mut request = self.with(head, "application/json", Body::Bytes(document));
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn get_tagging(
@@ -253,11 +219,10 @@ impl GcsSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("GET");
         push_object(&mut head, request.bucket, request.key);
-        head.extend_from_slice(b"?fields=metadata");
-        self.fields(&mut head);
-        end(&mut head);
+        head.text("?fields=metadata");
+        let mut request = self.bare(head);
         let mut answer = Buffer::take();
-        self.document(head, b"", &mut answer, MAX_DOCUMENT, probe)
+        self.document(&mut request, &mut answer, MAX_DOCUMENT, probe)
             .await?;
         let mut items = 0;
         json::values(&answer, |path, value| {
@@ -280,13 +245,4 @@ pub(crate) fn taken(reply: &Reply, size: &Size, len: u64) -> Result<(), OpError>
         )),
         _ => Ok(()),
     }
-}
-
-/// A successful answer whose document cannot be read.
-#[cold]
-pub(crate) fn unreadable(what: &str, error: json::Malformed) -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        format!("the {what} cannot be read: {error}"),
-    )
 }

@@ -7,19 +7,21 @@
 //! 32 are composed at a time, so that more than 32 parts take a second level; then all parts are
 //! deleted in batches. The object appears whole, as with any other upload.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::config::LargeObject;
 use super::ops_batch::Batch;
-use super::ops_object::{content_of, taken};
-use super::session::{DONE, GcsSession, end_with_length, push_object, push_parameter};
+use super::ops_object::taken;
+use super::session::{GcsSession, push_object};
 use crate::http::encode;
-use crate::http::outgoing::Body;
+use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::pool::Buffer;
-use crate::http::sink::{Ignore, Sink};
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
+use crate::http::sink::{Ignore, OneField};
 use crate::http::span::Span;
 use crate::json;
 use crate::json_size::Size;
@@ -30,22 +32,6 @@ pub(crate) const CHUNK_UNIT: u64 = 256 * 1024;
 
 /// Most objects in one compose request (Cloud Storage, "Quotas & limits").
 const MAX_SOURCES: u64 = 32;
-
-/// Takes the field that says where an upload goes on.
-struct Location<'a>(&'a mut Vec<u8>);
-
-impl Sink for Location<'_> {
-    fn wants_fields(&self) -> bool {
-        true
-    }
-
-    fn field(&mut self, name: &str, value: &[u8]) {
-        if name.eq_ignore_ascii_case("location") {
-            self.0.clear();
-            self.0.extend_from_slice(value);
-        }
-    }
-}
 
 /// Path and query of `location`, a URL at `authority`. Uploads go on where they began: the
 /// connection of the session.
@@ -92,23 +78,24 @@ impl GcsSession {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let mut head = self.begin("POST");
-        head.extend_from_slice(b"/upload/storage/v1/b/");
+        head.text("/upload/storage/v1/b/");
         encode::push_query(&mut head, request.bucket);
-        head.extend_from_slice(b"/o?uploadType=resumable");
-        push_parameter(&mut head, "name", request.key);
+        head.text("/o?uploadType=resumable");
+        head.parameter("name", request.key);
         self.fields(&mut head);
-        head.extend_from_slice(b"X-Upload-Content-Type: application/octet-stream\r\n");
+        head.text("X-Upload-Content-Type: application/octet-stream\r\n");
         if let Some(size) = size {
-            head.extend_from_slice(b"X-Upload-Content-Length: ");
+            head.text("X-Upload-Content-Length: ");
             encode::push_decimal(&mut head, size);
-            head.extend_from_slice(b"\r\n");
+            head.text("\r\n");
         }
-        end_with_length(&mut head, 0);
         location.clear();
-        let mut sink = Location(location);
-        let reply = self
-            .perform(head, Body::Bytes(b""), &mut sink, probe)
-            .await?;
+        let mut sink = OneField {
+            name: "location",
+            value: location,
+        };
+        let mut request = Plain::with(head, NO_BODY);
+        let reply = self.perform(&mut request, &mut sink, probe).await?;
         match path_of(location, self.authority()) {
             Some(path) => {
                 let path = path.len();
@@ -147,7 +134,7 @@ impl GcsSession {
             head.truncate(b"PUT ".len());
             head.extend_from_slice(&location);
             self.fields(&mut head);
-            head.extend_from_slice(b"Content-Range: bytes ");
+            head.text("Content-Range: bytes ");
             if len == 0 {
                 head.push(b'*');
             } else {
@@ -157,17 +144,15 @@ impl GcsSession {
             }
             head.push(b'/');
             encode::push_decimal(&mut head, size);
-            head.extend_from_slice(b"\r\n");
-            end_with_length(&mut head, len);
+            head.text("\r\n");
             let span = Span {
                 content,
                 offset: at,
                 len,
             };
+            let mut request = Plain::with(head, Body::Content(span));
             let mut told = Size::new();
-            let mut reply = self
-                .exchange(head, Body::Content(span), &mut told, probe)
-                .await?;
+            let mut reply = self.attempt(&mut request, &mut told, probe).await?;
             chunks += 1;
             at += len;
             match (reply.refusal.take(), last) {
@@ -196,7 +181,7 @@ impl GcsSession {
                         ));
                     }
                 }
-                (Some(refusal), _) => return Err(self.refused(reply.status, &refusal.body)),
+                (Some(refusal), _) => return Err(self.refused(reply.status, &refusal)),
             }
         }
     }
@@ -211,19 +196,16 @@ impl GcsSession {
         self.open_upload(request, None, &mut location, probe)
             .await?;
         let mut head = Buffer::take();
-        head.extend_from_slice(b"DELETE ");
+        head.text("DELETE ");
         head.extend_from_slice(&location);
-        self.fields(&mut head);
-        end_with_length(&mut head, 0);
-        let reply = self
-            .exchange(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
+        let mut request = self.with(head, "", NO_BODY);
+        let reply = self.attempt(&mut request, &mut Ignore, probe).await?;
         match &reply.refusal {
             None => Ok(DONE),
             // "If successful, the response contains a 499 status code" (Cloud Storage, "Cancel an
             // incomplete resumable upload").
             Some(_) if reply.status == 499 => Ok(DONE),
-            Some(refusal) => Err(self.refused(reply.status, &refusal.body)),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
         }
     }
 
@@ -320,13 +302,9 @@ impl GcsSession {
         let mut head = self.begin("POST");
         push_object(&mut head, request.bucket, request.key);
         encode::push_query(&mut head, suffix);
-        head.extend_from_slice(b"/compose?fields=size");
-        self.fields(&mut head);
-        head.extend_from_slice(b"Content-Type: application/json\r\n");
-        end_with_length(&mut head, document.len() as u64);
-        self.perform(head, Body::Bytes(&document), &mut Ignore, probe)
-            .await
-            .map(drop)
+        head.text("/compose?fields=size");
+        let mut request = self.with(head, "application/json", Body::Bytes(&document));
+        self.complete(&mut request, probe).await.map(drop)
     }
 }
 

@@ -1,8 +1,7 @@
 //! One worker's connection, and how its requests are rendered.
 //!
-//! A request begins with [`GcsSession::begin`] (method and base path), the operation appends path and
-//! query, [`GcsSession::fields`] the fields of every request, the operation its own, and
-//! [`end`] the length of the body.
+//! A request is rendered as [`Rendering`] says: method and base path, then path and query by the operation, then the
+//! fields of every request.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,15 +15,13 @@ use bucketload_wire::Calls;
 use super::auth::keeper::Bearer;
 use super::driver::Inner;
 use super::error_map;
+use crate::http::Endpoint;
 use crate::http::encode;
-use crate::http::exchange::Reply;
+use crate::http::exchange::Refusal;
+use crate::http::hub::Hub;
 use crate::http::link::Link;
-use crate::http::outgoing::{Body, Plain};
 use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Sink};
-
-pub(crate) use bucketload_core::driver::DONE;
+use crate::http::session::{HttpSession, Rendering};
 
 /// A session of the native Google Cloud Storage driver.
 #[derive(Debug)]
@@ -57,30 +54,36 @@ impl GcsSession {
         self.link.calls()
     }
 
-    pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let hub = &self.shared.hub;
-        let endpoint = &hub.endpoints()[self.endpoint];
-        self.link.connect(hub, endpoint, probe).await
-    }
-
     /// Where the session's requests go: the value of their `Host` field.
     pub(crate) fn authority(&self) -> &str {
         &self.shared.hub.endpoints()[self.endpoint].authority
     }
 
-    /// The beginning of a request.
-    pub(crate) fn begin(&self, method: &str) -> Buffer {
-        let mut head = Buffer::take();
-        head.extend_from_slice(method.as_bytes());
-        head.push(b' ');
-        let base = &self.shared.hub.endpoints()[self.endpoint].base_path;
-        head.extend_from_slice(base.as_bytes());
-        head
+    /// The error that a refusal with `body` means.
+    #[cold]
+    pub(crate) fn refusal(&self, status: u16, body: &[u8]) -> OpError {
+        let mut error = error_map::to_error(status, body);
+        if let Some((_, bearer)) = &self.bearer {
+            error.detail = bearer.scrub(&error.detail).into();
+        }
+        error
+    }
+}
+
+impl HttpSession for GcsSession {
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+        let hub = &self.shared.hub;
+        (&mut self.link, hub, &hub.endpoints()[self.endpoint])
     }
 
-    /// Appends the fields of every request.
-    pub(crate) fn fields(&mut self, head: &mut Vec<u8>) {
-        head.extend_from_slice(&self.shared.fields[self.endpoint]);
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
+        self.refusal(status, &refusal.body)
+    }
+}
+
+impl Rendering for GcsSession {
+    fn fields(&mut self, head: &mut Vec<u8>) {
+        head.extend_from_slice(self.shared.hub.fields(self.endpoint));
         if let (Some((turn, bearer)), Some(keeper)) = (&mut self.bearer, &self.shared.keeper) {
             if keeper.turn() != *turn
                 && let Ok((new_turn, new_bearer)) = keeper.bearer()
@@ -88,70 +91,6 @@ impl GcsSession {
                 (*turn, *bearer) = (new_turn, new_bearer);
             }
             head.extend_from_slice(&bearer.line);
-        }
-    }
-
-    /// Performs one request. A refusal is an error.
-    pub(crate) async fn perform(
-        &mut self,
-        head: Buffer,
-        body: Body<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let mut reply = self.exchange(head, body, sink, probe).await?;
-        match reply.refusal.take() {
-            None => Ok(reply),
-            Some(refusal) => Err(self.refused(reply.status, &refusal.body)),
-        }
-    }
-
-    /// Performs one request. A refusal is an answer.
-    pub(crate) async fn exchange(
-        &mut self,
-        head: Buffer,
-        body: Body<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let hub = &self.shared.hub;
-        let endpoint = &hub.endpoints()[self.endpoint];
-        let mut outgoing = Plain::new(head, body, false);
-        self.link
-            .perform(hub, endpoint, &mut outgoing, sink, probe)
-            .await
-    }
-
-    /// The error that a refusal means.
-    #[cold]
-    pub(crate) fn refused(&self, status: u16, body: &[u8]) -> OpError {
-        let mut error = error_map::to_error(status, body);
-        if let Some((_, bearer)) = &self.bearer {
-            error.detail = bearer.scrub(&error.detail).into();
-        }
-        error
-    }
-
-    /// Performs a request with a document in the answer, which goes to `into`.
-    pub(crate) async fn document(
-        &mut self,
-        head: Buffer,
-        body: &[u8],
-        into: &mut Vec<u8>,
-        limit: usize,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let mut sink = Collect::new(into, limit);
-        let reply = self
-            .perform(head, Body::Bytes(body), &mut sink, probe)
-            .await?;
-        match sink.overflow {
-            false => Ok(reply),
-            true => Err(OpError::with_status(
-                ErrorKind::Protocol,
-                reply.status,
-                "the answer is longer than it can be",
-            )),
         }
     }
 }
@@ -163,28 +102,6 @@ pub(crate) fn push_object(head: &mut Vec<u8>, bucket: &str, key: &str) {
     encode::push_query(head, bucket);
     head.extend_from_slice(b"/o/");
     encode::push_query(head, key);
-}
-
-/// Appends `name=value`, encoded; `head` ends with `?` or with another parameter.
-pub(crate) fn push_parameter(head: &mut Vec<u8>, name: &str, value: &str) {
-    if head.last() != Some(&b'?') {
-        head.push(b'&');
-    }
-    head.extend_from_slice(name.as_bytes());
-    head.push(b'=');
-    encode::push_query(head, value);
-}
-
-/// Ends a head without a body.
-pub(crate) fn end(head: &mut Vec<u8>) {
-    head.extend_from_slice(b"\r\n");
-}
-
-/// Ends a head whose body has `len` bytes.
-pub(crate) fn end_with_length(head: &mut Vec<u8>, len: u64) {
-    head.extend_from_slice(b"Content-Length: ");
-    encode::push_decimal(head, len);
-    head.extend_from_slice(b"\r\n\r\n");
 }
 
 /// A session's refusal of what Cloud Storage does not offer.

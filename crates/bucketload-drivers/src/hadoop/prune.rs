@@ -66,6 +66,20 @@ pub(crate) async fn remove_empty<T: Tree>(
     Ok(true)
 }
 
+/// Removes the directory of a bucket.
+///
+/// # Errors
+/// `Conflict` when it is not empty.
+pub(crate) async fn remove_bucket<T: Tree>(tree: &mut T, bucket: &str) -> Result<(), OpError> {
+    match remove_empty(tree, bucket, "").await? {
+        true => Ok(()),
+        false => Err(OpError::new(
+            ErrorKind::Conflict,
+            format!("the directory `{bucket}` is not empty"),
+        )),
+    }
+}
+
 /// Removes the directories of `keys`, which were deleted, as far as they are empty now and lie in the
 /// directory of `prefix`; that directory too, but never the bucket.
 ///

@@ -1,5 +1,8 @@
 //! What operations mean on HDFS, whichever way it is spoken to.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::OpClass;
 
@@ -20,9 +23,6 @@ pub(crate) const CLASSES: [OpClass; 14] = [
     OpClass::DeleteBucket,
     OpClass::ListBuckets,
 ];
-
-pub(crate) use bucketload_core::driver::DONE;
-pub(crate) use bucketload_core::driver::content_of;
 
 /// The refusal of a class that is not among [`CLASSES`], with the reason.
 #[cold]
@@ -75,6 +75,51 @@ pub(crate) fn past_the_end(offset: u64, length: u64) -> OpError {
         ErrorKind::Rejected,
         format!("offset {offset} is out of the range of a file of {length} bytes"),
     )
+}
+
+/// The size of what a look at a path has found.
+///
+/// # Errors
+/// `NotFound` for a directory.
+pub(crate) fn size_of_file(is_dir: bool, size: u64) -> Result<Completion, OpError> {
+    match is_dir {
+        true => Err(OpError::new(ErrorKind::NotFound, "the path is a directory")),
+        false => Ok(Completion {
+            object_size: size,
+            ..DONE
+        }),
+    }
+}
+
+/// The end of a look for a bucket.
+///
+/// # Errors
+/// `NotFound` for a file.
+pub(crate) fn found_bucket(bucket: &str, is_dir: bool) -> Result<Completion, OpError> {
+    match is_dir {
+        true => Ok(DONE),
+        false => Err(OpError::new(
+            ErrorKind::NotFound,
+            format!("`{bucket}` is a file, not a directory"),
+        )),
+    }
+}
+
+/// The end of a deletion, which says whether there was anything.
+///
+/// # Errors
+/// `NotFound` when there was nothing.
+pub(crate) fn unlinked(was_there: bool) -> Result<(), OpError> {
+    match was_there {
+        true => Ok(()),
+        false => Err(OpError::new(ErrorKind::NotFound, "there is no such file")),
+    }
+}
+
+/// The time of day for a touch, milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

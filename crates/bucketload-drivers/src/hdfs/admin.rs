@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::{Admin, Completion, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Admin, Completion, DONE, KeyPage};
+use bucketload_core::error::OpError;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 use bytes::Bytes;
@@ -13,20 +13,14 @@ use super::error::meaning;
 use super::ops::DIRECTORY;
 use super::session::HdfsSession;
 use crate::hadoop::prune::{self, Tree};
-use crate::hadoop::semantics::DONE;
+use crate::hadoop::semantics::found_bucket;
 use crate::hadoop::walk::{Entry, Lister};
 use crate::hadoop::{listing, path};
+use crate::http::answer::{MAX_SMALL, too_long};
+use crate::http::control::{ensure_bucket, unless_gone};
 
 /// Entries taken from the library at a time: a page of the name node.
 const PAGE: usize = 1000;
-/// Most bytes of a small object.
-const MAX_SMALL: usize = 16 << 20;
-
-/// A probe for calls that nobody times.
-fn untimed() -> Probe {
-    Probe::new(|| 0)
-}
-
 impl Lister for HdfsSession {
     type Cursor = Option<ListStatusIterator>;
 
@@ -59,7 +53,7 @@ impl Lister for HdfsSession {
 
 impl Tree for HdfsSession {
     async fn remove_dir(&mut self, bucket: &str, dir: &str) -> Result<(), OpError> {
-        self.unlink(bucket, dir, &mut untimed()).await
+        self.unlink(bucket, dir, &mut Probe::untimed()).await
     }
 }
 
@@ -74,7 +68,8 @@ impl HdfsSession {
         probe.first_byte_and_done();
         let items = items?;
         if items == 0 {
-            self.find_bucket(request.bucket, &mut untimed()).await?;
+            self.find_bucket(request.bucket, &mut Probe::untimed())
+                .await?;
             probe.done();
         }
         Ok(Completion { items, ..DONE })
@@ -103,13 +98,7 @@ impl HdfsSession {
         probe.started();
         let status = self.client.get_file_info(&path).await;
         probe.first_byte_and_done();
-        match status.map_err(meaning)?.isdir {
-            true => Ok(DONE),
-            false => Err(OpError::new(
-                ErrorKind::NotFound,
-                format!("`{bucket}` is a file, not a directory"),
-            )),
-        }
+        found_bucket(bucket, status.map_err(meaning)?.isdir)
     }
 
     pub(super) async fn remove_bucket(
@@ -138,28 +127,20 @@ impl HdfsSession {
 
 impl Admin for HdfsSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
-        match self.head_bucket(bucket).await {
-            Ok(()) => return Ok(false),
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        self.make_bucket(bucket, &mut untimed()).await?;
-        Ok(true)
+        let probe = &mut Probe::untimed();
+        let create = async |session: &mut Self| session.make_bucket(bucket, probe).await;
+        ensure_bucket(self, bucket, create).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.find_bucket(bucket, &mut untimed()).await.map(drop)
+        self.find_bucket(bucket, &mut Probe::untimed())
+            .await
+            .map(drop)
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
         self.head_bucket(bucket).await?;
-        match prune::remove_empty(self, bucket, "").await? {
-            true => Ok(()),
-            false => Err(OpError::new(
-                ErrorKind::Conflict,
-                format!("the directory `{bucket}` is not empty"),
-            )),
-        }
+        prune::remove_bucket(self, bucket).await
     }
 
     async fn list_keys(
@@ -181,10 +162,7 @@ impl Admin for HdfsSession {
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
         for key in keys {
             path::check(bucket, key)?;
-            match self.unlink(bucket, key, &mut untimed()).await {
-                Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
         }
         // Only where this session has looked before: other directories are none of its business.
         let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
@@ -215,10 +193,7 @@ impl Admin for HdfsSession {
         let reader = self.client.read(&path).await.map_err(meaning)?;
         let length = reader.file_length();
         if length > MAX_SMALL {
-            return Err(OpError::new(
-                ErrorKind::Protocol,
-                format!("`{key}` is longer than a small object can be"),
-            ));
+            return Err(too_long(0));
         }
         let bytes = reader.read_range(0, length).await.map_err(meaning)?;
         Ok(bytes.to_vec())

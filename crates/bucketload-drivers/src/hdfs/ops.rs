@@ -5,11 +5,7 @@
 //! copying. What a read gives is looked at where it lies. The requests of an operation are not visible:
 //! the probe counts one.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::payload::Content;
@@ -17,11 +13,15 @@ use bucketload_core::record::Probe;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use hdfs_native::file::FileWriter;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 
 use super::error::meaning;
 use super::session::HdfsSession;
 use crate::hadoop::path;
-use crate::hadoop::semantics::{DONE, content_of, exists, lacks_parent, late, past_the_end};
+use crate::hadoop::semantics::{
+    exists, lacks_parent, late, now_ms, past_the_end, size_of_file, unlinked,
+};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink;
 
@@ -182,9 +182,7 @@ impl HdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let millis = now.map_or(0, |now| now.as_millis());
-        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        let millis = now_ms();
         probe.started();
         // All ones are -1 on the wire: the time of the last read stays.
         let set = self.client.set_times(&path, millis, u64::MAX).await;
@@ -237,13 +235,7 @@ impl HdfsSession {
         probe.started();
         let status = self.client.get_file_info(&path).await;
         let status = ended(probe, status)?;
-        if status.isdir {
-            return Err(OpError::new(ErrorKind::NotFound, "the path is a directory"));
-        }
-        Ok(Completion {
-            object_size: status.length as u64,
-            ..DONE
-        })
+        size_of_file(status.isdir, status.length as u64)
     }
 
     pub(super) async fn delete(
@@ -270,10 +262,7 @@ impl HdfsSession {
         let path = self.path(bucket, key);
         probe.started();
         let deleted = self.client.delete(&path, false).await;
-        match ended(probe, deleted)? {
-            true => Ok(()),
-            false => Err(OpError::new(ErrorKind::NotFound, "there is no such file")),
-        }
+        unlinked(ended(probe, deleted)?)
     }
 }
 

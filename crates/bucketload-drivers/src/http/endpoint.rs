@@ -3,6 +3,8 @@
 use bucketload_wire::hosts;
 
 use super::config::ConfigError;
+use super::pool::Buffer;
+use super::render::{Render as _, USER_AGENT};
 
 /// Where requests are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +136,22 @@ impl Endpoint {
     #[must_use]
     pub fn is_aws(&self) -> bool {
         self.host.ends_with(".amazonaws.com") || self.host.ends_with(".amazonaws.com.cn")
+    }
+
+    /// The beginning of a request: method and base path.
+    #[inline]
+    pub(crate) fn begin(&self, method: &str) -> Buffer {
+        let mut head = Buffer::take();
+        head.text(method);
+        head.push(b' ');
+        head.text(&self.base_path);
+        head
+    }
+
+    /// What follows the path of every request: the end of the request line, and the fields that do not change.
+    pub(crate) fn fixed_fields(&self) -> Vec<u8> {
+        let authority = &self.authority;
+        format!(" HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: {USER_AGENT}\r\n").into_bytes()
     }
 
     /// The endpoint as a URL.

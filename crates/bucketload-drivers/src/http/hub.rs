@@ -23,6 +23,8 @@ pub(crate) struct IdFields {
 /// The service as all sessions of a driver see it.
 pub(crate) struct Hub {
     endpoints: Vec<Endpoint>,
+    /// Of each endpoint, what follows the path of every request: [`Endpoint::fixed_fields`].
+    fields: Vec<Vec<u8>>,
     /// For `https` endpoints.
     tls: Option<ClientTls>,
     pub(crate) ids: IdFields,
@@ -54,6 +56,7 @@ impl Hub {
         Ok(Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             tls: connect::tls_of(&endpoints, tls)?,
+            fields: endpoints.iter().map(Endpoint::fixed_fields).collect(),
             endpoints,
             ids,
             connections: AtomicU64::new(0),
@@ -75,6 +78,11 @@ impl Hub {
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
+    }
+
+    /// What follows the path of every request to the endpoint with this index.
+    pub(crate) fn fields(&self, endpoint: usize) -> &[u8] {
+        &self.fields[endpoint]
     }
 
     /// The trust of connections to `endpoint`.

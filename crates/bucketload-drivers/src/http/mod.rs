@@ -7,14 +7,16 @@
 //!                               └────── probe
 //! ```
 //!
-//! A session renders a head into a pooled buffer, wraps it with its body into an
-//! `outgoing::Outgoing` and gives both to its `link::Link`, which keeps the connection. The
-//! answer's body goes to a `sink::Sink`; a refusal comes back as a reply and the driver says what
-//! it means.
+//! A session renders a head into a pooled buffer (`render`), wraps it with its body into an
+//! `outgoing::Outgoing` and gives both to its `link::Link`, which keeps the connection: the trait
+//! `session::HttpSession` has the ways to do that. The answer's body goes to a `sink::Sink`; a refusal
+//! comes back as a reply and the driver says what it means, with the help of `answer`.
 
+pub(crate) mod answer;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod control;
 pub(crate) mod encode;
 pub(crate) mod endpoint;
 pub(crate) mod exchange;
@@ -25,11 +27,26 @@ pub(crate) mod parked;
 pub(crate) mod per_thread;
 pub(crate) mod pool;
 pub(crate) mod reading;
+pub(crate) mod render;
 pub(crate) mod secret;
+pub(crate) mod session;
 pub(crate) mod sha256;
 pub(crate) mod sink;
 pub(crate) mod span;
 pub(crate) mod xml;
+
+/// `Debug` for what is named where it is shown and has nothing to tell.
+macro_rules! opaque_debug {
+    ($($named:ty),+) => {
+        $(impl std::fmt::Debug for $named {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($named))
+            }
+        })+
+    };
+}
+
+pub(crate) use opaque_debug;
 
 pub use config::{ConfigError, Origin, Source, TlsConfig};
 pub use endpoint::Endpoint;

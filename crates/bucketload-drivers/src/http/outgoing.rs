@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use bucketload_wire::{Conn, Error as WireError, SendEnd};
 
+use super::encode;
 use super::pool::Buffer;
 use super::span::Span;
 
@@ -77,6 +78,19 @@ pub(crate) enum Body<'a> {
     Content(Span<'a>),
 }
 
+/// A body without bytes.
+pub(crate) const NO_BODY: Body<'static> = Body::Bytes(b"");
+
+impl Body<'_> {
+    /// Bytes of the body.
+    pub(crate) const fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Content(span) => span.len,
+        }
+    }
+}
+
 /// A rendered head and a body.
 pub(crate) struct Plain<'a> {
     head: Buffer,
@@ -92,6 +106,23 @@ impl<'a> Plain<'a> {
             body,
             to_head,
         }
+    }
+
+    /// A request without a body; ends `head`.
+    #[inline]
+    pub(crate) fn bare(mut head: Buffer) -> Self {
+        head.extend_from_slice(b"\r\n");
+        let to_head = head.starts_with(b"HEAD ");
+        Self::new(head, NO_BODY, to_head)
+    }
+
+    /// A request with `body`; ends `head` with its length.
+    #[inline]
+    pub(crate) fn with(mut head: Buffer, body: Body<'a>) -> Self {
+        head.extend_from_slice(b"Content-Length: ");
+        encode::push_decimal(&mut head, body.len());
+        head.extend_from_slice(b"\r\n\r\n");
+        Self::new(head, body, false)
     }
 }
 

@@ -25,6 +25,25 @@ pub(crate) struct Ignore;
 
 impl Sink for Ignore {}
 
+/// Keeps one field of an answer's head.
+pub(crate) struct OneField<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) value: &'a mut Vec<u8>,
+}
+
+impl Sink for OneField<'_> {
+    fn wants_fields(&self) -> bool {
+        true
+    }
+
+    fn field(&mut self, name: &str, value: &[u8]) {
+        if name.eq_ignore_ascii_case(self.name) {
+            self.value.clear();
+            self.value.extend_from_slice(value);
+        }
+    }
+}
+
 /// Keeps a body in memory, up to a limit.
 pub(crate) struct Collect<'a> {
     pub(crate) into: &'a mut Vec<u8>,

@@ -46,7 +46,7 @@ pub(crate) fn open(urls: &[String], target: &str) -> Result<NameNode, OpenError>
         thread: 0,
         worker: 0,
     };
-    let probe = &mut Probe::new(|| 0);
+    let probe = &mut Probe::untimed();
     let session = tasks
         .block_on(&runtime, driver.open(worker, probe))
         .map_err(|e| failed(&e))?;

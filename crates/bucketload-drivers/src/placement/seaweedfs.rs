@@ -76,7 +76,7 @@ fn session(
         thread: 0,
         worker: 0,
     };
-    let opened = runtime.block_on(driver.open(worker, &mut Probe::new(|| 0)));
+    let opened = runtime.block_on(driver.open(worker, &mut Probe::untimed()));
     opened.map_err(|e| OpenError::target(format!("{flag}: {e}")))
 }
 

@@ -5,48 +5,23 @@ use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
-use super::ops_list::{
-    MAX_DELETE, MAX_PAGE, begin_delete, end_delete, no_way_on, push_delete, too_long, uploads_query,
-};
-use super::ops_object::unreadable;
+use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delete, uploads_query};
 use super::prepare::Call;
 use super::session::S3Session;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::answer::{no_way_on, unreadable};
+use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::session::HttpSession as _;
 use crate::http::xml;
 
-/// Most bytes of a small object.
-const MAX_SMALL: usize = 16 << 20;
-
-/// A probe for calls that nobody times.
-fn untimed() -> Probe {
-    Probe::new(|| 0)
-}
-
 impl S3Session {
-    /// Performs a call and returns the body of the answer.
-    pub(super) async fn fetch(
-        &mut self,
-        call: &Call<'_>,
-        limit: usize,
-    ) -> Result<Vec<u8>, OpError> {
-        let mut body = Vec::new();
-        let mut sink = Collect::new(&mut body, limit);
-        let mut prepared = self.prepare(call);
-        self.perform(&mut prepared, &mut sink, &mut untimed())
-            .await?;
-        if sink.overflow {
-            return Err(too_long("answer"));
-        }
-        Ok(body)
-    }
-
     /// Answers to HEAD have no body: asks again in a way that makes the server explain itself.
     async fn explain(&mut self, bucket: &str, error: OpError) -> OpError {
         if error.status == 0 || error.kind == ErrorKind::NotFound {
             return error;
         }
         let call = Call::new("GET", bucket, "").query(b"list-type=2&max-keys=1&prefix=");
-        match self.fetch(&call, MAX_PAGE).await {
+        let mut request = self.prepare(&call);
+        match self.fetch(&mut request, MAX_PAGE).await {
             Err(better) if better.status == error.status => better,
             _ => error,
         }
@@ -55,34 +30,25 @@ impl S3Session {
 
 impl Admin for S3Session {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
-        match self.head_bucket(bucket).await {
-            Ok(()) => return Ok(false),
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        match self.make_bucket(bucket, &mut untimed()).await {
-            Ok(_) => Ok(true),
-            // Somebody was quicker. Whether it may be used, the next request tells.
-            Err(error) if error.kind == ErrorKind::Conflict => {
-                self.head_bucket(bucket).await.map(|()| false)
-            }
-            Err(error) => Err(error),
-        }
+        let probe = &mut Probe::untimed();
+        let create = async |session: &mut Self| session.make_bucket(bucket, probe).await;
+        ensure_bucket(self, bucket, create).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        match self.head_one_bucket(bucket, &mut untimed()).await {
+        match self.head_one_bucket(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
-            Err(mut error) if error.kind == ErrorKind::NotFound => {
-                error.detail = format!("there is no bucket `{bucket}`").into_boxed_str();
-                Err(error)
+            Err(error) => {
+                let error = self.explain(bucket, error).await;
+                Err(named(error, "bucket", bucket))
             }
-            Err(error) => Err(self.explain(bucket, error).await),
         }
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.remove_bucket(bucket, &mut untimed()).await.map(drop)
+        self.remove_bucket(bucket, &mut Probe::untimed())
+            .await
+            .map(drop)
     }
 
     async fn list_keys(
@@ -100,15 +66,12 @@ impl Admin for S3Session {
             begin_delete(&mut document);
             keys.iter().for_each(|key| push_delete(&mut document, key));
             end_delete(&mut document);
-            let probe = &mut untimed();
+            let probe = &mut Probe::untimed();
             match self.delete_document(bucket, &document, probe).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => {
                     for key in keys {
-                        let mut prepared = self.prepare(&Call::new("DELETE", bucket, key));
-                        match self.perform(&mut prepared, &mut Ignore, probe).await {
-                            Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
-                            _ => {}
-                        }
+                        let mut request = self.prepare(&Call::new("DELETE", bucket, key));
+                        unless_gone(self.settle(&mut request).await)?;
                     }
                 }
                 Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
@@ -128,14 +91,13 @@ impl Admin for S3Session {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let mut prepared = self.prepare(&Call::new("PUT", bucket, key).document(body));
-        self.perform(&mut prepared, &mut Ignore, &mut untimed())
-            .await
-            .map(drop)
+        let mut request = self.prepare(&Call::new("PUT", bucket, key).document(body));
+        self.settle(&mut request).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        self.fetch(&Call::new("GET", bucket, key), MAX_SMALL).await
+        let mut request = self.prepare(&Call::new("GET", bucket, key));
+        self.small(&mut request).await
     }
 }
 
@@ -153,7 +115,8 @@ impl S3Session {
             let mut query = Vec::new();
             uploads_query(&mut query, "", &key_marker, 1000, listed, &upload_marker);
             let call = Call::new("GET", bucket, "").query(&query);
-            let body = match self.fetch(&call, MAX_PAGE).await {
+            let mut request = self.prepare(&call);
+            let body = match self.fetch(&mut request, MAX_PAGE).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => return Ok(aborted),
                 other => other?,
             };
@@ -177,12 +140,12 @@ impl S3Session {
                 if key.is_empty() || !key.starts_with(prefix) {
                     continue;
                 }
-                let probe = &mut untimed();
+                let probe = &mut Probe::untimed();
                 match self
                     .abort_upload(bucket, &key, upload.as_bytes(), probe)
                     .await
                 {
-                    Ok(()) => aborted += 1,
+                    Ok(_) => aborted += 1,
                     Err(error) if error.kind == ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }

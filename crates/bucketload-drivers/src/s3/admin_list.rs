@@ -10,11 +10,13 @@
 use bucketload_core::driver::KeyPage;
 use bucketload_core::error::{ErrorKind, OpError};
 
-use super::ops_list::{MAX_PAGE, no_way_on, push_number, push_parameter};
-use super::ops_object::unreadable;
+use super::ops_list::MAX_PAGE;
 use super::prepare::Call;
 use super::session::S3Session;
+use crate::http::answer::{no_way_on, unreadable};
 use crate::http::encode;
+use crate::http::render::Render as _;
+use crate::http::session::HttpSession as _;
 use crate::http::xml;
 
 /// Keys asked for per page.
@@ -95,10 +97,10 @@ impl S3Session {
     ) -> Result<KeyPage, OpError> {
         let mut query = Vec::new();
         if let Some(after) = after {
-            push_parameter(&mut query, "continuation-token", after);
+            query.parameter("continuation-token", after);
         }
-        push_parameter(&mut query, "encoding-type", "url");
-        push_parameter(&mut query, "list-type", "2");
+        query.parameter("encoding-type", "url");
+        query.parameter("list-type", "2");
         let (mut page, truncated) = self.page(bucket, prefix, query).await?;
         if !truncated {
             page.next = None;
@@ -116,9 +118,9 @@ impl S3Session {
         before: &str,
     ) -> Result<KeyPage, OpError> {
         let mut query = Vec::new();
-        push_parameter(&mut query, "encoding-type", "url");
+        query.parameter("encoding-type", "url");
         if !before.is_empty() {
-            push_parameter(&mut query, "marker", before);
+            query.parameter("marker", before);
         }
         let (mut page, truncated) = self.page(bucket, prefix, query).await?;
         page.next = page.keys.last().cloned().filter(|_| truncated);
@@ -135,10 +137,11 @@ impl S3Session {
         prefix: &str,
         mut query: Vec<u8>,
     ) -> Result<(KeyPage, bool), OpError> {
-        push_number(&mut query, "max-keys", PAGE);
-        push_parameter(&mut query, "prefix", prefix);
+        query.number("max-keys", PAGE);
+        query.parameter("prefix", prefix);
         let call = Call::new("GET", bucket, "").query(&query);
-        let body = self.fetch(&call, MAX_PAGE).await?;
+        let mut request = self.prepare(&call);
+        let body = self.fetch(&mut request, MAX_PAGE).await?;
         let mut page = KeyPage::default();
         let mut encoded = false;
         let mut truncated = false;

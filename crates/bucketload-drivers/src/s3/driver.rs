@@ -1,7 +1,6 @@
 //! The driver: what all threads share, and what the sessions of one thread share.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,7 +16,9 @@ use crate::http::clock::wall_seconds;
 use crate::http::config::{ConfigError, facts};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};
+use crate::http::opaque_debug;
 use crate::http::per_thread;
+use crate::http::session::HttpSession as _;
 
 /// Where S3 services put their identifiers of a request.
 const IDS: IdFields = IdFields {
@@ -50,13 +51,7 @@ pub(crate) struct Inner {
     local: Option<AnyDriver>,
 }
 
-impl fmt::Debug for S3Driver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("S3Driver")
-            .field("config", &self.inner.config)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(S3Driver, Shared);
 
 impl S3Driver {
     /// A driver for the target that `config` describes. Nothing is connected yet.
@@ -148,14 +143,6 @@ pub(crate) struct Shared {
     pub(crate) driver: Arc<Inner>,
     endpoint: usize,
     pub(crate) writer: RefCell<HeadWriter>,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("endpoint", &self.endpoint().authority)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Shared {

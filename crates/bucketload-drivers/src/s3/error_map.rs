@@ -4,10 +4,8 @@
 use bucketload_core::error::{ErrorKind, OpError};
 
 use super::credentials::Credentials;
+use crate::http::answer::{self, one_line};
 use crate::http::xml;
-
-/// Longest message taken over from a server, in characters.
-const MAX_MESSAGE: usize = 300;
 
 /// What an error document says (Amazon S3 API Reference, "Error responses").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +42,7 @@ impl ErrorDocument {
             &mut out.region,
             &mut out.endpoint,
         ] {
-            *text = tidy(text);
+            *text = one_line(text);
         }
         out
     }
@@ -54,21 +52,6 @@ impl ErrorDocument {
         let mut found = false;
         let _ = xml::leaves(body, |path, _| found |= matches!(path, ["Error", "Code"]));
         found.then(|| Self::parse(body))
-    }
-}
-
-/// One line without control characters, of bounded length.
-fn tidy(text: &str) -> String {
-    let mut out = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if !word.is_empty() && !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    match out.char_indices().nth(MAX_MESSAGE) {
-        Some((at, _)) => format!("{}…", &out[..at]),
-        None => out,
     }
 }
 
@@ -88,12 +71,7 @@ pub(crate) struct Context<'a> {
 /// The error that an answer with `status` and `document` means.
 pub(crate) fn to_error(status: u16, document: &ErrorDocument, context: &Context<'_>) -> OpError {
     let kind = kind_of(status, document);
-    let mut detail = match (document.code.as_str(), document.message.as_str()) {
-        ("", "") => format!("the server answered status {status} without an explanation"),
-        (code, "") => code.to_owned(),
-        ("", message) => message.to_owned(),
-        (code, message) => format!("{code}: {message}"),
-    };
+    let mut detail = answer::said(status, &document.code, &document.message);
     let expected = [context.bucket_region, document.region.as_str()]
         .into_iter()
         .find(|r| !r.is_empty())
@@ -101,7 +79,7 @@ pub(crate) fn to_error(status: u16, document: &ErrorDocument, context: &Context<
     if !expected.is_empty() && expected != context.region {
         detail += &format!(
             "; the server expects region `{}`, requests were signed for `{}` (set --region)",
-            tidy(expected),
+            one_line(expected),
             context.region
         );
     }
@@ -110,7 +88,7 @@ pub(crate) fn to_error(status: u16, document: &ErrorDocument, context: &Context<
             .into_iter()
             .find(|t| !t.is_empty());
         if let Some(target) = target {
-            detail += &format!("; it points to `{}` (set --endpoint-url)", tidy(target));
+            detail += &format!("; it points to `{}` (set --endpoint-url)", one_line(target));
         }
     }
     if document.code == "RequestTimeTooSkewed" {
@@ -157,15 +135,7 @@ fn kind_of(status: u16, document: &ErrorDocument) -> ErrorKind {
         "InvalidObjectState" => return ErrorKind::Rejected,
         _ => {}
     }
-    match status {
-        404 => ErrorKind::NotFound,
-        409 | 412 => ErrorKind::Conflict,
-        429 => ErrorKind::Throttled,
-        401 | 403 => ErrorKind::Auth,
-        405 | 501 => ErrorKind::Unsupported,
-        500..=599 => ErrorKind::Server,
-        _ => ErrorKind::Rejected,
-    }
+    answer::kind_of(status)
 }
 
 fn is_full(status: u16, code: &str, message: &str) -> bool {

@@ -1,14 +1,14 @@
 //! Operations on buckets.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
-use super::ops_object::{DONE, unreadable};
 use super::prepare::Call;
 use super::session::S3Session;
+use crate::http::answer::unreadable;
 use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::session::HttpSession as _;
 use crate::http::xml;
 
 /// Most bytes of a list of buckets: 10 000 names with dates take about 2 MiB.
@@ -35,8 +35,7 @@ impl S3Session {
             true => self.prepare(&Call::new("PUT", bucket, "")),
             false => self.prepare(&Call::new("PUT", bucket, "").document(&document)),
         };
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(DONE)
+        self.complete(&mut prepared, probe).await
     }
 
     pub(crate) async fn head_one_bucket(
@@ -44,9 +43,8 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut prepared = self.prepare(&Call::new("HEAD", bucket, ""));
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.prepare(&Call::new("HEAD", bucket, ""));
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn remove_bucket(
@@ -54,16 +52,15 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut prepared = self.prepare(&Call::new("DELETE", bucket, ""));
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.prepare(&Call::new("DELETE", bucket, ""));
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_BUCKETS);
-        let mut prepared = self.prepare(&Call::new("GET", "", ""));
-        self.perform(&mut prepared, &mut sink, probe).await?;
+        let mut request = self.prepare(&Call::new("GET", "", ""));
+        self.document(&mut request, &mut body, MAX_BUCKETS, probe)
+            .await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Bucket", "Name"]));

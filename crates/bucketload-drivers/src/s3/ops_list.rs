@@ -3,19 +3,19 @@
 //! A page is received whole and read after its last byte, outside the service time. Listings count
 //! entries: keys and common prefixes.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
 
 use super::error_map::ErrorDocument;
-use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
 use super::prepare::Call;
 use super::session::S3Session;
 use crate::azblob::instant::parse_iso;
-use crate::http::encode;
+use crate::http::answer::{MAX_DOCUMENT, as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
-use crate::http::sink::Collect;
+use crate::http::render::{Render as _, each_key};
+use crate::http::session::HttpSession as _;
 use crate::http::xml::{self, Text};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
@@ -23,45 +23,9 @@ pub(crate) const MAX_PAGE: usize = 32 << 20;
 /// Most keys in one deletion (Amazon S3 API Reference, DeleteObjects).
 pub(crate) const MAX_DELETE: u64 = 1000;
 
-/// Appends `name=value`, encoded, to a query. Callers add parameters in the order of their names.
-pub(crate) fn push_parameter(query: &mut Vec<u8>, name: &str, value: &str) {
-    if !query.is_empty() {
-        query.push(b'&');
-    }
-    query.extend_from_slice(name.as_bytes());
-    query.push(b'=');
-    encode::push_query(query, value);
-}
-
-/// As [`push_parameter`] for a number.
-pub(crate) fn push_number(query: &mut Vec<u8>, name: &str, value: u64) {
-    push_parameter(query, name, "");
-    encode::push_decimal(query, value);
-}
-
-/// Text from an answer, which was checked to be UTF-8 when it was read.
-pub(crate) fn as_text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
-}
-
 fn set(out: &mut Vec<u8>, text: Text<'_>) {
     out.clear();
     text.push_to(out);
-}
-
-pub(crate) fn too_long(what: &str) -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        format!("the {what} is longer than it can be"),
-    )
-}
-
-/// A truncated page that does not say how to go on, or sends the reader round in circles.
-pub(crate) fn no_way_on() -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        "the listing is truncated but does not say where to continue",
-    )
 }
 
 /// Size and age of an entry, which come in any order behind its key.
@@ -102,26 +66,23 @@ impl S3Session {
         loop {
             query.clear();
             if v2 && !from.is_empty() {
-                push_parameter(&mut query, "continuation-token", as_text(&from));
+                query.parameter("continuation-token", as_text(&from));
             }
             if !request.delimiter.is_empty() {
-                push_parameter(&mut query, "delimiter", request.delimiter);
+                query.parameter("delimiter", request.delimiter);
             }
             if v2 {
-                push_parameter(&mut query, "list-type", "2");
+                query.parameter("list-type", "2");
             } else if !from.is_empty() {
-                push_parameter(&mut query, "marker", as_text(&from));
+                query.parameter("marker", as_text(&from));
             }
             if op.count > 0 {
-                push_number(&mut query, "max-keys", op.count);
+                query.number("max-keys", op.count);
             }
-            push_parameter(&mut query, "prefix", request.key);
+            query.parameter("prefix", request.key);
             let mut prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut prepared, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long("page of the listing"));
-            }
+            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
+                .await?;
             let mut truncated = false;
             let mut marked = false;
             next.clear();
@@ -191,11 +152,8 @@ impl S3Session {
                 &upload,
             );
             let mut prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut prepared, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long("page of uploads"));
-            }
+            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
+                .await?;
             let mut truncated = false;
             next_key.clear();
             next_upload.clear();
@@ -226,27 +184,13 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let count = request.op.count;
-        let rejected = |text: String| OpError::new(ErrorKind::Rejected, text);
         if count == 0 || count > MAX_DELETE {
-            return Err(rejected(format!(
-                "delete-many takes 1 to {MAX_DELETE} keys per request, not {count}"
-            )));
+            let text = format!("delete-many takes 1 to {MAX_DELETE} keys per request, not {count}");
+            return Err(OpError::new(ErrorKind::Rejected, text));
         }
-        let Some(keys) = request.keys else {
-            return Err(rejected(
-                "delete-many was asked for without keys".to_owned(),
-            ));
-        };
         let mut document = Buffer::take();
         begin_delete(&mut document);
-        // The renderer wants a `String`: lend it the memory of a pooled buffer.
-        let mut lent = Buffer::take();
-        let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
-        for i in 0..count {
-            keys.render(i, &mut key);
-            push_delete(&mut document, &key);
-        }
-        *lent = key.into_bytes();
+        each_key(request, |_, key| push_delete(&mut document, key))?;
         end_delete(&mut document);
         self.delete_document(request.bucket, &document, probe)
             .await?;
@@ -266,9 +210,9 @@ impl S3Session {
         let call = Call::new("POST", bucket, "");
         let mut prepared = self.prepare(&call.query(b"delete=").document(document));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, 8 * MAX_DOCUMENT);
-        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
-        self.check_late_error(reply.status, &body)?;
+        let status = self
+            .conclude(&mut prepared, &mut body, 8 * MAX_DOCUMENT, probe)
+            .await?;
         if body.is_empty() {
             return Ok(());
         }
@@ -290,7 +234,7 @@ impl S3Session {
         }
         // There is no status per key; the code says what it would have been.
         let mut error = self.refused_as(500, &first);
-        error.status = reply.status;
+        error.status = status;
         error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();
         Err(error)
     }
@@ -307,19 +251,19 @@ pub(crate) fn uploads_query(
 ) {
     query.clear();
     if !delimiter.is_empty() {
-        push_parameter(query, "delimiter", delimiter);
+        query.parameter("delimiter", delimiter);
     }
     if !key.is_empty() {
-        push_parameter(query, "key-marker", as_text(key));
+        query.parameter("key-marker", as_text(key));
     }
     if count > 0 {
-        push_number(query, "max-uploads", count);
+        query.number("max-uploads", count);
     }
-    push_parameter(query, "prefix", prefix);
+    query.parameter("prefix", prefix);
     if !upload.is_empty() {
-        push_parameter(query, "upload-id-marker", as_text(upload));
+        query.parameter("upload-id-marker", as_text(upload));
     }
-    push_parameter(query, "uploads", "");
+    query.parameter("uploads", "");
 }
 
 pub(crate) fn begin_delete(document: &mut Vec<u8>) {

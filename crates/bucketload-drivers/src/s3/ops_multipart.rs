@@ -3,43 +3,27 @@
 //! An operation that fails half-way leaves its unfinished upload behind: cancelling it would be a
 //! request that nobody asked for. Clean-up aborts what is left (`Admin::abort_uploads`).
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
 
 use super::canonical::Header;
 use super::config::ChecksumAlgorithm;
-use super::ops_list::{as_text, push_number, push_parameter};
-use super::ops_object::{DONE, MAX_DOCUMENT, content_of, push_source, unreadable};
+use super::ops_object::push_source;
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
+use crate::http::answer::{MAX_DOCUMENT, as_text, unreadable};
 use crate::http::encode;
 use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Ignore, Sink};
+use crate::http::render::Render as _;
+use crate::http::session::HttpSession as _;
+use crate::http::sink::OneField;
 use crate::http::span::Span;
 use crate::http::xml;
 
 /// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
 const MAX_PARTS: u64 = 10_000;
-
-/// Keeps the entity tag of a part.
-struct PartSink<'a> {
-    etag: &'a mut Vec<u8>,
-}
-
-impl Sink for PartSink<'_> {
-    fn wants_fields(&self) -> bool {
-        true
-    }
-
-    fn field(&mut self, name: &str, value: &[u8]) {
-        if name.eq_ignore_ascii_case("etag") {
-            self.etag.clear();
-            self.etag.extend_from_slice(value);
-        }
-    }
-}
 
 /// Cuts `size` bytes into parts of `part` bytes (0 = one part); at least one part, since an upload
 /// needs one.
@@ -86,8 +70,8 @@ fn push_part(
 
 fn part_query(query: &mut Vec<u8>, number: u64, upload: &[u8]) {
     query.clear();
-    push_number(query, "partNumber", number);
-    push_parameter(query, "uploadId", as_text(upload));
+    query.number("partNumber", number);
+    query.parameter("uploadId", as_text(upload));
 }
 
 fn missing(what: &str) -> OpError {
@@ -140,8 +124,11 @@ impl S3Session {
                 self.prepare(&call.query(&query).content(content))
             };
             etag.clear();
-            self.perform(&mut prepared, &mut PartSink { etag: &mut etag }, probe)
-                .await?;
+            let mut sink = OneField {
+                name: "etag",
+                value: &mut etag,
+            };
+            self.perform(&mut prepared, &mut sink, probe).await?;
             if etag.is_empty() {
                 return Err(missing("ETag of the part"));
             }
@@ -206,9 +193,8 @@ impl S3Session {
             let headers = if whole { &headers[..1] } else { &headers };
             let call = Call::new("PUT", request.bucket, request.key);
             let mut prepared = self.prepare(&call.query(&query).headers(headers));
-            let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-            let reply = self.perform(&mut prepared, &mut sink, probe).await?;
-            self.check_late_error(reply.status, &body)?;
+            self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+                .await?;
             etag.clear();
             xml::leaves(&body, |path, text| {
                 if path.last() == Some(&"ETag") {
@@ -239,8 +225,7 @@ impl S3Session {
         self.create_upload(request, None, &mut upload, probe)
             .await?;
         self.abort_upload(request.bucket, request.key, &upload, probe)
-            .await?;
-        Ok(DONE)
+            .await
     }
 
     /// Starts an upload and stores its id in `upload`.
@@ -270,8 +255,8 @@ impl S3Session {
         let call = Call::new("POST", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"uploads=").headers(headers));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.perform(&mut prepared, &mut sink, probe).await?;
+        self.document(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+            .await?;
         xml::leaves(&body, |path, text| {
             if matches!(path, [_, "UploadId"]) {
                 upload.clear();
@@ -294,13 +279,13 @@ impl S3Session {
     ) -> Result<(), OpError> {
         document.extend_from_slice(b"</CompleteMultipartUpload>");
         let mut query = Buffer::take();
-        push_parameter(&mut query, "uploadId", as_text(upload));
+        query.parameter("uploadId", as_text(upload));
         let call = Call::new("POST", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(&query).document(document));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
-        self.check_late_error(reply.status, &body)
+        self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+            .await
+            .map(drop)
     }
 
     pub(crate) async fn abort_upload(
@@ -309,12 +294,11 @@ impl S3Session {
         key: &str,
         upload: &[u8],
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> Result<Completion, OpError> {
         let mut query = Buffer::take();
-        push_parameter(&mut query, "uploadId", as_text(upload));
+        query.parameter("uploadId", as_text(upload));
         let mut prepared = self.prepare(&Call::new("DELETE", bucket, key).query(&query));
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(())
+        self.complete(&mut prepared, probe).await
     }
 }
 

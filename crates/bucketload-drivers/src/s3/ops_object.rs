@@ -1,32 +1,28 @@
 //! Operations on one object: get, range-get, put, head, delete, copy, restore, tagging.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Completion, DONE, content_of};
+use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
 use super::canonical::Header;
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
+use crate::http::answer::{MAX_DOCUMENT, if_absent, size_of_object, unreadable};
 use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::session::HttpSession as _;
+use crate::http::sink::Ignore;
 use crate::http::span::Span;
 use crate::http::xml;
-
-/// Most bytes of a control document in an answer.
-pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
 
 /// Makes a PUT conditional on there being no object.
 const IF_ABSENT: [Header<'static>; 1] = [Header {
     name: "if-none-match",
     value: b"*",
 }];
-
-pub(crate) use bucketload_core::driver::DONE;
-pub(crate) use bucketload_core::driver::content_of;
 
 impl S3Session {
     pub(crate) async fn get(
@@ -52,11 +48,7 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        match self.put(request, probe).await {
-            Ok(done) => Ok(Completion { items: 1, ..done }),
-            Err(error) if error.status == 412 => Ok(DONE),
-            Err(error) => Err(error),
-        }
+        if_absent(self.put(request, probe).await)
     }
 
     pub(crate) async fn put(
@@ -97,17 +89,7 @@ impl S3Session {
         let mut reply = Reply::default();
         self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
             .await?;
-        let Some(size) = reply.content_length() else {
-            return Err(OpError::with_status(
-                ErrorKind::Protocol,
-                reply.status,
-                "the answer has no Content-Length",
-            ));
-        };
-        Ok(Completion {
-            object_size: size,
-            ..DONE
-        })
+        size_of_object(&reply)
     }
 
     pub(crate) async fn delete(
@@ -138,9 +120,8 @@ impl S3Session {
             self.prepare(&call.headers(&headers))
         };
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
-        self.check_late_error(reply.status, &body)?;
+        self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+            .await?;
         Ok(DONE)
     }
 
@@ -159,9 +140,8 @@ impl S3Session {
         let call = Call::new("POST", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"restore=").document(&document));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        let reply = self.perform(&mut prepared, &mut sink, probe).await?;
-        self.check_late_error(reply.status, &body)?;
+        self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+            .await?;
         Ok(DONE)
     }
 
@@ -179,8 +159,8 @@ impl S3Session {
         document.extend_from_slice(b"</Value></Tag></TagSet></Tagging>");
         let call = Call::new("PUT", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"tagging=").document(&document));
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(Completion { items: 1, ..DONE })
+        let done = self.complete(&mut prepared, probe).await?;
+        Ok(Completion { items: 1, ..done })
     }
 
     pub(crate) async fn get_tagging(
@@ -191,8 +171,8 @@ impl S3Session {
         let call = Call::new("GET", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"tagging="));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_DOCUMENT);
-        self.perform(&mut prepared, &mut sink, probe).await?;
+        self.document(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+            .await?;
         let mut items = 0;
         xml::leaves(&body, |path, _| {
             items += u64::from(path.ends_with(&["Tag", "Key"]));
@@ -207,9 +187,8 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("DELETE", request.bucket, request.key);
-        let mut prepared = self.prepare(&call.query(b"tagging="));
-        self.perform(&mut prepared, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.prepare(&call.query(b"tagging="));
+        self.complete(&mut request, probe).await
     }
 }
 
@@ -219,12 +198,4 @@ pub(crate) fn push_source(out: &mut Vec<u8>, request: &Request<'_>) {
     encode::push_query(out, request.bucket);
     out.push(b'/');
     encode::push_key(out, request.source);
-}
-
-/// A successful answer whose document cannot be read.
-pub(crate) fn unreadable(what: &str, error: xml::Malformed) -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        format!("the {what} cannot be read: {error}"),
-    )
 }

@@ -20,6 +20,7 @@ use crate::http::exchange::{Refusal, Reply};
 use crate::http::hub::Hub;
 use crate::http::link::{Link, Way};
 use crate::http::parked::park;
+use crate::http::session::HttpSession;
 use crate::http::sink::Sink;
 
 /// A session of the native S3 driver.
@@ -128,31 +129,13 @@ impl S3Session {
         }
     }
 
-    /// Makes sure that there is a connection that the server has not closed.
-    pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let (hub, endpoint) = (self.shared.hub(), self.shared.endpoint());
-        self.link.connect(hub, endpoint, probe).await
-    }
-
     /// Hashes nothing, sends nothing: renders and signs.
     pub(crate) fn prepare<'a>(&self, call: &Call<'a>) -> Prepared<'a> {
         let writer = &mut self.shared.writer.borrow_mut();
         Prepared::new(self.shared.config(), writer, call)
     }
 
-    /// Performs one request. The answer is a success (status below 300).
-    pub(crate) async fn perform(
-        &mut self,
-        prepared: &mut Prepared<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let mut reply = Reply::default();
-        self.perform_into(prepared, sink, probe, &mut reply).await?;
-        Ok(reply)
-    }
-
-    /// As [`S3Session::perform`], into `reply`, which is as it is by default: for operations that are frequent.
+    /// As [`HttpSession::perform`], into `reply`, which is as it is by default: for operations that are frequent.
     pub(crate) fn perform_into<'p>(
         &'p mut self,
         prepared: &'p mut Prepared<'_>,
@@ -170,10 +153,18 @@ impl S3Session {
             .refused_with(status, document, &Refusal::default())
     }
 
-    /// Some operations report a failure in the body of an answer with status 200.
-    pub(crate) fn check_late_error(&self, status: u16, body: &[u8]) -> Result<(), OpError> {
+    /// Performs an operation that may report its failure in the body of an answer with status 200, which goes to `body`.
+    /// Returns the status.
+    pub(crate) async fn conclude(
+        &mut self,
+        prepared: &mut Prepared<'_>,
+        body: &mut Vec<u8>,
+        limit: usize,
+        probe: &mut Probe,
+    ) -> Result<u16, OpError> {
+        let status = self.document(prepared, body, limit, probe).await?.status;
         match ErrorDocument::find(body) {
-            None => Ok(()),
+            None => Ok(status),
             Some(document) => {
                 // The code says what the status would have been, had it not been sent already.
                 let mut error = self.refused_as(500, &document);
@@ -181,6 +172,17 @@ impl S3Session {
                 Err(error)
             }
         }
+    }
+}
+
+impl HttpSession for S3Session {
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+        let shared = &self.shared;
+        (&mut self.link, shared.hub(), shared.endpoint())
+    }
+
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
+        self.shared.refused(status, refusal)
     }
 }
 

@@ -8,21 +8,22 @@
 
 use std::collections::BTreeSet;
 
-use bucketload_core::driver::{Admin, KeyPage};
+use bucketload_core::driver::{Admin, DONE, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::config::Mode;
 use super::filer::push_path;
-use super::session::{SeaweedSession, end, end_with_length, push_parameter, unreadable};
+use super::session::SeaweedSession;
 use super::table::hash;
 use super::walk::{Step, Walk};
-use crate::http::outgoing::Body;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::answer::{MAX_SMALL, too_long, unreadable};
+use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::outgoing::{Body, Plain};
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
+use crate::http::sink::Collect;
 use crate::json::{self, Value};
-
-/// Most bytes of a small object.
-const MAX_SMALL: usize = 16 << 20;
 
 /// Most bytes of a master's report on its topology.
 const MAX_TOPOLOGY: usize = 64 << 20;
@@ -30,48 +31,26 @@ const MAX_TOPOLOGY: usize = 64 << 20;
 /// Keys of a page.
 const PAGE: usize = 1000;
 
-/// A probe for calls that nobody times.
-fn untimed() -> Probe {
-    Probe::new(|| 0)
-}
-
-fn no_bucket(bucket: &str) -> OpError {
-    OpError::new(
-        ErrorKind::NotFound,
-        format!("there is no bucket `{bucket}`"),
-    )
-}
-
 impl Admin for SeaweedSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
-        match self.head_bucket(bucket).await {
-            Ok(()) => return Ok(false),
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        if self.shared.config.mode == Mode::Master {
+        let probe = &mut Probe::untimed();
+        let create = async |session: &mut Self| match session.shared.config.mode {
             // The first file id makes the collection.
-            return self.assign(bucket, &mut untimed()).await.map(|_| true);
-        }
-        match self.make_folder(bucket, &mut untimed()).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind == ErrorKind::Conflict => Ok(false),
-            Err(error) => Err(error),
-        }
+            Mode::Master => session.assign(bucket, probe).await.map(|_| DONE),
+            Mode::Filer => session.make_folder(bucket, probe).await,
+        };
+        ensure_bucket(self, bucket, create).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        if self.shared.config.mode == Mode::Master {
-            return match self.collections().await?.contains(bucket) {
+        let found = match self.shared.config.mode {
+            Mode::Filer => self.look_at(bucket, &mut Probe::untimed()).await.map(drop),
+            Mode::Master => match self.collections().await?.contains(bucket) {
                 true => Ok(()),
-                false => Err(no_bucket(bucket)),
-            };
-        }
-        match self.look_at(bucket, &mut untimed()).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind == ErrorKind::NotFound => Err(no_bucket(bucket)),
-            Err(error) => Err(error),
-        }
+                false => Err(OpError::new(ErrorKind::NotFound, "")),
+            },
+        };
+        found.map_err(|error| named(error, "bucket", bucket))
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
@@ -81,19 +60,18 @@ impl Admin for SeaweedSession {
                 return Err(OpError::new(ErrorKind::Conflict, text));
             }
             let mut head = self.begin("GET");
-            head.extend_from_slice(b"/col/delete?");
-            push_parameter(&mut head, "collection", bucket);
-            self.fields(&mut head);
-            end(&mut head);
-            let body = Body::Bytes(b"");
-            let probe = &mut untimed();
-            let deleted = self.perform(head, body, &mut Ignore, probe).await;
-            return deleted.map(drop);
+            head.text("/col/delete?");
+            head.parameter("collection", bucket);
+            let mut request = self.bare(head);
+            return self.settle(&mut request).await;
         }
         for folder in self.empty_folders(bucket).await?.iter().rev() {
-            self.delete_path(bucket, folder, &mut untimed()).await?;
+            self.delete_path(bucket, folder, &mut Probe::untimed())
+                .await?;
         }
-        self.remove_folder(bucket, &mut untimed()).await.map(drop)
+        self.remove_folder(bucket, &mut Probe::untimed())
+            .await
+            .map(drop)
     }
 
     async fn list_keys(
@@ -118,7 +96,7 @@ impl Admin for SeaweedSession {
         }
         let mut keys = Vec::new();
         loop {
-            match walk.step(self, 0, &mut untimed()).await? {
+            match walk.step(self, 0, &mut Probe::untimed()).await? {
                 Step::Key(key) => keys.push(key),
                 Step::Group(_) => {}
                 Step::Cut | Step::End => {
@@ -143,19 +121,16 @@ impl Admin for SeaweedSession {
         let mut folders = BTreeSet::new();
         for key in keys {
             let deleted = match &self.shared.table {
-                None => self.delete_path(bucket, key, &mut untimed()).await,
+                None => self.delete_path(bucket, key, &mut Probe::untimed()).await,
                 Some(table) => {
                     let name = hash(bucket, key);
                     match table.get(name) {
-                        Some(fid) => self.delete_fid(name, fid, &mut untimed()).await,
-                        None => Ok(()),
+                        Some(fid) => self.delete_fid(name, fid, &mut Probe::untimed()).await,
+                        None => Ok(DONE),
                     }
                 }
             };
-            match deleted {
-                Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            unless_gone(deleted)?;
             folders.extend(own_folders(key).map(str::to_owned));
         }
         if self.shared.table.is_some() {
@@ -165,7 +140,10 @@ impl Admin for SeaweedSession {
         let mut folders: Vec<String> = folders.into_iter().collect();
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.matches('/').count()));
         for folder in folders {
-            match self.delete_path(bucket, &folder, &mut untimed()).await {
+            match self
+                .delete_path(bucket, &folder, &mut Probe::untimed())
+                .await
+            {
                 Err(error) if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::Conflict) => {
                     return Err(error);
                 }
@@ -181,25 +159,18 @@ impl Admin for SeaweedSession {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let probe = &mut untimed();
         if self.shared.table.is_none() {
             let mut head = self.begin("PUT");
             push_path(&mut head, bucket, key);
-            self.fields(&mut head);
-            head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-            end_with_length(&mut head, body.len() as u64);
-            let body = Body::Bytes(body);
-            let put = self.perform(head, body, &mut Ignore, probe).await;
-            return put.map(drop);
+            let mut request = self.with(head, "application/octet-stream", Body::Bytes(body));
+            return self.settle(&mut request).await;
         }
-        let len = body.len() as u64;
-        self.store(bucket, key, Body::Bytes(body), len, probe).await
+        self.store(bucket, key, Body::Bytes(body), &mut Probe::untimed())
+            .await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        let mut body = Vec::new();
-        let probe = &mut untimed();
-        let mut sink = Collect::new(&mut body, MAX_SMALL);
+        let probe = &mut Probe::untimed();
         if let Some(table) = &self.shared.table {
             let Some(fid) = table.get(hash(bucket, key)) else {
                 return Err(OpError::new(
@@ -208,22 +179,21 @@ impl Admin for SeaweedSession {
                 ));
             };
             let server = self.locate(fid.volume, probe).await?;
-            let mut head = self.begin_at("GET", server, fid);
-            end(&mut head);
-            self.perform_at(server, head, Body::Bytes(b""), &mut sink, probe)
+            let mut request = Plain::bare(self.begin_at("GET", server, fid));
+            let mut body = Vec::new();
+            let mut sink = Collect::new(&mut body, MAX_SMALL);
+            let reply = self
+                .perform_at(server, &mut request, &mut sink, probe)
                 .await?;
-        } else {
-            let mut head = self.begin("GET");
-            push_path(&mut head, bucket, key);
-            self.fields(&mut head);
-            end(&mut head);
-            self.perform(head, Body::Bytes(b""), &mut sink, probe)
-                .await?;
+            return match sink.overflow {
+                false => Ok(body),
+                true => Err(too_long(reply.status)),
+            };
         }
-        match sink.overflow {
-            false => Ok(body),
-            true => Err(OpError::new(ErrorKind::Protocol, "the object is not small")),
-        }
+        let mut head = self.begin("GET");
+        push_path(&mut head, bucket, key);
+        let mut request = self.bare(head);
+        self.small(&mut request).await
     }
 }
 
@@ -231,12 +201,9 @@ impl SeaweedSession {
     /// Names of the collections that the master knows.
     async fn collections(&mut self) -> Result<BTreeSet<String>, OpError> {
         let mut head = self.begin("GET");
-        head.extend_from_slice(b"/dir/status");
-        self.fields(&mut head);
-        end(&mut head);
-        let mut body = Vec::new();
-        self.document(head, &mut body, MAX_TOPOLOGY, &mut untimed())
-            .await?;
+        head.text("/dir/status");
+        let mut request = self.bare(head);
+        let body = self.fetch(&mut request, MAX_TOPOLOGY).await?;
         let mut found = BTreeSet::new();
         json::values(&body, |path, value| {
             // Newer masters write names in lower case.

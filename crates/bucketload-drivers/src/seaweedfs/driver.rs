@@ -1,6 +1,5 @@
 //! The driver: what all sessions share.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
@@ -14,7 +13,8 @@ use super::session::SeaweedSession;
 use super::table::Table;
 use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
-use crate::http::{ConfigError, Endpoint};
+use crate::http::session::HttpSession as _;
+use crate::http::{ConfigError, opaque_debug};
 
 /// What a filer can do.
 const FILER: [OpClass; 15] = [
@@ -56,29 +56,13 @@ bucketload_core::any_driver!(SeaweedDriver);
 pub(crate) struct Inner {
     pub(crate) config: SeaweedConfig,
     pub(crate) hub: Hub,
-    /// For each endpoint, the rest of the request line and the fields that are always the same.
-    pub(crate) fields: Vec<Vec<u8>>,
     /// With a master: the file ids of the objects.
     pub(crate) table: Option<Table>,
     /// With a master: which volume is where.
     pub(crate) directory: Directory,
 }
 
-impl fmt::Debug for Inner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inner")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for SeaweedDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SeaweedDriver")
-            .field("config", &self.inner.config)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(SeaweedDriver, Inner);
 
 impl SeaweedDriver {
     /// A driver for the target that `config` describes. Nothing is connected yet.
@@ -91,13 +75,11 @@ impl SeaweedDriver {
             extended: "",
         };
         let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
-        let fields = config.endpoints.iter().map(fixed_fields).collect();
         let table = (config.mode == Mode::Master).then(|| Table::new(config.objects));
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
                 hub,
-                fields,
                 table,
                 directory: Directory::default(),
             }),
@@ -109,16 +91,6 @@ impl SeaweedDriver {
     pub fn config(&self) -> &SeaweedConfig {
         &self.inner.config
     }
-}
-
-/// What follows the path of every request to `endpoint`.
-pub(crate) fn fixed_fields(endpoint: &Endpoint) -> Vec<u8> {
-    let agent = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
-    format!(
-        " HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\n",
-        endpoint.authority
-    )
-    .into_bytes()
 }
 
 impl Driver for SeaweedDriver {

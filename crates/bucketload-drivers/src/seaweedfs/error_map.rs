@@ -3,10 +3,8 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 
+use crate::http::answer::{self, one_line};
 use crate::json;
-
-/// Longest message taken over from a server, in characters.
-const MAX_MESSAGE: usize = 300;
 
 /// The `error` of an answer's document, in one line without control characters; empty when there is
 /// none.
@@ -20,20 +18,14 @@ pub(crate) fn message(body: &[u8]) -> String {
     if read.is_err() && text.is_empty() {
         text = String::from_utf8_lossy(body).into_owned();
     }
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ").chars().take(MAX_MESSAGE).collect()
+    one_line(&text)
 }
 
 /// The error that an answer with `status` and `body` means.
 pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
     let text = message(body);
     let kind = kind_of(status, &text.to_ascii_lowercase());
-    let detail = match text.is_empty() {
-        true => format!("the server answered status {status} without an explanation"),
-        false => text,
-    };
-    OpError::with_status(kind, status, detail)
+    OpError::with_status(kind, status, answer::said(status, "", &text))
 }
 
 fn kind_of(status: u16, text: &str) -> ErrorKind {
@@ -64,15 +56,9 @@ fn kind_of(status: u16, text: &str) -> ErrorKind {
         }
     }
     match status {
-        404 => ErrorKind::NotFound,
-        409 | 412 => ErrorKind::Conflict,
-        429 => ErrorKind::Throttled,
-        401 | 403 => ErrorKind::Auth,
-        405 | 501 => ErrorKind::Unsupported,
-        507 => ErrorKind::Full,
         // A master that cannot assign a file id says 406 or 408.
-        406 | 408 | 500..=599 => ErrorKind::Server,
-        _ => ErrorKind::Rejected,
+        406 | 408 => ErrorKind::Server,
+        _ => answer::kind_of(status),
     }
 }
 

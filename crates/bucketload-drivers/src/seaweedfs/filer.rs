@@ -1,18 +1,18 @@
 //! Operations on a filer (SeaweedFS, "Filer Server API"): an object is the file
 //! `/buckets/BUCKET/KEY`, where the S3 gateway keeps it too, and each bucket is a collection.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::session::{
-    DONE, SeaweedSession, content_of, end, end_with_length, push_parameter, push_range,
-    size_of_reply,
-};
+use super::session::SeaweedSession;
+use crate::http::answer::size_of_object;
 use crate::http::encode;
-use crate::http::outgoing::Body;
+use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::reading::Reading;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::sink::{Ignore, Sink};
 use crate::http::span::Span;
 use crate::json_size::Size;
@@ -65,7 +65,7 @@ fn refuse_key(key: &str) -> OpError {
 
 /// Appends the path of an object.
 pub(crate) fn push_path(head: &mut Vec<u8>, bucket: &str, key: &str) {
-    head.extend_from_slice(BUCKETS.as_bytes());
+    head.text(BUCKETS);
     encode::push_query(head, bucket);
     head.push(b'/');
     encode::push_key(head, key);
@@ -90,11 +90,9 @@ impl SeaweedSession {
         let mut head = self.begin("GET");
         push_checked(&mut head, request.bucket, request.key)?;
         self.fields(&mut head);
-        push_range(&mut head, &reading);
-        end(&mut head);
-        let reply = self
-            .perform(head, Body::Bytes(b""), &mut reading, probe)
-            .await?;
+        head.range(reading.range());
+        let mut request = Plain::bare(head);
+        let reply = self.perform(&mut request, &mut reading, probe).await?;
         reading.finish(&reply)
     }
 
@@ -108,14 +106,10 @@ impl SeaweedSession {
         let span = Span::whole(content_of(request)?);
         let mut head = self.begin("PUT");
         push_checked(&mut head, request.bucket, request.key)?;
-        head.extend_from_slice(how.as_bytes());
-        self.fields(&mut head);
-        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-        end_with_length(&mut head, span.len);
+        head.text(how);
+        let mut request = self.with(head, "application/octet-stream", Body::Content(span));
         let mut size = Size::new();
-        let reply = self
-            .perform(head, Body::Content(span), &mut size, probe)
-            .await?;
+        let reply = self.perform(&mut request, &mut size, probe).await?;
         // Old filers keep the first 256 MiB of a PUT and say so in nothing but the size.
         match size.get() {
             Some(taken) if how.is_empty() && taken != span.len => {
@@ -136,12 +130,9 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("HEAD");
         push_checked(&mut head, request.bucket, request.key)?;
-        self.fields(&mut head);
-        end(&mut head);
-        let reply = self
-            .perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        size_of_reply(&reply)
+        let mut request = self.bare(head);
+        let reply = self.perform(&mut request, &mut Ignore, probe).await?;
+        size_of_object(&reply)
     }
 
     pub(crate) async fn delete(
@@ -152,8 +143,7 @@ impl SeaweedSession {
         if changes(request.key) {
             return Err(refuse_key(request.key));
         }
-        self.delete_path(request.bucket, request.key, probe).await?;
-        Ok(DONE)
+        self.delete_path(request.bucket, request.key, probe).await
     }
 
     /// Deletes a file or an empty folder. A filer may be told to delete folders with all that is in
@@ -163,15 +153,12 @@ impl SeaweedSession {
         bucket: &str,
         path: &str,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> Result<Completion, OpError> {
         let mut head = self.begin("DELETE");
         push_path(&mut head, bucket, path);
-        head.extend_from_slice(b"?recursive=false");
-        self.fields(&mut head);
-        end(&mut head);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await
-            .map(drop)
+        head.text("?recursive=false");
+        let mut request = self.bare(head);
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn rename(
@@ -184,16 +171,13 @@ impl SeaweedSession {
         }
         let mut head = self.begin("POST");
         push_checked(&mut head, request.bucket, request.key)?;
-        head.extend_from_slice(b"?mv.from=");
+        head.text("?mv.from=");
         encode::push_query(&mut head, BUCKETS);
         encode::push_query(&mut head, request.bucket);
         encode::push_query(&mut head, "/");
         encode::push_query(&mut head, request.source);
-        self.fields(&mut head);
-        end_with_length(&mut head, 0);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        let mut request = self.with(head, "", NO_BODY);
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn put_tagging(
@@ -203,15 +187,15 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("PUT");
         push_checked(&mut head, request.bucket, request.key)?;
-        head.extend_from_slice(b"?tagging");
+        head.text("?tagging");
         self.fields(&mut head);
-        head.extend_from_slice(b"Seaweed-Bucketload: ");
+        head.text("Seaweed-Bucketload: ");
         encode::push_decimal(&mut head, u64::from(request.op.version));
-        head.extend_from_slice(b"\r\n");
-        end_with_length(&mut head, 0);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
+        head.text("\r\n");
+        let done = self
+            .complete(&mut Plain::with(head, NO_BODY), probe)
             .await?;
-        Ok(Completion { items: 1, ..DONE })
+        Ok(Completion { items: 1, ..done })
     }
 
     /// Tags come with the head of the object.
@@ -222,11 +206,9 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("HEAD");
         push_checked(&mut head, request.bucket, request.key)?;
-        self.fields(&mut head);
-        end(&mut head);
+        let mut request = self.bare(head);
         let mut tags = Tags(0);
-        self.perform(head, Body::Bytes(b""), &mut tags, probe)
-            .await?;
+        self.perform(&mut request, &mut tags, probe).await?;
         Ok(Completion {
             items: tags.0,
             ..DONE
@@ -240,12 +222,9 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("DELETE");
         push_checked(&mut head, request.bucket, request.key)?;
-        head.extend_from_slice(b"?tagging");
-        self.fields(&mut head);
-        end(&mut head);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        head.text("?tagging");
+        let mut request = self.bare(head);
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn make_folder(
@@ -255,11 +234,8 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let mut head = self.begin("POST");
         push_path(&mut head, bucket, "");
-        self.fields(&mut head);
-        end_with_length(&mut head, 0);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        let mut request = self.with(head, "", NO_BODY);
+        self.complete(&mut request, probe).await
     }
 
     /// Looks whether there is a bucket: a listing of at most one entry.
@@ -271,13 +247,10 @@ impl SeaweedSession {
         let mut head = self.begin("GET");
         push_path(&mut head, bucket, "");
         head.push(b'?');
-        push_parameter(&mut head, "limit", "1");
+        head.parameter("limit", "1");
         self.fields(&mut head);
-        head.extend_from_slice(b"Accept: application/json\r\n");
-        end(&mut head);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        head.text("Accept: application/json\r\n");
+        self.complete(&mut Plain::bare(head), probe).await
     }
 
     /// Deletes an empty bucket. Deleting what is absent is a success for a filer, so that it is looked
@@ -289,14 +262,11 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         self.look_at(bucket, probe).await?;
         let mut head = self.begin("DELETE");
-        head.extend_from_slice(BUCKETS.as_bytes());
+        head.text(BUCKETS);
         encode::push_query(&mut head, bucket);
-        head.extend_from_slice(b"?recursive=false");
-        self.fields(&mut head);
-        end(&mut head);
-        self.perform(head, Body::Bytes(b""), &mut Ignore, probe)
-            .await?;
-        Ok(DONE)
+        head.text("?recursive=false");
+        let mut request = self.bare(head);
+        self.complete(&mut request, probe).await
     }
 }
 

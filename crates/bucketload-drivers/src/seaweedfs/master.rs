@@ -9,29 +9,26 @@
 //! A put is timed as a whole, from the request for a file id to the volume server's answer. File ids are
 //! kept in the driver's [`super::table::Table`].
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::error_map;
 use super::fid::Fid;
-use super::session::{
-    DONE, SeaweedSession, content_of, end, end_with_length, push_parameter, push_range,
-    size_of_reply, unreadable,
-};
+use super::session::SeaweedSession;
 use super::table::{Full, Table, folder_of, hash};
 use crate::http::ConfigError;
+use crate::http::answer::{MAX_DOCUMENT, size_of_object, unreadable};
 use crate::http::encode;
-use crate::http::outgoing::Body;
+use crate::http::outgoing::{Body, Plain};
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
 use crate::json::{self, Value};
-
-/// Most bytes of a master's answer to an assignment or lookup.
-const MAX_ANSWER: usize = 1 << 20;
 
 #[cold]
 fn full(why: Full) -> OpError {
@@ -95,8 +92,8 @@ impl SeaweedSession {
     /// A request to the volume server number `server` about `fid`.
     pub(crate) fn begin_at(&mut self, method: &str, server: usize, fid: Fid) -> Buffer {
         let mut head = Buffer::take();
-        head.extend_from_slice(method.as_bytes());
-        head.extend_from_slice(b" /");
+        head.text(method);
+        head.text(" /");
         fid.push_to(&mut head);
         let directory = &self.shared.directory;
         let (seat, _) = self.seats.seat(directory, server, self.source);
@@ -134,12 +131,13 @@ impl SeaweedSession {
         probe: &mut Probe,
     ) -> Result<(Fid, usize), OpError> {
         let mut head = self.begin("GET");
-        head.extend_from_slice(b"/dir/assign?");
-        push_parameter(&mut head, "collection", bucket);
-        self.fields(&mut head);
-        end(&mut head);
+        head.text("/dir/assign?");
+        head.parameter("collection", bucket);
+        let mut request = self.bare(head);
         let mut body = Buffer::take();
-        let reply = self.document(head, &mut body, MAX_ANSWER, probe).await?;
+        let reply = self
+            .document(&mut request, &mut body, MAX_DOCUMENT, probe)
+            .await?;
         let spot = read_spot(&body).map_err(|e| unreadable("assignment", e))?;
         let (Some(fid), false) = (spot.fid, spot.refused) else {
             // Some masters refuse with status 200.
@@ -163,12 +161,12 @@ impl SeaweedSession {
             return Ok(server);
         }
         let mut head = self.begin("GET");
-        head.extend_from_slice(b"/dir/lookup?volumeId=");
+        head.text("/dir/lookup?volumeId=");
         encode::push_decimal(&mut head, u64::from(volume));
-        self.fields(&mut head);
-        end(&mut head);
+        let mut request = self.bare(head);
         let mut body = Buffer::take();
-        self.document(head, &mut body, MAX_ANSWER, probe).await?;
+        self.document(&mut request, &mut body, MAX_DOCUMENT, probe)
+            .await?;
         let spot = read_spot(&body).map_err(|e| unreadable("lookup", e))?;
         let tls = self.tls();
         let directory = &self.shared.directory;
@@ -195,22 +193,20 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let span = Span::whole(content_of(request)?);
         let body = Body::Content(span);
-        self.store(request.bucket, request.key, body, span.len, probe)
-            .await?;
+        self.store(request.bucket, request.key, body, probe).await?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
         })
     }
 
-    /// Writes an object of `len` bytes under its file id, or a new one. Nothing is written that could
+    /// Writes an object under its file id, or a new one. Nothing is written that could
     /// not be remembered.
     pub(crate) async fn store(
         &mut self,
         bucket: &str,
         key: &str,
         body: Body<'_>,
-        len: u64,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let name = hash(bucket, key);
@@ -221,10 +217,10 @@ impl SeaweedSession {
             None => self.assign(bucket, probe).await?,
         };
         let mut head = self.begin_at("PUT", server, fid);
-        head.extend_from_slice(b"Content-Type: application/octet-stream\r\n");
-        end_with_length(&mut head, len);
+        head.text("Content-Type: application/octet-stream\r\n");
+        let mut request = Plain::with(head, body);
         let put = self
-            .perform_at(server, head, body, &mut Ignore, probe)
+            .perform_at(server, &mut request, &mut Ignore, probe)
             .await;
         self.relearn(fid.volume, put)?;
         let leaf = &key[folder_of(key).len()..];
@@ -240,10 +236,10 @@ impl SeaweedSession {
         let (_, fid) = self.known(request)?;
         let server = self.locate(fid.volume, probe).await?;
         let mut head = self.begin_at("GET", server, fid);
-        push_range(&mut head, &reading);
-        end(&mut head);
+        head.range(reading.range());
+        let mut request = Plain::bare(head);
         let got = self
-            .perform_at(server, head, Body::Bytes(b""), &mut reading, probe)
+            .perform_at(server, &mut request, &mut reading, probe)
             .await;
         let reply = self.relearn(fid.volume, got)?;
         reading.finish(&reply)
@@ -256,12 +252,11 @@ impl SeaweedSession {
     ) -> Result<Completion, OpError> {
         let (_, fid) = self.known(request)?;
         let server = self.locate(fid.volume, probe).await?;
-        let mut head = self.begin_at("HEAD", server, fid);
-        end(&mut head);
+        let mut request = Plain::bare(self.begin_at("HEAD", server, fid));
         let got = self
-            .perform_at(server, head, Body::Bytes(b""), &mut Ignore, probe)
+            .perform_at(server, &mut request, &mut Ignore, probe)
             .await;
-        size_of_reply(&self.relearn(fid.volume, got)?)
+        size_of_object(&self.relearn(fid.volume, got)?)
     }
 
     pub(crate) async fn delete_id(
@@ -270,8 +265,7 @@ impl SeaweedSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let (name, fid) = self.known(request)?;
-        self.delete_fid(name, fid, probe).await?;
-        Ok(DONE)
+        self.delete_fid(name, fid, probe).await
     }
 
     /// Deletes a file and forgets it.
@@ -280,18 +274,17 @@ impl SeaweedSession {
         name: u64,
         fid: Fid,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> Result<Completion, OpError> {
         let server = self.locate(fid.volume, probe).await?;
-        let mut head = self.begin_at("DELETE", server, fid);
-        end(&mut head);
+        let mut request = Plain::bare(self.begin_at("DELETE", server, fid));
         let gone = self
-            .perform_at(server, head, Body::Bytes(b""), &mut Ignore, probe)
+            .perform_at(server, &mut request, &mut Ignore, probe)
             .await;
         let gone = self.relearn(fid.volume, gone);
         if gone.as_ref().map_or_else(|e| e.status == 404, |_| true) {
             self.table()?.remove(name);
         }
-        gone.map(drop)
+        gone.map(|_| DONE)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Where a filer keeps an object: the volumes of its chunks, and the servers of a volume.
 
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
 
 use super::filer::push_path;
-use super::session::{SeaweedSession, end, unreadable};
+use super::session::SeaweedSession;
+use crate::http::answer::unreadable;
 use crate::http::encode;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
 
 /// Most bytes of an object's metadata: some hundred thousand chunks.
@@ -58,12 +60,9 @@ impl SeaweedSession {
     pub async fn volumes_of(&mut self, bucket: &str, key: &str) -> Result<Vec<u32>, OpError> {
         let mut head = self.begin("GET");
         push_path(&mut head, bucket, key);
-        head.extend_from_slice(b"?metadata=true&resolveManifest=true");
-        self.fields(&mut head);
-        end(&mut head);
-        let mut body = Vec::new();
-        self.document(head, &mut body, MAX_METADATA, &mut Probe::new(|| 0))
-            .await?;
+        head.text("?metadata=true&resolveManifest=true");
+        let mut request = self.bare(head);
+        let body = self.fetch(&mut request, MAX_METADATA).await?;
         read_volumes(&body).map_err(|e| unreadable("metadata of an object", e))
     }
 
@@ -73,13 +72,10 @@ impl SeaweedSession {
     /// `NotFound` when there is no such volume; as the master says.
     pub async fn servers_of(&mut self, volume: u32) -> Result<Vec<String>, OpError> {
         let mut head = self.begin("GET");
-        head.extend_from_slice(b"/dir/lookup?volumeId=");
+        head.text("/dir/lookup?volumeId=");
         encode::push_decimal(&mut head, u64::from(volume));
-        self.fields(&mut head);
-        end(&mut head);
-        let mut body = Vec::new();
-        self.document(head, &mut body, MAX_METADATA, &mut Probe::new(|| 0))
-            .await?;
+        let mut request = self.bare(head);
+        let body = self.fetch(&mut request, MAX_METADATA).await?;
         let servers = read_servers(&body).map_err(|e| unreadable("lookup", e))?;
         match servers.is_empty() {
             false => Ok(servers),

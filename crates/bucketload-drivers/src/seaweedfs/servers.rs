@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::driver::fixed_fields;
 use crate::http::link::Link;
 use crate::http::{ConfigError, Endpoint};
 
@@ -51,7 +50,7 @@ impl Directory {
             None => {
                 let scheme = if tls { "https" } else { "http" };
                 let endpoint = Endpoint::parse(&format!("{scheme}://{address}"), "volume server")?;
-                let fields = fixed_fields(&endpoint);
+                let fields = endpoint.fixed_fields();
                 known
                     .servers
                     .push(Arc::new(VolumeServer { endpoint, fields }));

@@ -14,18 +14,14 @@ use super::config::Mode;
 use super::driver::Inner;
 use super::error_map;
 use super::servers::Seats;
-use crate::http::encode;
-use crate::http::exchange::Reply;
+use crate::http::Endpoint;
+use crate::http::exchange::{Refusal, Reply};
+use crate::http::hub::Hub;
 use crate::http::link::Link;
-use crate::http::outgoing::{Body, Plain};
+use crate::http::outgoing::Plain;
 use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::sink::{Collect, Sink};
-use crate::json;
-
-pub(crate) use bucketload_core::driver::DONE;
-pub(crate) use bucketload_core::driver::content_of;
+use crate::http::session::{HttpSession, Rendering};
+use crate::http::sink::Sink;
 
 /// A session of the native SeaweedFS driver.
 #[derive(Debug)]
@@ -57,152 +53,46 @@ impl SeaweedSession {
         self.link.calls()
     }
 
-    pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let hub = &self.shared.hub;
-        self.link
-            .connect(hub, &hub.endpoints()[self.endpoint], probe)
-            .await
-    }
-
     /// Whether the filer or master is spoken to with TLS.
     pub(crate) fn tls(&self) -> bool {
         self.shared.hub.endpoints()[self.endpoint].tls
-    }
-
-    /// The beginning of a request to the filer or master.
-    pub(crate) fn begin(&self, method: &str) -> Buffer {
-        let mut head = Buffer::take();
-        head.extend_from_slice(method.as_bytes());
-        head.push(b' ');
-        let base = &self.shared.hub.endpoints()[self.endpoint].base_path;
-        head.extend_from_slice(base.as_bytes());
-        head
-    }
-
-    /// Appends the fields of every request to the filer or master.
-    pub(crate) fn fields(&self, head: &mut Vec<u8>) {
-        head.extend_from_slice(&self.shared.fields[self.endpoint]);
-    }
-
-    /// Performs one request to the filer or master. A refusal is an error.
-    pub(crate) async fn perform(
-        &mut self,
-        head: Buffer,
-        body: Body<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let hub = &self.shared.hub;
-        let endpoint = &hub.endpoints()[self.endpoint];
-        let to_head = head.starts_with(b"HEAD");
-        let mut outgoing = Plain::new(head, body, to_head);
-        let performing = self.link.perform(hub, endpoint, &mut outgoing, sink, probe);
-        accepted(performing.await?)
     }
 
     /// Performs one request to the volume server number `server`. A refusal is an error.
     pub(crate) async fn perform_at(
         &mut self,
         server: usize,
-        head: Buffer,
-        body: Body<'_>,
+        request: &mut Plain<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let (hub, directory) = (&self.shared.hub, &self.shared.directory);
         let (seat, link) = self.seats.seat(directory, server, self.source);
-        let to_head = head.starts_with(b"HEAD");
-        let mut outgoing = Plain::new(head, body, to_head);
-        let performing = link.perform(hub, &seat.endpoint, &mut outgoing, sink, probe);
-        accepted(performing.await?)
-    }
-
-    /// Performs a request with a document in the answer, which goes to `into`.
-    pub(crate) async fn document(
-        &mut self,
-        head: Buffer,
-        into: &mut Vec<u8>,
-        limit: usize,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let mut sink = Collect::new(into, limit);
-        let reply = self
-            .perform(head, Body::Bytes(b""), &mut sink, probe)
-            .await?;
-        match sink.overflow {
-            false => Ok(reply),
-            true => Err(OpError::with_status(
-                ErrorKind::Protocol,
-                reply.status,
-                "the answer is longer than it can be",
-            )),
+        let performing = link.perform(hub, &seat.endpoint, request, sink, probe);
+        let reply = performing.await?;
+        match &reply.refusal {
+            None => Ok(reply),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
         }
     }
 }
 
-/// An answer that is no refusal.
-fn accepted(mut reply: Reply) -> Result<Reply, OpError> {
-    match reply.refusal.take() {
-        None => Ok(reply),
-        Some(refusal) => Err(error_map::to_error(reply.status, &refusal.body)),
+/// Requests go to the filer or master, unless they say that they go to a volume server.
+impl HttpSession for SeaweedSession {
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+        let hub = &self.shared.hub;
+        (&mut self.link, hub, &hub.endpoints()[self.endpoint])
+    }
+
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
+        error_map::to_error(status, &refusal.body)
     }
 }
 
-/// Appends `name=value`, encoded; `head` ends with `?` or with another parameter.
-pub(crate) fn push_parameter(head: &mut Vec<u8>, name: &str, value: &str) {
-    if head.last() != Some(&b'?') {
-        head.push(b'&');
+impl Rendering for SeaweedSession {
+    fn fields(&mut self, head: &mut Vec<u8>) {
+        head.extend_from_slice(self.shared.hub.fields(self.endpoint));
     }
-    head.extend_from_slice(name.as_bytes());
-    head.push(b'=');
-    encode::push_query(head, value);
-}
-
-/// Appends the field that asks for a part of an object.
-pub(crate) fn push_range(head: &mut Vec<u8>, reading: &Reading<'_>) {
-    if let Some(range) = reading.range() {
-        head.extend_from_slice(b"Range: bytes=");
-        encode::push_decimal(head, range.offset);
-        head.push(b'-');
-        encode::push_decimal(head, range.offset + range.len - 1);
-        head.extend_from_slice(b"\r\n");
-    }
-}
-
-/// Ends a head without a body.
-pub(crate) fn end(head: &mut Vec<u8>) {
-    head.extend_from_slice(b"\r\n");
-}
-
-/// Ends a head whose body has `len` bytes.
-pub(crate) fn end_with_length(head: &mut Vec<u8>, len: u64) {
-    head.extend_from_slice(b"Content-Length: ");
-    encode::push_decimal(head, len);
-    head.extend_from_slice(b"\r\n\r\n");
-}
-
-/// The size that an answer to HEAD tells.
-pub(crate) fn size_of_reply(reply: &Reply) -> Result<Completion, OpError> {
-    let Some(size) = reply.content_length() else {
-        return Err(OpError::with_status(
-            ErrorKind::Protocol,
-            reply.status,
-            "the answer has no Content-Length",
-        ));
-    };
-    Ok(Completion {
-        object_size: size,
-        ..DONE
-    })
-}
-
-/// A successful answer whose document cannot be read.
-#[cold]
-pub(crate) fn unreadable(what: &str, error: json::Malformed) -> OpError {
-    OpError::new(
-        ErrorKind::Protocol,
-        format!("the {what} cannot be read: {error}"),
-    )
 }
 
 /// A refusal of what SeaweedFS's own interfaces do not offer.

@@ -7,15 +7,18 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::filer::push_path;
-use super::session::{DONE, SeaweedSession, end, push_parameter, unreadable};
-use crate::http::encode;
+use super::session::SeaweedSession;
+use crate::http::answer::{no_way_on, unreadable};
+use crate::http::outgoing::Plain;
 use crate::http::pool::Buffer;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
 
 /// Most bytes of a page: some 1000 entries with their chunks.
@@ -187,21 +190,23 @@ impl<'a> Walk<'a> {
         let mut head = session.begin("GET");
         push_path(&mut head, self.bucket, &level.path);
         head.push(b'?');
-        push_parameter(&mut head, "limit", "");
-        encode::push_decimal(&mut head, self.per_page);
+        head.number("limit", self.per_page);
         if !level.last.is_empty() {
-            push_parameter(&mut head, "lastFileName", &level.last);
+            head.parameter("lastFileName", &level.last);
         }
         // What a pattern gives a meaning to is looked for here.
         if !start.is_empty() && !start.contains(['*', '?', '[', ']', '\\']) {
-            push_parameter(&mut head, "namePattern", start);
+            head.parameter("namePattern", start);
             head.push(b'*');
         }
         session.fields(&mut head);
-        head.extend_from_slice(b"Accept: application/json\r\n");
-        end(&mut head);
+        head.text("Accept: application/json\r\n");
+        let mut request = Plain::bare(head);
         let mut body = Buffer::take();
-        match session.document(head, &mut body, MAX_PAGE, probe).await {
+        match session
+            .document(&mut request, &mut body, MAX_PAGE, probe)
+            .await
+        {
             Ok(_) => {}
             // A folder that is not there, or no longer, holds nothing; a bucket that is not there is an
             // error.
@@ -218,10 +223,7 @@ impl<'a> Walk<'a> {
         level.more = more && !entries.is_empty();
         if let Some(last) = entries.back() {
             if last.name == level.last {
-                return Err(OpError::new(
-                    ErrorKind::Protocol,
-                    "the listing is to go on where this page began",
-                ));
+                return Err(no_way_on());
             }
             level.last.clone_from(&last.name);
         }
@@ -279,7 +281,7 @@ impl SeaweedSession {
     ) -> Result<Vec<String>, OpError> {
         let mut walk = Walk::new(bucket, path, false, 0);
         let mut found = Vec::new();
-        let probe = &mut Probe::new(|| 0);
+        let probe = &mut Probe::untimed();
         loop {
             match walk.step(self, 0, probe).await? {
                 Step::Group(name) => found.push(name),
@@ -297,17 +299,18 @@ impl SeaweedSession {
         let (mut last, mut items) = (String::new(), 0);
         loop {
             let mut head = self.begin("GET");
-            head.extend_from_slice(super::filer::BUCKETS.as_bytes());
+            head.text(super::filer::BUCKETS);
             head.push(b'?');
-            push_parameter(&mut head, "limit", "1000");
+            head.parameter("limit", "1000");
             if !last.is_empty() {
-                push_parameter(&mut head, "lastFileName", &last);
+                head.parameter("lastFileName", &last);
             }
             self.fields(&mut head);
-            head.extend_from_slice(b"Accept: application/json\r\n");
-            end(&mut head);
+            head.text("Accept: application/json\r\n");
+            let mut request = Plain::bare(head);
             let mut body = Buffer::take();
-            self.document(head, &mut body, MAX_PAGE, probe).await?;
+            self.document(&mut request, &mut body, MAX_PAGE, probe)
+                .await?;
             let (entries, more) = read_page(&body)?;
             items += entries.iter().filter(|entry| entry.folder).count() as u64;
             match entries.back() {

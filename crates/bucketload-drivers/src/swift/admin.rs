@@ -12,38 +12,22 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::bulk::{MAX_DELETE, push_line};
-use super::head::{Call, push_parameter};
-use super::large::{OWN_FIELD, OneField, SEGMENTS_FIELD, segment_of, segments_container};
-use super::list::{MAX_PAGE, entries, has_next, page_query, too_long};
+use super::head::Call;
+use super::large::{OWN_FIELD, SEGMENTS_FIELD, segment_of, segments_container};
+use super::list::{MAX_PAGE, entries, has_next, page_query};
 use super::session::SwiftSession;
+use crate::http::control::{named, unless_gone};
 use crate::http::outgoing::Body;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::render::Render as _;
+use crate::http::session::HttpSession as _;
+use crate::http::sink::OneField;
 
-/// Most bytes of a small object.
-const MAX_SMALL: usize = 16 << 20;
 /// Keys of a page.
 const PAGE: u64 = 1000;
 /// How often a container is tried to be deleted whose listing may still show what is gone.
 const ATTEMPTS: u32 = 10;
 
-/// A probe for calls that nobody times.
-fn untimed() -> Probe {
-    Probe::new(|| 0)
-}
-
 impl SwiftSession {
-    /// Performs a call without a body and returns the body of the answer.
-    async fn fetch(&mut self, call: &Call<'_>, limit: usize) -> Result<Vec<u8>, OpError> {
-        let mut body = Vec::new();
-        let mut sink = Collect::new(&mut body, limit);
-        let mut plain = self.prepare(call, Body::Bytes(b""));
-        self.perform(&mut plain, &mut sink, &mut untimed()).await?;
-        match sink.overflow {
-            true => Err(too_long()),
-            false => Ok(body),
-        }
-    }
-
     /// The value of a field of the answer to HEAD; empty when there is none.
     async fn field_of(
         &mut self,
@@ -53,12 +37,13 @@ impl SwiftSession {
     ) -> Result<Vec<u8>, OpError> {
         let mut value = Vec::new();
         let call = Call::new("HEAD", container, object);
-        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let mut plain = self.bare(&call);
         let mut sink = OneField {
             name,
             value: &mut value,
         };
-        self.perform(&mut plain, &mut sink, &mut untimed()).await?;
+        self.perform(&mut plain, &mut sink, &mut Probe::untimed())
+            .await?;
         Ok(value)
     }
 
@@ -73,10 +58,11 @@ impl SwiftSession {
         let mut query = Vec::new();
         page_query(&mut query, prefix, "", PAGE, marker);
         if !end.is_empty() {
-            push_parameter(&mut query, "end_marker", end);
+            query.parameter("end_marker", end);
         }
         let call = Call::new("GET", container, "").query(&query);
-        let body = self.fetch(&call, MAX_PAGE).await?;
+        let mut request = self.bare(&call);
+        let body = self.fetch(&mut request, MAX_PAGE).await?;
         let mut keys = Vec::new();
         let got = entries(&body, |entry| keys.extend(entry.name().map(str::to_owned)))?;
         let next = keys.last().filter(|_| has_next(got, PAGE)).cloned();
@@ -94,7 +80,7 @@ impl SwiftSession {
             names
                 .iter()
                 .for_each(|name| push_line(&mut document, container, name));
-            match self.bulk_delete(&document, &mut untimed()).await {
+            match self.bulk_delete(&document, &mut Probe::untimed()).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => {}
                 other => {
                     other?;
@@ -103,11 +89,8 @@ impl SwiftSession {
             }
             for name in names {
                 let call = Call::new("DELETE", container, name);
-                let mut plain = self.prepare(&call, Body::Bytes(b""));
-                match self.perform(&mut plain, &mut Ignore, &mut untimed()).await {
-                    Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
+                let mut request = self.bare(&call);
+                unless_gone(self.settle(&mut request).await)?;
             }
         }
         Ok(())
@@ -166,7 +149,9 @@ impl SwiftSession {
     /// Deletes a container that was emptied a moment ago; one that is not empty stays.
     async fn delete_settling(&mut self, container: &str) -> Result<(), OpError> {
         for attempt in 1.. {
-            let deleted = self.delete_container(container, &mut untimed()).await;
+            let deleted = self
+                .delete_container(container, &mut Probe::untimed())
+                .await;
             match deleted {
                 Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
                 Err(error) if error.kind == ErrorKind::Conflict => {
@@ -188,33 +173,34 @@ impl Admin for SwiftSession {
         match self.head_bucket(bucket).await {
             Ok(()) => Ok(false),
             Err(error) if error.kind == ErrorKind::NotFound => {
-                self.put_container(bucket, &[], &mut untimed()).await
+                self.put_container(bucket, &[], &mut Probe::untimed()).await
             }
             Err(error) => Err(error),
         }
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        match self.head_container(bucket, &mut untimed()).await {
+        match self.head_container(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
-            Err(mut error) if error.kind == ErrorKind::NotFound => {
-                error.detail = format!("there is no container `{bucket}`").into_boxed_str();
-                Err(error)
-            }
             // Answers to HEAD have no body: a GET makes the server explain itself.
-            Err(error) if error.status != 0 => {
-                let call = Call::new("GET", bucket, "").query(b"limit=1");
-                match self.fetch(&call, MAX_PAGE).await {
+            Err(error)
+                if !matches!(
+                    (error.status, error.kind),
+                    (0, _) | (_, ErrorKind::NotFound)
+                ) =>
+            {
+                let mut request = self.bare(&Call::new("GET", bucket, "").query(b"limit=1"));
+                match self.fetch(&mut request, MAX_PAGE).await {
                     Err(better) if better.status == error.status => Err(better),
                     _ => Err(error),
                 }
             }
-            Err(error) => Err(error),
+            Err(error) => Err(named(error, "container", bucket)),
         }
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.delete_container(bucket, &mut untimed()).await?;
+        self.delete_container(bucket, &mut Probe::untimed()).await?;
         self.drop_segments_container(bucket).await
     }
 
@@ -270,13 +256,12 @@ impl Admin for SwiftSession {
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
         let call = Call::new("PUT", bucket, key).length(body.len() as u64);
-        let mut plain = self.prepare(&call, Body::Bytes(body));
-        self.perform(&mut plain, &mut Ignore, &mut untimed())
-            .await
-            .map(drop)
+        let mut request = self.prepare(&call, Body::Bytes(body));
+        self.settle(&mut request).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        self.fetch(&Call::new("GET", bucket, key), MAX_SMALL).await
+        let mut request = self.bare(&Call::new("GET", bucket, key));
+        self.small(&mut request).await
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
@@ -12,10 +12,12 @@ use serde_json::Value;
 
 use super::error_map::kind_of;
 use super::head::{Call, push_path};
-use super::session::{DONE, SwiftSession};
+use super::session::SwiftSession;
+use crate::http::answer::unreadable;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
-use crate::http::sink::Collect;
+use crate::http::render::each_key;
+use crate::http::session::HttpSession as _;
 
 /// Most objects in one request that radosgw takes; Swift's default is 10 000.
 pub(crate) const MAX_DELETE: usize = 1000;
@@ -47,10 +49,8 @@ pub(crate) fn judge(body: &[u8]) -> Result<(), OpError> {
             "the server does not know bulk deletion",
         ));
     }
-    let answer: Answer<'_> = serde_json::from_slice(body).map_err(|e| {
-        let detail = format!("the answer to the bulk deletion cannot be read: {e}");
-        OpError::new(ErrorKind::Protocol, detail)
-    })?;
+    let answer: Answer<'_> =
+        serde_json::from_slice(body).map_err(|e| unreadable("answer to the bulk deletion", e))?;
     let first = answer.errors.first().map(one_error);
     let (path, said) = match (&first, answer.status.starts_with("200")) {
         (None, true) => return Ok(()),
@@ -98,21 +98,10 @@ impl SwiftSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let count = request.op.count;
-        let Some(keys) = request.keys else {
-            return Err(OpError::new(
-                ErrorKind::Unsupported,
-                "delete-many was asked for without keys",
-            ));
-        };
         let mut document = Buffer::take();
-        // The renderer wants a `String`: lend it the memory of a pooled buffer.
-        let mut lent = Buffer::take();
-        let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
-        for i in 0..count {
-            keys.render(i, &mut key);
-            push_line(&mut document, request.bucket, &key);
-        }
-        *lent = key.into_bytes();
+        each_key(request, |_, key| {
+            push_line(&mut document, request.bucket, key);
+        })?;
         self.bulk_delete(&document, probe).await?;
         Ok(Completion {
             items: count,
@@ -136,8 +125,8 @@ impl SwiftSession {
             .length(document.len() as u64);
         let mut plain = self.prepare(&call, Body::Bytes(document));
         let mut body = Buffer::take();
-        let mut sink = Collect::new(&mut body, MAX_ANSWER);
-        self.perform(&mut plain, &mut sink, probe).await?;
+        self.document(&mut plain, &mut body, MAX_ANSWER, probe)
+            .await?;
         judge(&body)
     }
 }

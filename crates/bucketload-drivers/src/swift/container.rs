@@ -1,15 +1,16 @@
 //! Operations on containers and accounts.
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::head::Call;
-use super::list::{MAX_PAGE, MOST_ENTRIES, as_text, entries, has_next, page_query, too_long};
-use super::session::{DONE, SwiftSession};
-use crate::http::outgoing::Body;
+use super::list::{MAX_PAGE, MOST_ENTRIES, entries, has_next, page_query};
+use super::session::SwiftSession;
+use crate::http::answer::as_text;
 use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Ignore};
+use crate::http::session::HttpSession as _;
+use crate::http::sink::Ignore;
 
 impl SwiftSession {
     pub(crate) async fn make_container(
@@ -29,7 +30,7 @@ impl SwiftSession {
         probe: &mut Probe,
     ) -> Result<bool, OpError> {
         let call = Call::new("PUT", container, "").fields(fields).length(0);
-        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
         Ok(reply.status == 201)
     }
@@ -39,9 +40,8 @@ impl SwiftSession {
         container: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut plain = self.prepare(&Call::new("HEAD", container, ""), Body::Bytes(b""));
-        self.perform(&mut plain, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.bare(&Call::new("HEAD", container, ""));
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn delete_container(
@@ -49,9 +49,8 @@ impl SwiftSession {
         container: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut plain = self.prepare(&Call::new("DELETE", container, ""), Body::Bytes(b""));
-        self.perform(&mut plain, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.bare(&Call::new("DELETE", container, ""));
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn list_containers(
@@ -64,12 +63,9 @@ impl SwiftSession {
         let mut items = 0;
         loop {
             page_query(&mut query, "", "", MOST_ENTRIES, as_text(&marker));
-            let mut plain = self.prepare(&Call::new("GET", "", "").query(&query), Body::Bytes(b""));
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut plain, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long());
-            }
+            let mut plain = self.bare(&Call::new("GET", "", "").query(&query));
+            self.document(&mut plain, &mut body, MAX_PAGE, probe)
+                .await?;
             let mut last = Buffer::take();
             let got = entries(&body, |entry| {
                 last.clear();

@@ -1,7 +1,6 @@
 //! The driver: what all threads share, and what the sessions of one thread share.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +18,8 @@ use super::tokens::{self, IDS, Tokens};
 use crate::http::config::facts;
 use crate::http::hub::Hub;
 use crate::http::per_thread;
-use crate::http::{ConfigError, Endpoint};
+use crate::http::session::HttpSession as _;
+use crate::http::{ConfigError, Endpoint, opaque_debug};
 
 /// Why a driver cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,13 +59,7 @@ impl Drop for Inner {
     }
 }
 
-impl fmt::Debug for SwiftDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SwiftDriver")
-            .field("config", &self.inner.config)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(SwiftDriver, Shared);
 
 impl SwiftDriver {
     /// Signs in as `config` says; blocks until that is done.
@@ -212,14 +206,6 @@ pub(crate) struct Shared {
     pub(crate) writer: RefCell<HeadWriter>,
     /// Container whose segments container is known to exist, and in which epoch.
     pub(crate) segments_of: RefCell<(String, u64)>,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("endpoint", &self.endpoint().authority)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Shared {

@@ -4,8 +4,7 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 
-/// Longest message taken over from a server, in characters.
-const MAX_MESSAGE: usize = 300;
+use crate::http::answer::{self, one_line};
 
 /// What a status means (OpenStack Object Storage API; 498 is "Rate Limited" of Swift's ratelimit
 /// filter). `text` is what the server said about it.
@@ -15,19 +14,13 @@ pub(crate) fn kind_of(status: u16, text: &str) -> ErrorKind {
         words.iter().any(|word| text.contains(word))
     };
     match status {
-        404 => ErrorKind::NotFound,
-        409 | 412 => ErrorKind::Conflict,
         // "Upload exceeds quota." of the quota filters; otherwise the body is larger than allowed.
         413 if says(&["quota"]) => ErrorKind::Full,
         403 if says(&["quotaexceeded"]) => ErrorKind::Full,
-        401 | 403 => ErrorKind::Auth,
-        405 | 501 => ErrorKind::Unsupported,
-        429 | 498 => ErrorKind::Throttled,
+        498 => ErrorKind::Throttled,
         503 if says(&["slowdown", "slow down"]) => ErrorKind::Throttled,
-        507 => ErrorKind::Full,
         500..=599 if says(&["no space left"]) => ErrorKind::Full,
-        500..=599 => ErrorKind::Server,
-        _ => ErrorKind::Rejected,
+        _ => answer::kind_of(status),
     }
 }
 
@@ -71,17 +64,6 @@ pub(crate) fn message(body: &[u8]) -> String {
         }
     }
     one_line(&plain)
-}
-
-/// One line without control characters, of bounded length.
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(MAX_MESSAGE) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 use bucketload_core::op::ByteRange;
 
 use crate::http::encode;
+use crate::http::render::Render as _;
 use crate::http::{Endpoint, Secret};
-
-const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
 
 /// A request's head. Make it, render it and let it go before anything is awaited.
 #[derive(Clone, Copy)]
@@ -65,7 +64,8 @@ impl<'a> Call<'a> {
 /// Renders the heads of requests to one endpoint, on one thread.
 pub(crate) struct HeadWriter {
     base_path: String,
-    host: String,
+    /// The end of the request line, and the fields that never change.
+    fixed: Vec<u8>,
     /// From the end of the target to the first own field.
     middle: Vec<u8>,
     /// Which token `middle` holds.
@@ -77,7 +77,7 @@ impl HeadWriter {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         let mut writer = Self {
             base_path: endpoint.base_path.clone(),
-            host: endpoint.authority.clone(),
+            fixed: endpoint.fixed_fields(),
             middle: Vec::with_capacity(512),
             generation: 0,
         };
@@ -91,26 +91,18 @@ impl HeadWriter {
         self.generation = generation;
         let out = &mut self.middle;
         out.clear();
-        for part in [
-            " HTTP/1.1\r\nHost: ",
-            &self.host,
-            "\r\nUser-Agent: ",
-            USER_AGENT,
-            "\r\n",
-        ] {
-            out.extend_from_slice(part.as_bytes());
-        }
+        out.extend_from_slice(&self.fixed);
         if let Some(token) = token {
-            push_field(out, "X-Auth-Token", token.expose().as_bytes());
+            out.field("X-Auth-Token", token.expose().as_bytes());
         }
     }
 
     /// Appends the head of a request to `out`.
     #[inline]
     pub(crate) fn render(&self, out: &mut Vec<u8>, call: &Call<'_>) {
-        out.extend_from_slice(call.method.as_bytes());
+        out.text(call.method);
         out.push(b' ');
-        out.extend_from_slice(self.base_path.as_bytes());
+        out.text(&self.base_path);
         if call.container.is_empty() {
             if self.base_path.is_empty() {
                 out.push(b'/');
@@ -124,15 +116,9 @@ impl HeadWriter {
         }
         out.extend_from_slice(&self.middle);
         for (name, value) in call.fields {
-            push_field(out, name, value);
+            out.field(name, value);
         }
-        if let Some(range) = call.range {
-            out.extend_from_slice(b"Range: bytes=");
-            encode::push_decimal(out, range.offset);
-            out.push(b'-');
-            encode::push_decimal(out, range.offset + range.len.max(1) - 1);
-            out.extend_from_slice(b"\r\n");
-        }
+        out.range(call.range);
         if let Some(length) = call.length {
             out.extend_from_slice(b"Content-Length: ");
             encode::push_decimal(out, length);
@@ -152,35 +138,12 @@ pub(crate) fn push_path(out: &mut Vec<u8>, container: &str, object: &str) {
     }
 }
 
-#[inline]
-fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Appends `name=value`, encoded, to a query.
-pub(crate) fn push_parameter(query: &mut Vec<u8>, name: &str, value: &str) {
-    if !query.is_empty() {
-        query.push(b'&');
-    }
-    query.extend_from_slice(name.as_bytes());
-    query.push(b'=');
-    encode::push_query(query, value);
-}
-
-/// As [`push_parameter`] for a number.
-pub(crate) fn push_number(query: &mut Vec<u8>, name: &str, value: u64) {
-    push_parameter(query, name, "");
-    encode::push_decimal(query, value);
-}
-
 #[cfg(test)]
 mod tests {
     use bucketload_core::op::ByteRange;
 
-    use super::{Call, HeadWriter, push_number, push_parameter};
+    use super::{Call, HeadWriter};
+    use crate::http::render::{Render as _, USER_AGENT};
     use crate::http::{Endpoint, Secret};
 
     fn writer(url: &str) -> HeadWriter {
@@ -192,9 +155,7 @@ mod tests {
     fn render(writer: &HeadWriter, call: &Call<'_>) -> String {
         let mut out = Vec::new();
         writer.render(&mut out, call);
-        String::from_utf8(out)
-            .unwrap()
-            .replace(super::USER_AGENT, "agent")
+        String::from_utf8(out).unwrap().replace(USER_AGENT, "agent")
     }
 
     #[test]
@@ -207,8 +168,8 @@ mod tests {
              X-Auth-Token: tk\r\nRange: bytes=5-14\r\n\r\n"
         );
         let mut query = Vec::new();
-        push_parameter(&mut query, "prefix", "a/b&");
-        push_number(&mut query, "limit", 5);
+        query.parameter("prefix", "a/b&");
+        query.number("limit", 5);
         let call = Call::new("PUT", "", "").query(&query).length(0);
         assert_eq!(
             render(&writer, &call.fields(&[("If-None-Match", b"*")])),

@@ -15,20 +15,22 @@
 
 use std::sync::atomic::Ordering;
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::config::LargeObject;
 use super::head::{Call, push_path};
-use super::list::as_text;
-use super::object::{Md5Hex, content_of, md5_of};
-use super::session::{DONE, SwiftSession};
+use super::object::{Md5Hex, md5_of};
+use super::session::SwiftSession;
+use crate::http::answer::as_text;
 use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
-use crate::http::sink::{Ignore, Sink};
+use crate::http::render::Render as _;
+use crate::http::session::HttpSession as _;
+use crate::http::sink::OneField;
 use crate::http::span::Span;
 
 /// Metadata of a manifest: the upload that its segments belong to.
@@ -42,25 +44,6 @@ const SEGMENTS_SUFFIX: &str = "_segments";
 /// What the names of uploads begin with.
 const UPLOAD_MARK: &str = "bl";
 
-/// Keeps one field of an answer's head.
-pub(crate) struct OneField<'a> {
-    pub(crate) name: &'static str,
-    pub(crate) value: &'a mut Vec<u8>,
-}
-
-impl Sink for OneField<'_> {
-    fn wants_fields(&self) -> bool {
-        true
-    }
-
-    fn field(&mut self, name: &str, value: &[u8]) {
-        if name.eq_ignore_ascii_case(self.name) {
-            self.value.clear();
-            self.value.extend_from_slice(value);
-        }
-    }
-}
-
 /// Name of the container that holds the segments of the objects in `container`.
 pub(crate) fn segments_container(container: &str) -> String {
     format!("{container}{SEGMENTS_SUFFIX}")
@@ -68,7 +51,7 @@ pub(crate) fn segments_container(container: &str) -> String {
 
 /// Appends an upload's name.
 fn push_upload(out: &mut Vec<u8>, nonce: u64, number: u64) {
-    out.extend_from_slice(UPLOAD_MARK.as_bytes());
+    out.text(UPLOAD_MARK);
     encode::push_hex(out, nonce);
     out.push(b'-');
     encode::push_hex(out, number);
@@ -78,7 +61,7 @@ fn push_upload(out: &mut Vec<u8>, nonce: u64, number: u64) {
 fn segment_name(out: &mut Vec<u8>, key: &str, upload: &str, number: u64) {
     out.clear();
     for part in [key, "/", upload, "/"] {
-        out.extend_from_slice(part.as_bytes());
+        out.text(part);
     }
     let mut room = [0; 20];
     let digits = encode::decimal(&mut room, number);
@@ -160,8 +143,8 @@ impl SwiftSession {
             (1..=count).for_each(|number| sums.extend_from_slice(&md5_of(span_of(number))));
         }
         let mut container = Buffer::take();
-        container.extend_from_slice(request.bucket.as_bytes());
-        container.extend_from_slice(SEGMENTS_SUFFIX.as_bytes());
+        container.text(request.bucket);
+        container.text(SEGMENTS_SUFFIX);
         let container = as_text(&container);
         self.ensure_segments(request.bucket, container).await?;
         let mut upload = Buffer::take();
@@ -242,7 +225,7 @@ impl SwiftSession {
         let mut at = Buffer::take();
         at.extend_from_slice(&prefix[1..]);
         for part in ["/", upload, "/"] {
-            at.extend_from_slice(part.as_bytes());
+            at.text(part);
         }
         let fields = [
             (SEGMENTS_FIELD, upload.as_bytes()),
@@ -255,8 +238,7 @@ impl SwiftSession {
             LargeObject::Dlo => call.fields(&fields),
         };
         let mut plain = self.prepare(&call, Body::Bytes(manifest));
-        self.perform(&mut plain, &mut Ignore, probe).await?;
-        Ok(())
+        self.complete(&mut plain, probe).await.map(drop)
     }
 
     /// Makes sure that there is a container for segments. Once per thread, before the service time.
@@ -268,7 +250,7 @@ impl SwiftSession {
                 return Ok(());
             }
         }
-        let probe = &mut Probe::new(|| 0);
+        let probe = &mut Probe::untimed();
         match self.head_container(container, probe).await {
             Err(error) if error.kind == ErrorKind::NotFound => {
                 let fields: [(&str, &[u8]); 1] = [(OWN_FIELD, b"segments")];

@@ -8,18 +8,19 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Completion, DONE};
+use bucketload_core::error::OpError;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 use serde::Deserialize;
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
-use super::head::{Call, push_number, push_parameter};
-use super::session::{DONE, SwiftSession};
-use crate::http::outgoing::Body;
+use super::head::Call;
+use super::session::SwiftSession;
+use crate::http::answer::{as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
-use crate::http::sink::Collect;
+use crate::http::render::Render as _;
+use crate::http::session::HttpSession as _;
 
 /// Most bytes of a page: 10 000 names of 1024 bytes, escaped, with their metadata.
 pub(crate) const MAX_PAGE: usize = 64 << 20;
@@ -75,10 +76,8 @@ pub(crate) fn entries<'a>(body: &'a [u8], each: impl FnMut(&Entry<'a>)) -> Resul
         return Ok(0);
     }
     let mut json = serde_json::Deserializer::from_slice(body);
-    json.deserialize_seq(Entries(each)).map_err(|e| {
-        let detail = format!("the listing cannot be read: {e}");
-        OpError::new(ErrorKind::Protocol, detail)
-    })
+    json.deserialize_seq(Entries(each))
+        .map_err(|e| unreadable("listing", e))
 }
 
 /// Whether a page of `got` entries, of `asked`, may have another one after it.
@@ -96,25 +95,16 @@ pub(crate) fn page_query(
 ) {
     query.clear();
     query.extend_from_slice(b"format=json");
-    push_number(query, "limit", limit);
+    query.number("limit", limit);
     if !prefix.is_empty() {
-        push_parameter(query, "prefix", prefix);
+        query.parameter("prefix", prefix);
     }
     if !delimiter.is_empty() {
-        push_parameter(query, "delimiter", delimiter);
+        query.parameter("delimiter", delimiter);
     }
     if !marker.is_empty() {
-        push_parameter(query, "marker", marker);
+        query.parameter("marker", marker);
     }
-}
-
-/// Text in a buffer that was filled from text.
-pub(crate) fn as_text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
-}
-
-pub(crate) fn too_long() -> OpError {
-    OpError::new(ErrorKind::Protocol, "the answer is longer than it can be")
 }
 
 impl SwiftSession {
@@ -139,12 +129,9 @@ impl SwiftSession {
             let from = as_text(&marker);
             page_query(&mut query, request.key, request.delimiter, asked, from);
             let call = Call::new("GET", request.bucket, "").query(&query);
-            let mut plain = self.prepare(&call, Body::Bytes(b""));
-            let mut sink = Collect::new(&mut body, MAX_PAGE);
-            self.perform(&mut plain, &mut sink, probe).await?;
-            if sink.overflow {
-                return Err(too_long());
-            }
+            let mut plain = self.bare(&call);
+            self.document(&mut plain, &mut body, MAX_PAGE, probe)
+                .await?;
             let mut last = Cow::Borrowed("");
             let got = entries(&body, |entry| {
                 if let (Some(watch), Some(name)) = (request.watch, entry.name()) {
@@ -165,10 +152,7 @@ impl SwiftSession {
                 return Ok(Completion { items, ..DONE });
             }
             if last.as_bytes() <= marker.as_slice() {
-                return Err(OpError::new(
-                    ErrorKind::Protocol,
-                    "the listing does not get on: a page ends before it begins",
-                ));
+                return Err(no_way_on());
             }
             marker.clear();
             marker.extend_from_slice(last.as_bytes());

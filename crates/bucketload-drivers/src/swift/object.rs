@@ -1,19 +1,20 @@
 //! Operations on one object: get, range-get, put, put-if-absent, head, delete, copy.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Completion, DONE, content_of};
+use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use md5::{Digest as _, Md5};
 
 use super::head::{Call, push_path};
-use super::session::{DONE, SwiftSession};
+use super::session::SwiftSession;
+use crate::http::answer::{if_absent, size_of_object};
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
+use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
-pub(crate) use bucketload_core::driver::content_of;
 
 /// An MD5 in lowercase hexadecimal.
 pub(crate) type Md5Hex = [u8; 32];
@@ -39,7 +40,7 @@ impl SwiftSession {
     ) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
         let call = Call::new("GET", request.bucket, request.key).range(reading.range());
-        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut reading, probe).await?;
         reading.finish(&reply)
     }
@@ -51,11 +52,7 @@ impl SwiftSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        match self.put(request, probe).await {
-            Ok(done) => Ok(Completion { items: 1, ..done }),
-            Err(error) if error.status == 412 => Ok(DONE),
-            Err(error) => Err(error),
-        }
+        if_absent(self.put(request, probe).await)
     }
 
     pub(crate) async fn put(
@@ -94,19 +91,9 @@ impl SwiftSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("HEAD", request.bucket, request.key);
-        let mut plain = self.prepare(&call, Body::Bytes(b""));
+        let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
-        let Some(size) = reply.content_length() else {
-            return Err(OpError::with_status(
-                ErrorKind::Protocol,
-                reply.status,
-                "the answer has no Content-Length",
-            ));
-        };
-        Ok(Completion {
-            object_size: size,
-            ..DONE
-        })
+        size_of_object(&reply)
     }
 
     /// Deletes an object; of a large object the manifest alone. The segments go with the clean-up.
@@ -116,9 +103,8 @@ impl SwiftSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let call = Call::new("DELETE", request.bucket, request.key);
-        let mut plain = self.prepare(&call, Body::Bytes(b""));
-        self.perform(&mut plain, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.bare(&call);
+        self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn copy(
@@ -132,9 +118,8 @@ impl SwiftSession {
         let call = Call::new("PUT", request.bucket, request.key)
             .fields(&fields)
             .length(0);
-        let mut plain = self.prepare(&call, Body::Bytes(b""));
-        self.perform(&mut plain, &mut Ignore, probe).await?;
-        Ok(DONE)
+        let mut request = self.bare(&call);
+        self.complete(&mut request, probe).await
     }
 }
 

@@ -11,12 +11,14 @@ use bucketload_core::record::Probe;
 use super::driver::Shared;
 use super::error_map;
 use super::head::Call;
-use crate::http::exchange::{Refusal, Reply};
+use crate::http::Endpoint;
+use crate::http::exchange::Refusal;
+use crate::http::hub::Hub;
 use crate::http::link::Link;
-use crate::http::outgoing::{Body, Plain};
+use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
-use crate::http::sink::Sink;
+use crate::http::session::HttpSession;
 
 /// A session of the native Swift driver.
 #[derive(Debug)]
@@ -27,8 +29,6 @@ pub struct SwiftSession {
     generation: u64,
 }
 
-pub(crate) use bucketload_core::driver::DONE;
-
 impl SwiftSession {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
         Self {
@@ -36,11 +36,6 @@ impl SwiftSession {
             shared,
             generation: 0,
         }
-    }
-
-    pub(crate) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let (hub, endpoint) = (&self.shared.driver.hub, self.shared.endpoint());
-        self.link.connect(hub, endpoint, probe).await
     }
 
     /// Renders a request; sends nothing.
@@ -54,23 +49,21 @@ impl SwiftSession {
         Plain::new(head, body, call.is_head())
     }
 
-    /// Performs one request. The answer is a success (status below 300).
-    pub(crate) async fn perform(
-        &mut self,
-        plain: &mut Plain<'_>,
-        sink: &mut dyn Sink,
-        probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
-        let (hub, endpoint) = (&self.shared.driver.hub, self.shared.endpoint());
-        let reply = self.link.perform(hub, endpoint, plain, sink, probe).await?;
-        match &reply.refusal {
-            None => Ok(reply),
-            Some(refusal) => Err(self.refused(reply.status, refusal)),
-        }
+    /// A request without a body.
+    #[inline]
+    pub(crate) fn bare(&mut self, call: &Call<'_>) -> Plain<'static> {
+        self.prepare(call, NO_BODY)
+    }
+}
+
+impl HttpSession for SwiftSession {
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+        let shared = &self.shared;
+        (&mut self.link, &shared.driver.hub, shared.endpoint())
     }
 
     #[cold]
-    fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
         let tokens = &self.shared.driver.tokens;
         if status == 401 {
             tokens.refused(self.generation);

@@ -239,7 +239,7 @@ impl SignIn {
         };
         let mut plain = Plain::new(head, Body::Bytes(&body), false);
         let mut answer = Answer::default();
-        let mut probe = Probe::new(|| 0);
+        let mut probe = Probe::untimed();
         let mut link = Link::new(0, self.source);
         let reply = link
             .perform(&self.hub, endpoint, &mut plain, &mut answer, &mut probe)

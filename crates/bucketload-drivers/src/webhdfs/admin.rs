@@ -1,45 +1,37 @@
 //! Untimed calls of the control plane.
 
 use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::OpError;
+use bucketload_core::record::Probe;
 
 use super::list::NameNode;
 use super::request::Call;
-use super::session::{WebHdfsSession, untimed};
+use super::session::WebHdfsSession;
 use crate::hadoop::{listing, path, prune};
+use crate::http::answer::{MAX_SMALL, too_long};
+use crate::http::control::{ensure_bucket, unless_gone};
 use crate::http::sink::Collect;
-
-/// Most bytes of a small object.
-const MAX_SMALL: usize = 16 << 20;
 
 impl Admin for WebHdfsSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
-        match self.head_bucket(bucket).await {
-            Ok(()) => return Ok(false),
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        self.make_bucket(bucket, &mut untimed()).await?;
-        Ok(true)
+        let probe = &mut Probe::untimed();
+        let create = async |session: &mut Self| session.make_bucket(bucket, probe).await;
+        ensure_bucket(self, bucket, create).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.find_bucket(bucket, &mut untimed()).await.map(drop)
+        self.find_bucket(bucket, &mut Probe::untimed())
+            .await
+            .map(drop)
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
         self.head_bucket(bucket).await?;
         let mut tree = NameNode {
             session: self,
-            probe: &mut untimed(),
+            probe: &mut Probe::untimed(),
         };
-        match prune::remove_empty(&mut tree, bucket, "").await? {
-            true => Ok(()),
-            false => Err(OpError::new(
-                ErrorKind::Conflict,
-                format!("the directory `{bucket}` is not empty"),
-            )),
-        }
+        prune::remove_bucket(&mut tree, bucket).await
     }
 
     async fn list_keys(
@@ -52,7 +44,7 @@ impl Admin for WebHdfsSession {
         let mut walk = self.walk.take();
         let mut lister = NameNode {
             session: self,
-            probe: &mut untimed(),
+            probe: &mut Probe::untimed(),
         };
         let page = listing::page(&mut lister, &mut walk, bucket, prefix, after).await?;
         self.walk = walk;
@@ -65,10 +57,7 @@ impl Admin for WebHdfsSession {
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
         for key in keys {
             path::check(bucket, key)?;
-            match self.unlink(bucket, key, &mut untimed()).await {
-                Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
         }
         // Only where this session has looked before: other directories are none of its business.
         let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
@@ -76,7 +65,7 @@ impl Admin for WebHdfsSession {
         };
         let mut tree = NameNode {
             session: self,
-            probe: &mut untimed(),
+            probe: &mut Probe::untimed(),
         };
         prune::after_deleting(&mut tree, bucket, &prefix, keys).await
     }
@@ -91,7 +80,7 @@ impl Admin for WebHdfsSession {
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         path::check(bucket, key)?;
-        let probe = &mut untimed();
+        let probe = &mut Probe::untimed();
         let call = Call::new("GET", "OPEN&noredirect=true", bucket, key);
         let location = self.locate(&call, probe).await?;
         let mut body = Vec::new();
@@ -99,10 +88,7 @@ impl Admin for WebHdfsSession {
         self.take(&location, &mut sink, probe).await?;
         match sink.overflow {
             false => Ok(body),
-            true => Err(OpError::new(
-                ErrorKind::Protocol,
-                format!("`{key}` is longer than a small object can be"),
-            )),
+            true => Err(too_long(200)),
         }
     }
 }

@@ -7,11 +7,12 @@ use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::config::WebHdfsConfig;
-use super::request::{self, Heads};
+use super::request::Heads;
 use super::session::WebHdfsSession;
 use crate::hadoop::semantics::CLASSES;
 use crate::http::config::{ConfigError, facts};
 use crate::http::hub::{Hub, IdFields};
+use crate::http::render::Render as _;
 
 /// The WebHDFS driver: one connection to the name node per session, and one to each data node that
 /// keeps it.
@@ -48,10 +49,10 @@ impl WebHdfsDriver {
         let heads = (0..config.endpoints.len()).map(|i| Heads::new(&config, i));
         let mut layout = Vec::new();
         if let Some(copies) = config.files.replication {
-            request::push_number(&mut layout, "replication", u64::from(copies));
+            layout.number("replication", u64::from(copies));
         }
         if let Some(size) = config.files.block_size {
-            request::push_number(&mut layout, "blocksize", size);
+            layout.number("blocksize", size);
         }
         Ok(Self {
             inner: Arc::new(Inner {

@@ -2,19 +2,20 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::documents;
-use super::request::{Call, push_text};
+use super::request::Call;
 use super::session::WebHdfsSession;
 use crate::hadoop::prune::Tree;
-use crate::hadoop::semantics::DONE;
+use crate::hadoop::semantics::found_bucket;
 use crate::hadoop::walk::{Entry, Lister};
 use crate::hadoop::{listing, path};
 use crate::http::pool::Buffer;
+use crate::http::render::Render as _;
 
 /// The name node as a source of directory entries, asked by a session within an operation.
 pub(super) struct NameNode<'a> {
@@ -37,7 +38,7 @@ impl Lister for NameNode<'_> {
         let mut query = Buffer::take();
         let after = cursor.as_deref().unwrap_or(after);
         if !after.is_empty() {
-            push_text(&mut query, "startAfter", after);
+            query.parameter("startAfter", after);
         }
         let call = Call::new("GET", "LISTSTATUS_BATCH", bucket, dir).query(&query);
         let body = self.session.fetch(&call, self.probe).await?;
@@ -109,13 +110,7 @@ impl WebHdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(bucket, "key")?;
         let is_dir = |status: &documents::FileStatus<'_>| Ok(status.is_dir());
-        match self.status(bucket, "", probe, is_dir).await? {
-            true => Ok(DONE),
-            false => Err(OpError::new(
-                ErrorKind::NotFound,
-                format!("`{bucket}` is a file, not a directory"),
-            )),
-        }
+        found_bucket(bucket, self.status(bucket, "", probe, is_dir).await?)
     }
 
     pub(super) async fn remove_bucket(

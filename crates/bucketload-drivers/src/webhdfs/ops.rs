@@ -1,20 +1,19 @@
 //! Operations on one file.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::documents;
-use super::request::{Call, push_number, push_text};
-use super::session::{WebHdfsSession, untimed};
+use super::request::Call;
+use super::session::WebHdfsSession;
 use crate::hadoop::path;
-use crate::hadoop::semantics::{DONE, content_of, exists, lacks_parent, late};
+use crate::hadoop::semantics::{exists, lacks_parent, late, now_ms, size_of_file, unlinked};
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
+use crate::http::render::Render as _;
 use crate::http::span::Span;
 
 /// First step of a write that replaces what is there.
@@ -33,8 +32,8 @@ impl WebHdfsSession {
         let location = {
             let mut query = Buffer::take();
             if let Some(range) = reading.range() {
-                push_number(&mut query, "offset", range.offset);
-                push_number(&mut query, "length", range.len);
+                query.number("offset", range.offset);
+                query.number("length", range.len);
             }
             let call = Call::new("GET", "OPEN&noredirect=true", request.bucket, request.key);
             self.locate(&call.query(&query), probe).await?
@@ -131,10 +130,8 @@ impl WebHdfsSession {
         let (bucket, key) = (request.bucket, request.key);
         path::check(bucket, key)?;
         let mut query = Buffer::take();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let millis = now.map_or(0, |now| now.as_millis());
-        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        push_number(&mut query, "modificationtime", millis);
+        let millis = now_ms();
+        query.number("modificationtime", millis);
         let call = Call::new("PUT", "SETTIMES&accesstime=-1", bucket, key);
         match self.ask(&call.query(&query), probe).await {
             Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -163,7 +160,7 @@ impl WebHdfsSession {
         let mut query = Buffer::take();
         let mut destination = String::new();
         path::push(&mut destination, &self.inner.config.files.root, bucket, key);
-        push_text(&mut query, "destination", &destination);
+        query.parameter("destination", &destination);
         let op = "RENAME&renameoptions=OVERWRITE";
         let call = Call::new("PUT", op, bucket, request.source).query(&query);
         match self.ask(&call, probe).await {
@@ -183,13 +180,7 @@ impl WebHdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(request.bucket, request.key)?;
         self.status(request.bucket, request.key, probe, |status| {
-            if status.is_dir() {
-                return Err(OpError::new(ErrorKind::NotFound, "the path is a directory"));
-            }
-            Ok(Completion {
-                object_size: status.length,
-                ..DONE
-            })
+            size_of_file(status.is_dir(), status.length)
         })
         .await
     }
@@ -217,10 +208,7 @@ impl WebHdfsSession {
     ) -> Result<(), OpError> {
         let call = Call::new("DELETE", "DELETE&recursive=false", bucket, key);
         let body = self.fetch(&call, probe).await?;
-        match documents::boolean(&body)? {
-            true => Ok(()),
-            false => Err(OpError::new(ErrorKind::NotFound, "there is no such file")),
-        }
+        unlinked(documents::boolean(&body)?)
     }
 
     /// Writes a small file, untimed.
@@ -233,7 +221,7 @@ impl WebHdfsSession {
         path::check(bucket, key)?;
         let layout = self.inner.layout.clone();
         let call = Call::new("PUT", CREATE, bucket, key).query(&layout);
-        let probe = &mut untimed();
+        let probe = &mut Probe::untimed();
         let location = self.locate(&call, probe).await?;
         let length = body.len() as u64;
         self.give("PUT", &location, Body::Bytes(body), length, false, probe)

@@ -1,10 +1,11 @@
 //! Which data nodes hold a file, as the name node knows it.
 
 use bucketload_core::error::OpError;
+use bucketload_core::record::Probe;
 
 use super::documents;
 use super::request::Call;
-use super::session::{WebHdfsSession, untimed};
+use super::session::WebHdfsSession;
 use crate::hadoop::path;
 
 /// Where a file lies.
@@ -25,7 +26,7 @@ impl WebHdfsSession {
     pub async fn placement(&mut self, bucket: &str, key: &str) -> Result<FilePlacement, OpError> {
         path::check(bucket, key)?;
         let call = Call::new("GET", "GETFILEBLOCKLOCATIONS", bucket, key);
-        let body = self.fetch(&call, &mut untimed()).await?;
+        let body = self.fetch(&call, &mut Probe::untimed()).await?;
         let locations = documents::block_locations(&body)?;
         let mut placement = FilePlacement {
             blocks: locations.len(),

@@ -85,7 +85,7 @@ impl DataNodes {
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let node = self.node(hub, location)?;
-        let mut untimed = Probe::new(|| 0);
+        let mut untimed = Probe::untimed();
         let connected = node.link.connect(hub, &node.endpoint, &mut untimed).await;
         if let Err(mut error) = connected {
             error.detail =

@@ -6,6 +6,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use super::config::WebHdfsConfig;
 use crate::http::encode;
 use crate::http::pool::Buffer;
+use crate::http::render::{Render as _, USER_AGENT};
 
 /// A request to the name node.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub(super) struct Call<'a> {
     pub(super) bucket: &'a str,
     /// Key; empty for the bucket.
     pub(super) key: &'a str,
-    /// Further parameters, encoded, each with its `&`.
+    /// Further parameters, encoded.
     pub(super) query: &'a [u8],
 }
 
@@ -57,8 +58,8 @@ pub(super) struct Heads {
     tail: Vec<u8>,
 }
 
-/// Fields of every request.
-const FIELDS: &str = "Accept: */*\r\nUser-Agent: bucketload\r\n";
+/// A field of every request.
+const ACCEPT: &str = "Accept: */*\r\n";
 
 impl Heads {
     /// The parts for name node `index` of `config`.
@@ -72,21 +73,22 @@ impl Heads {
             (None, Some(user)) => ("&user.name=", user.as_str()),
             (None, None) => ("", ""),
         };
-        identity.extend_from_slice(name.as_bytes());
+        identity.text(name);
         encode::push_query(&mut identity, value);
-        let tail = format!(" HTTP/1.1\r\nHost: {}\r\n{FIELDS}", endpoint.authority);
+        let mut tail = endpoint.fixed_fields();
+        tail.text(ACCEPT);
         Self {
             bare: config.files.root.is_empty(),
             front,
             identity,
-            tail: tail.into_bytes(),
+            tail,
         }
     }
 
     /// Renders the head of `call`, which has no body.
     pub(super) fn render(&self, call: &Call<'_>) -> Buffer {
         let mut head = Buffer::take();
-        head.extend_from_slice(call.method.as_bytes());
+        head.text(call.method);
         head.push(b' ');
         head.extend_from_slice(&self.front);
         for part in [call.bucket, call.key] {
@@ -99,8 +101,11 @@ impl Heads {
             head.push(b'/');
         }
         head.extend_from_slice(b"?op=");
-        head.extend_from_slice(call.op.as_bytes());
-        head.extend_from_slice(call.query);
+        head.text(call.op);
+        if !call.query.is_empty() {
+            head.push(b'&');
+            head.extend_from_slice(call.query);
+        }
         head.extend_from_slice(&self.identity);
         head.extend_from_slice(&self.tail);
         if matches!(call.method, "PUT" | "POST") {
@@ -109,22 +114,6 @@ impl Heads {
         head.extend_from_slice(b"\r\n");
         head
     }
-}
-
-/// Appends `&name=value` for a number.
-pub(super) fn push_number(query: &mut Vec<u8>, name: &str, value: u64) {
-    query.push(b'&');
-    query.extend_from_slice(name.as_bytes());
-    query.push(b'=');
-    encode::push_decimal(query, value);
-}
-
-/// Appends `&name=value` for text.
-pub(super) fn push_text(query: &mut Vec<u8>, name: &str, value: &str) {
-    query.push(b'&');
-    query.extend_from_slice(name.as_bytes());
-    query.push(b'=');
-    encode::push_query(query, value);
 }
 
 /// The body of a request to a data node.
@@ -158,11 +147,11 @@ pub(super) fn second_step(
         return Err(unusable());
     }
     let mut head = Buffer::take();
-    head.extend_from_slice(method.as_bytes());
+    head.text(method);
     head.push(b' ');
     // Name nodes write what is beyond ASCII as it is.
     if target.is_ascii() {
-        head.extend_from_slice(target.as_bytes());
+        head.text(target);
     } else {
         for byte in target.bytes() {
             match byte {
@@ -171,10 +160,16 @@ pub(super) fn second_step(
             }
         }
     }
-    head.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    head.extend_from_slice(authority.as_bytes());
-    head.extend_from_slice(b"\r\n");
-    head.extend_from_slice(FIELDS.as_bytes());
+    for part in [
+        " HTTP/1.1\r\nHost: ",
+        authority,
+        "\r\nUser-Agent: ",
+        USER_AGENT,
+        "\r\n",
+        ACCEPT,
+    ] {
+        head.text(part);
+    }
     if let Sends::Bytes { length, expects } = sends {
         head.extend_from_slice(b"Content-Type: application/octet-stream\r\nContent-Length: ");
         encode::push_decimal(&mut head, length);
@@ -224,7 +219,7 @@ mod tests {
     #[test]
     fn names_are_encoded() {
         let call = Call::new("GET", "OPEN&noredirect=true", "b", "k 1/\u{e4}?#%+;");
-        let head = render(&config(), &call.query(b"&offset=5"));
+        let head = render(&config(), &call.query(b"offset=5"));
         assert!(
             head.starts_with(
                 "GET /webhdfs/v1/base/b/k%201/%C3%A4%3F%23%25%2B%3B?op=OPEN&noredirect=true&offset=5\

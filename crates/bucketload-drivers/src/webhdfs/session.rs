@@ -20,6 +20,7 @@ use super::upload::Upload;
 use crate::hadoop::exception::{RemoteException, to_error};
 use crate::hadoop::semantics::absent;
 use crate::hadoop::walk::Walk;
+use crate::http::answer::{as_text, too_long};
 use crate::http::exchange::{Refusal, Reply};
 use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};
@@ -42,11 +43,6 @@ pub struct WebHdfsSession {
     pub(super) walk: Option<Box<Walk<Option<String>>>>,
     /// Bucket and prefix that the control plane listed last.
     pub(super) listed: Option<(String, String)>,
-}
-
-/// A probe for requests that nobody times.
-pub(super) fn untimed() -> Probe {
-    Probe::new(|| 0)
 }
 
 impl WebHdfsSession {
@@ -83,7 +79,7 @@ impl WebHdfsSession {
         }
         let before = self.active;
         let root = Call::new("GET", "GETFILESTATUS", "", "");
-        let asked = Box::pin(self.ask(&root, &mut untimed())).await;
+        let asked = Box::pin(self.ask(&root, &mut Probe::untimed())).await;
         match asked {
             // The answer of a standby has turned the session.
             Err(error) if self.active != before || error.kind == ErrorKind::Connect => {
@@ -177,10 +173,7 @@ impl WebHdfsSession {
         let mut sink = Collect::new(&mut body, MAX_ANSWER);
         let reply = self.name_node(call, &mut sink, probe).await?;
         if sink.overflow {
-            return Err(OpError::new(
-                ErrorKind::Protocol,
-                "the name node's answer is longer than it can be",
-            ));
+            return Err(too_long(reply.status));
         }
         not_redirected(reply)?;
         Ok(body)
@@ -261,11 +254,6 @@ impl WebHdfsSession {
             Some(refusal) => Err(self.refused(reply.status, refusal)),
         }
     }
-}
-
-/// Text from an answer, which was text when it was read.
-fn as_text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 fn not_redirected(reply: Reply) -> Result<(), OpError> {

@@ -166,7 +166,7 @@ mod tests {
             let command = script(
                 "i=0; while [ $i -lt 3000 ]; do echo 0123456789abcdef >&2; i=$((i+1)); done; echo last >&2",
             );
-            let ended = run(command, &mut Probe::new(|| 0), &mut |_| {})
+            let ended = run(command, &mut Probe::untimed(), &mut |_| {})
                 .await
                 .unwrap();
             assert!(ended.complaint.len() <= 2 * super::MAX_COMPLAINT);
@@ -184,7 +184,7 @@ mod tests {
                 "sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait",
                 file.display()
             ));
-            let mut probe = Probe::new(|| 0);
+            let mut probe = Probe::untimed();
             let mut ignore = |_: &str| {};
             let running = run(command, &mut probe, &mut ignore);
             let begun = Instant::now();

@@ -171,7 +171,7 @@ impl Grantor {
         let mut sink = Collect::new(&mut body, MAX_ANSWER);
         let mut outgoing = Plain::new(head, Body::Bytes(form.unwrap_or_default()), false);
         let mut link = Link::new(0, None);
-        let mut probe = Probe::new(|| 0);
+        let mut probe = Probe::untimed();
         let exchange = link.perform(hub, endpoint, &mut outgoing, &mut sink, &mut probe);
         let place = format!("access token from {}", endpoint.url());
         let reply = match tokio::time::timeout(PATIENCE, exchange).await {

@@ -21,7 +21,7 @@ mod proto;
 mod rpc;
 
 use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
@@ -31,7 +31,7 @@ use self::nodes::DataNodes;
 use self::proto::{Fields, put_bytes, put_number};
 use self::rpc::{ID, NameNode};
 use crate::hadoop::path;
-use crate::hadoop::semantics::{DONE, late, past_the_end};
+use crate::hadoop::semantics::{late, past_the_end};
 use crate::http::endpoint::Endpoint;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
@@ -79,7 +79,7 @@ impl Direct {
         };
         direct.connect(door, probe).await?;
         let mut answer = Buffer::take();
-        let (id, untimed) = (&direct.id, &mut Probe::new(|| 0));
+        let (id, untimed) = (&direct.id, &mut Probe::untimed());
         let name_node = &mut direct.name_node;
         let defaults = name_node.call("getServerDefaults", id, b"", &mut answer, untimed);
         if demands_encryption(defaults.await?)? {

@@ -1,0 +1,107 @@
+//! What answers of all services have in common: limits, sizes, damage, and the meaning of a status.
+
+use std::fmt::Display;
+
+use bucketload_core::driver::{Completion, DONE};
+use bucketload_core::error::{ErrorKind, OpError};
+
+use super::exchange::Reply;
+
+/// Most bytes of a control document in an answer.
+pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
+/// Most bytes of a small object.
+pub(crate) const MAX_SMALL: usize = 16 << 20;
+/// Longest message taken over from a server, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// Text from an answer, which was checked to be UTF-8 when it was read.
+pub(crate) fn as_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+/// The size that an answer to HEAD tells.
+pub(crate) fn size_of_object(reply: &Reply) -> Result<Completion, OpError> {
+    let Some(size) = reply.content_length() else {
+        return Err(OpError::with_status(
+            ErrorKind::Protocol,
+            reply.status,
+            "the answer has no Content-Length",
+        ));
+    };
+    Ok(Completion {
+        object_size: size,
+        ..DONE
+    })
+}
+
+/// A conditional write that ended as `done`. A refusal of the condition is a success without items.
+pub(crate) fn if_absent(done: Result<Completion, OpError>) -> Result<Completion, OpError> {
+    match done {
+        Ok(done) => Ok(Completion { items: 1, ..done }),
+        Err(error) if error.status == 412 => Ok(DONE),
+        Err(error) => Err(error),
+    }
+}
+
+/// A successful answer whose document cannot be read.
+#[cold]
+pub(crate) fn unreadable(what: &str, why: impl Display) -> OpError {
+    OpError::new(
+        ErrorKind::Protocol,
+        format!("the {what} cannot be read: {why}"),
+    )
+}
+
+/// A successful answer with more bytes than it can have.
+#[cold]
+pub(crate) fn too_long(status: u16) -> OpError {
+    OpError::with_status(
+        ErrorKind::Protocol,
+        status,
+        "the answer is longer than it can be",
+    )
+}
+
+/// A page of a listing that does not say where to continue, or points back to its own beginning.
+#[cold]
+pub(crate) fn no_way_on() -> OpError {
+    OpError::new(
+        ErrorKind::Protocol,
+        "the listing does not say where to continue, or continues where this page began",
+    )
+}
+
+/// What a status means where the service has not said more.
+pub(crate) const fn kind_of(status: u16) -> ErrorKind {
+    match status {
+        404 => ErrorKind::NotFound,
+        409 | 412 => ErrorKind::Conflict,
+        429 => ErrorKind::Throttled,
+        401 | 403 => ErrorKind::Auth,
+        405 | 501 => ErrorKind::Unsupported,
+        507 => ErrorKind::Full,
+        500..=599 => ErrorKind::Server,
+        _ => ErrorKind::Rejected,
+    }
+}
+
+/// What a refusal says: its code, its message, or both.
+pub(crate) fn said(status: u16, code: &str, message: &str) -> String {
+    match (code, message) {
+        ("", "") => format!("the server answered status {status} without an explanation"),
+        (code, "") => code.to_owned(),
+        ("", message) => message.to_owned(),
+        (code, message) => format!("{code}: {message}"),
+    }
+}
+
+/// One line without control characters, of bounded length.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MAX_MESSAGE) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

@@ -1,0 +1,135 @@
+//! What sessions of all services over HTTP have in common: requests go over the session's connection, and refusals
+//! become errors.
+//!
+//! The frequent operations of S3 have a shorter way of their own ([`Link::perform_on`]).
+
+use bucketload_core::driver::{Completion, DONE};
+use bucketload_core::error::OpError;
+use bucketload_core::record::Probe;
+
+use super::answer::{MAX_SMALL, too_long};
+use super::endpoint::Endpoint;
+use super::exchange::{Refusal, Reply};
+use super::hub::Hub;
+use super::link::Link;
+use super::outgoing::{Body, Outgoing, Plain};
+use super::pool::Buffer;
+use super::render::Render as _;
+use super::sink::{Collect, Ignore, Sink};
+
+/// A session of a service over HTTP.
+pub(crate) trait HttpSession {
+    /// The session's connection, and the service and endpoint that it leads to.
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint);
+
+    /// The error that a refusal means.
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError;
+
+    /// Makes sure that there is a connection that the server has not closed.
+    async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+        let (link, hub, endpoint) = self.route();
+        link.connect(hub, endpoint, probe).await
+    }
+
+    /// Performs one request; a refusal is an answer too.
+    async fn attempt<O: Outgoing>(
+        &mut self,
+        request: &mut O,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let (link, hub, endpoint) = self.route();
+        link.perform(hub, endpoint, request, sink, probe).await
+    }
+
+    /// Performs one request. The answer is a success (status below 300).
+    async fn perform<O: Outgoing>(
+        &mut self,
+        request: &mut O,
+        sink: &mut dyn Sink,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let reply = self.attempt(request, sink, probe).await?;
+        match &reply.refusal {
+            None => Ok(reply),
+            Some(refusal) => Err(self.refused(reply.status, refusal)),
+        }
+    }
+
+    /// Performs a request whose answer says nothing beyond its success.
+    async fn complete<O: Outgoing>(
+        &mut self,
+        request: &mut O,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        self.perform(request, &mut Ignore, probe).await?;
+        Ok(DONE)
+    }
+
+    /// Performs a request with a document of at most `limit` bytes in the answer, which goes to `into`.
+    async fn document<O: Outgoing>(
+        &mut self,
+        request: &mut O,
+        into: &mut Vec<u8>,
+        limit: usize,
+        probe: &mut Probe,
+    ) -> Result<Reply, OpError> {
+        let mut sink = Collect::new(into, limit);
+        let reply = self.perform(request, &mut sink, probe).await?;
+        match sink.overflow {
+            false => Ok(reply),
+            true => Err(too_long(reply.status)),
+        }
+    }
+
+    /// Performs an untimed request and returns the document of at most `limit` bytes in the answer.
+    async fn fetch<O: Outgoing>(
+        &mut self,
+        request: &mut O,
+        limit: usize,
+    ) -> Result<Vec<u8>, OpError> {
+        let mut body = Vec::new();
+        self.document(request, &mut body, limit, &mut Probe::untimed())
+            .await?;
+        Ok(body)
+    }
+
+    /// Reads a small object.
+    async fn small<O: Outgoing>(&mut self, request: &mut O) -> Result<Vec<u8>, OpError> {
+        self.fetch(request, MAX_SMALL).await
+    }
+
+    /// Performs an untimed request whose answer says nothing beyond its success.
+    async fn settle<O: Outgoing>(&mut self, request: &mut O) -> Result<(), OpError> {
+        self.perform(request, &mut Ignore, &mut Probe::untimed())
+            .await
+            .map(drop)
+    }
+}
+
+/// A session that renders its requests afresh, from the path to its own fields. Services whose requests are signed keep
+/// a writer with what does not change.
+pub(crate) trait Rendering: HttpSession {
+    /// Appends the rest of the request line and the fields of every request.
+    fn fields(&mut self, head: &mut Vec<u8>);
+
+    /// The beginning of a request: method and base path.
+    fn begin(&mut self, method: &str) -> Buffer {
+        self.route().2.begin(method)
+    }
+
+    /// A request without a body, whose path and query are in `head`.
+    fn bare(&mut self, mut head: Buffer) -> Plain<'static> {
+        self.fields(&mut head);
+        Plain::bare(head)
+    }
+
+    /// A request with `body`, whose path and query are in `head`; `content_type` is empty where there is none.
+    fn with<'a>(&mut self, mut head: Buffer, content_type: &str, body: Body<'a>) -> Plain<'a> {
+        self.fields(&mut head);
+        if !content_type.is_empty() {
+            head.field("Content-Type", content_type.as_bytes());
+        }
+        Plain::with(head, body)
+    }
+}
