@@ -30,4 +30,6 @@ pub mod placement;
 pub mod s3;
 pub mod seaweedfs;
 pub mod swift;
+#[cfg(feature = "conformance")]
+pub mod toy;
 pub mod webhdfs;

@@ -9,4 +9,5 @@ pub mod hdfs;
 pub mod http;
 pub mod seaweedfs;
 pub mod swift;
+pub mod toy;
 pub mod webhdfs;

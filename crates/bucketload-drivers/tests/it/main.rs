@@ -15,5 +15,6 @@ mod seaweedfs;
 #[path = "../support/mod.rs"]
 mod support;
 mod swift;
+mod toy;
 mod trail;
 mod webhdfs;

@@ -1,0 +1,100 @@
+//! The driver: what all sessions share.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
+use bucketload_core::error::OpError;
+use bucketload_core::op::OpClass;
+use bucketload_core::record::Probe;
+
+use super::session::ToySession;
+use crate::http::config::facts;
+use crate::http::hub::{Hub, IdFields};
+use crate::http::session::HttpSession as _;
+use crate::http::{ConfigError, Endpoint, TlsConfig};
+
+/// What the API can do.
+const CLASSES: [OpClass; 6] = [
+    OpClass::Get,
+    OpClass::RangeGet,
+    OpClass::Put,
+    OpClass::Head,
+    OpClass::Delete,
+    OpClass::List,
+];
+
+/// Where the service is and how it is reached.
+#[derive(Clone, Debug)]
+pub struct ToyConfig {
+    /// Worker `w` uses endpoint `w` modulo their number.
+    pub endpoints: Vec<Endpoint>,
+    /// Encryption.
+    pub tls: TlsConfig,
+    /// Local addresses to connect from, in turn.
+    pub sources: Vec<IpAddr>,
+}
+
+/// The driver of the toy API: one connection per session.
+#[derive(Clone)]
+pub struct ToyDriver {
+    inner: Arc<Inner>,
+}
+
+bucketload_core::any_driver!(ToyDriver);
+
+/// What all sessions share.
+pub(super) struct Inner {
+    config: ToyConfig,
+    pub(super) hub: Hub,
+}
+
+impl ToyDriver {
+    /// A driver for the service that `config` describes. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the configuration names a certificate file that cannot be used.
+    pub fn new(config: ToyConfig) -> Result<Self, ConfigError> {
+        let ids = IdFields {
+            request: "x-request-id",
+            extended: "",
+        };
+        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        Ok(Self {
+            inner: Arc::new(Inner { config, hub }),
+        })
+    }
+}
+
+impl Driver for ToyDriver {
+    type Session = ToySession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            classes: CLASSES.to_vec(),
+            verify: true,
+            connections: true,
+        }
+    }
+
+    fn facts(&self) -> DriverFacts {
+        let config = &self.inner.config;
+        facts(
+            "toy",
+            Vec::new(),
+            &config.endpoints,
+            &config.tls,
+            &config.sources,
+        )
+    }
+
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<ToySession, OpError> {
+        let (endpoint, source) = self
+            .inner
+            .hub
+            .seat(worker.worker, &self.inner.config.sources);
+        let mut session = ToySession::new(Arc::clone(&self.inner), endpoint, source);
+        session.connect(probe).await?;
+        Ok(session)
+    }
+}

@@ -1,0 +1,229 @@
+//! One worker's session: which operation is which request, and what a refusal means.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bucketload_core::driver::{Completion, DONE, Place, Session, content_of};
+use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::{OpClass, Request};
+use bucketload_core::record::Probe;
+
+use super::driver::Inner;
+use crate::http::answer::{as_text, kind_of, no_way_on, one_line, said, size_of_object};
+use crate::http::exchange::Refusal;
+use crate::http::hub::Hub;
+use crate::http::link::Link;
+use crate::http::outgoing::{Body, Plain};
+use crate::http::parked::park;
+use crate::http::pool::Buffer;
+use crate::http::reading::Reading;
+use crate::http::render::Render as _;
+use crate::http::session::{HttpSession, Rendering};
+use crate::http::sink::Ignore;
+use crate::http::span::Span;
+use crate::http::{Endpoint, encode};
+
+/// Most bytes of a page of names.
+const MAX_PAGE: usize = 8 << 20;
+
+/// A session of the toy driver.
+pub struct ToySession {
+    inner: Arc<Inner>,
+    endpoint: usize,
+    link: Link,
+}
+
+impl HttpSession for ToySession {
+    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+        let hub = &self.inner.hub;
+        (&mut self.link, hub, &hub.endpoints()[self.endpoint])
+    }
+
+    #[cold]
+    fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
+        let text = one_line(&String::from_utf8_lossy(&refusal.body));
+        OpError::with_status(kind_of(status), status, said(status, "", &text))
+    }
+}
+
+impl Rendering for ToySession {
+    fn fields(&mut self, head: &mut Vec<u8>) {
+        head.extend_from_slice(self.inner.hub.fields(self.endpoint));
+    }
+}
+
+impl ToySession {
+    pub(super) fn new(inner: Arc<Inner>, endpoint: usize, source: Option<IpAddr>) -> Self {
+        Self {
+            link: Link::new(endpoint, source),
+            inner,
+            endpoint,
+        }
+    }
+
+    /// The beginning of a request about an object, or about the bucket where the key is empty.
+    pub(super) fn about(&mut self, method: &str, bucket: &str, key: &str) -> Buffer {
+        let mut head = self.begin(method);
+        head.push(b'/');
+        encode::push_query(&mut head, bucket);
+        if !key.is_empty() {
+            head.push(b'/');
+            encode::push_key(&mut head, key);
+        }
+        head
+    }
+
+    async fn get(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let mut reading = Reading::of(request);
+        let mut head = self.about("GET", request.bucket, request.key);
+        self.fields(&mut head);
+        head.range(reading.range());
+        let mut get = Plain::bare(head);
+        let reply = self.perform(&mut get, &mut reading, probe).await?;
+        reading.finish(&reply)
+    }
+
+    async fn put(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let span = Span::whole(content_of(request)?);
+        let head = self.about("PUT", request.bucket, request.key);
+        let mut put = self.with(head, "application/octet-stream", Body::Content(span));
+        self.complete(&mut put, probe).await?;
+        Ok(Completion {
+            bytes: span.len,
+            ..DONE
+        })
+    }
+
+    async fn head(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let head = self.about("HEAD", request.bucket, request.key);
+        let mut look = self.bare(head);
+        size_of_object(&self.perform(&mut look, &mut Ignore, probe).await?)
+    }
+
+    async fn delete(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let head = self.about("DELETE", request.bucket, request.key);
+        let mut delete = self.bare(head);
+        self.complete(&mut delete, probe).await
+    }
+
+    /// Lists under `request.key`; a listing counts names and groups.
+    async fn list(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let (mut body, mut after) = (Buffer::take(), String::new());
+        let (mut items, mut pages) = (0, 0);
+        loop {
+            let names = Names {
+                prefix: request.key,
+                delimiter: request.delimiter,
+                count: request.op.count,
+                after: &after,
+            };
+            self.page(request.bucket, &names, &mut body, probe).await?;
+            let next = each_line(&body, |kind, name| {
+                items += 1;
+                if let Some(watch) = request.watch.filter(|_| kind == "key") {
+                    watch.listed(name);
+                }
+            });
+            pages += 1;
+            match next {
+                Some(_) if request.op.pages > 0 && pages >= request.op.pages => {
+                    if let Some(watch) = request.watch {
+                        watch.cut_short();
+                    }
+                    return Ok(Completion { items, ..DONE });
+                }
+                Some(next) if next == after => return Err(no_way_on()),
+                Some(next) => after = next,
+                None => return Ok(Completion { items, ..DONE }),
+            }
+        }
+    }
+
+    /// Asks for a page of names and receives it into `body`.
+    pub(super) async fn page(
+        &mut self,
+        bucket: &str,
+        names: &Names<'_>,
+        body: &mut Vec<u8>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let mut head = self.about("GET", bucket, "");
+        head.push(b'?');
+        head.parameter("prefix", names.prefix);
+        head.parameter("delimiter", names.delimiter);
+        head.parameter("after", names.after);
+        head.number("count", names.count);
+        let mut list = self.bare(head);
+        self.document(&mut list, body, MAX_PAGE, probe)
+            .await
+            .map(drop)
+    }
+}
+
+/// Which names a page holds.
+pub(super) struct Names<'a> {
+    pub(super) prefix: &'a str,
+    pub(super) delimiter: &'a str,
+    /// Most entries of the page; 0 for as many as the server likes.
+    pub(super) count: u64,
+    /// The name behind which the page begins.
+    pub(super) after: &'a str,
+}
+
+/// Shows each entry of a page, `key` or `group` and its name, to `each`; returns where the next page begins.
+pub(super) fn each_line(page: &[u8], mut each: impl FnMut(&str, &str)) -> Option<String> {
+    let mut next = None;
+    for line in as_text(page).lines() {
+        match line.split_once(' ') {
+            Some(("next", name)) => next = Some(encode::decode(name)),
+            Some((kind, name)) => each(kind, &encode::decode(name)),
+            None => {}
+        }
+    }
+    next
+}
+
+impl Session for ToySession {
+    async fn execute(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        match request.op.class {
+            OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
+            OpClass::Put => self.put(request, probe).await,
+            OpClass::Head => self.head(request, probe).await,
+            OpClass::Delete => self.delete(request, probe).await,
+            // What is rare gets its memory only while it runs, so that idle sessions stay small.
+            OpClass::List => park(self.list(request, probe)).await,
+            class => Err(OpError::new(
+                ErrorKind::Unsupported,
+                format!("the toy API has no {class}"),
+            )),
+        }
+    }
+
+    fn place(&self) -> Place {
+        self.link.place()
+    }
+}
