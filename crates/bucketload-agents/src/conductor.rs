@@ -18,8 +18,8 @@ use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 use bucketload_run::{
-    Accord, Order, Orders, PhaseSummary, RunError, StartGate, StopHandle, StopHook, StopLevel,
-    now_ns,
+    Order, Orders, PhaseSummary, RankAgreement, RunError, StartGate, StopHandle, StopHook,
+    StopLevel, now_ns,
 };
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -106,7 +106,7 @@ impl StartGate for Gate {
 pub(crate) struct Remote {
     orders: Mutex<Option<Sender<Order>>>,
     gate: Arc<Gate>,
-    accord: Arc<Accord>,
+    agreement: Arc<RankAgreement>,
     stop: StopHandle,
     converged: Arc<AtomicU32>,
 }
@@ -127,12 +127,12 @@ impl Remote {
                 at_ns,
                 unix_s,
             } => {
-                self.accord.begins(*phase, *unix_s);
+                self.agreement.begins(*phase, *unix_s);
                 let state = &self.gate.state;
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.agreed = Some((*phase, *at_ns));
             }
-            ToAgent::Agreed { phase, steps } => self.accord.agree(*phase, *steps),
+            ToAgent::Agreed { phase, steps } => self.agreement.agree(*phase, *steps),
             ToAgent::Converged { phase } => {
                 self.converged
                     .store(u32::from(*phase) + 1, Ordering::Release);
@@ -166,7 +166,7 @@ pub struct Conductor {
     saying: Saying,
     orders: Option<Receiver<Order>>,
     gate: Arc<Gate>,
-    accord: Arc<Accord>,
+    agreement: Arc<RankAgreement>,
     stop: StopHandle,
     converged: Arc<AtomicU32>,
     op_log: Option<Arc<Relay>>,
@@ -185,14 +185,14 @@ impl Conductor {
             state: Mutex::default(),
         });
         let teller = saying.clone();
-        let accord = Arc::new(Accord::new(Box::new(move |phase, steps| {
+        let agreement = Arc::new(RankAgreement::new(Box::new(move |phase, steps| {
             teller.say(&ToCoordinator::Reached { phase, steps });
         })));
         let (stop, converged) = (StopHandle::new(), Arc::new(AtomicU32::new(0)));
         let remote = Remote {
             orders: Mutex::new(Some(give)),
             gate: Arc::clone(&gate),
-            accord: Arc::clone(&accord),
+            agreement: Arc::clone(&agreement),
             stop: stop.clone(),
             converged: Arc::clone(&converged),
         };
@@ -200,7 +200,7 @@ impl Conductor {
             saying,
             orders: Some(orders),
             gate,
-            accord,
+            agreement,
             stop,
             converged,
             op_log: None,
@@ -223,8 +223,8 @@ impl Conductor {
 
     /// Agrees with the coordinator on how far ranks go.
     #[must_use]
-    pub fn accord(&self) -> Arc<Accord> {
-        Arc::clone(&self.accord)
+    pub fn agreement(&self) -> Arc<RankAgreement> {
+        Arc::clone(&self.agreement)
     }
 
     /// Ends phases with a stopping rule when the coordinator has seen enough of all agents.

@@ -19,11 +19,11 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::clock::now_ns;
+use crate::dispatch_waits::DispatchWaits;
 use crate::feed::{Drawn, Ended, Feed, Next, Offer};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::slots::Slots;
-use crate::waits::Waits;
 
 /// No worker.
 const NONE: usize = usize::MAX;
@@ -58,7 +58,7 @@ pub(crate) struct Baton {
     /// No new session is tried before this instant, after one failed.
     hire_after_ns: Cell<u64>,
     hire: OnceCell<Box<dyn Fn()>>,
-    waits: Waits,
+    waits: DispatchWaits,
     counted: Cell<u64>,
     taken: Cell<u64>,
 }
@@ -77,7 +77,7 @@ impl Baton {
             connecting: Cell::new(0),
             hire_after_ns: Cell::new(0),
             hire: OnceCell::new(),
-            waits: Waits::default(),
+            waits: DispatchWaits::default(),
             counted: Cell::new(0),
             taken: Cell::new(0),
         }

@@ -317,7 +317,7 @@ fn drive(
     let options = RunOptions {
         interval: INTERVAL,
         gate: None,
-        accord: None,
+        agreement: None,
         remote: None,
         leftovers: Leftovers::Vanish,
         left: RefCell::default(),

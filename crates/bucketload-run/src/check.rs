@@ -139,10 +139,10 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
 }
 
 /// Refuses a share of ranks that have nobody to agree with the others' ranks.
-pub(crate) fn check_accord(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+pub(crate) fn check_agreement(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
     let ranks = works.any(|work| matches!(work.model, ModelPlan::Ranks(_)));
-    match ranks && options.share.of > 1 && options.accord.is_none() {
+    match ranks && options.share.of > 1 && options.agreement.is_none() {
         true => Err(RunError::Options(
             "ranks of several processes go on to the highest count of all, but nobody tells it"
                 .to_owned(),

@@ -22,7 +22,7 @@ use crate::buckets::{OwnBuckets, State};
 use crate::error::RunError;
 use crate::leftover;
 use crate::options::RunOptions;
-use crate::own::{
+use crate::ownership::{
     Claim, Marker, in_own_buckets, marker_key, open_control, prefix_in_own_buckets, read_marker,
 };
 use crate::stop::{StopHandle, StopLevel};
@@ -38,7 +38,7 @@ macro_rules! retry {
     ($timeout_ns:expr, $call:expr) => {{
         let mut attempt = 1;
         loop {
-            match $crate::own::timed($timeout_ns, $call).await {
+            match $crate::ownership::timed($timeout_ns, $call).await {
                 Err(error)
                     if $crate::cleanup::worth_another_try(error.kind)
                         && attempt < $crate::cleanup::ATTEMPTS =>

@@ -3,7 +3,7 @@
 //!
 //! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`, so the
 //! set of operations of a run that is limited by operations does not depend on how the workers are
-//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named`]), a
+//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named_objects`]), a
 //! rank goes through its steps ([`crate::ranks`]).
 
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use bucketload_core::op::{Op, OpClass};
 use tokio::sync::Semaphore;
 
 use crate::clock::now_ns;
-use crate::named::{NamedTurns, NamedWork};
+use crate::named_objects::{NamedTurns, NamedWork};
 use crate::options::Pacing;
 use crate::perform::{Performed, Taken, Worker, perform};
 use crate::ranks::{RankTurns, RankWork, Turn, Wait};

@@ -1,7 +1,7 @@
 //! Executes a plan: load threads, pacing, recording, phases, ownership.
 //!
 //! ```text
-//!  run ── check ── preflight, marker (own) ── phase … phase ── clean-up ── RunEnd
+//!  run ── check ── preflight, marker (ownership) ── phase … phase ── clean-up ── RunEnd
 //!                                               │
 //!                     collector (the caller's thread): collect, machine ──▶ RunSink
 //!                        ▲ tallies at interval boundaries, failures        │
@@ -9,7 +9,7 @@
 //!          ┌─────────────┴──────────────┐
 //!     load thread 0 …              load thread N: pinned, a runtime of its own, nothing shared
 //!          │
-//!      Shard: slots (deadlines) · recorder (tally) · keeper (intervals, timeouts, limits)
+//!      Shard: slots (deadlines) · recorder (tally) · supervisor (intervals, timeouts, limits)
 //!          ├─ open work: Baton (feed, idle workers, waits) + OpenWork tasks
 //!          └─ closed work: labour tasks, ThinkTimer
 //!                   └── both ──▶ perform: render, execute, retry, record
@@ -19,8 +19,8 @@
 //! allocation and no timer. Drivers are known without their types ([`bucketload_core::driver::AnyDriver`]): what is
 //! here is compiled once, and an operation costs one indirect call.
 
-mod accord;
 mod affinity;
+mod agent_part;
 mod baton;
 mod buckets;
 mod calibrate;
@@ -29,27 +29,27 @@ mod cleanup;
 mod clock;
 mod closed;
 mod collect;
+mod dispatch_waits;
 mod error;
 mod feed;
 mod files;
-mod keeper;
+mod integrity_trailer;
 mod leftover;
-mod lot;
 mod machine;
-mod named;
+mod named_objects;
 mod names;
 mod open;
 mod options;
 mod oracle;
-mod orders;
-mod own;
+mod ownership;
+mod partition;
 mod perform;
 mod phase;
+mod rank_agreement;
 mod ranks;
 mod readback;
 mod recorder;
 mod rounds;
-mod rows;
 mod run;
 mod session;
 mod shard;
@@ -60,15 +60,15 @@ mod source;
 mod startup;
 mod stop;
 mod streams;
+mod supervisor;
 mod think;
 mod thread;
 mod timer;
-mod trailing;
 mod uploads;
-mod waits;
+mod worker_rows;
 
-pub use accord::{Accord, Reached};
 pub use affinity::{layout, usable_cores};
+pub use agent_part::{Order, Orders, serve};
 pub use calibrate::calibrate;
 pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
@@ -78,8 +78,8 @@ pub use leftover::Leftovers;
 pub use options::{
     Cores, DataOf, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
 };
-pub use orders::{Order, Orders, serve};
-pub use own::{MARKER, Marker, prefix_in_own_buckets, read_marker};
+pub use ownership::{MARKER, Marker, prefix_in_own_buckets, read_marker};
 pub use phase::PhaseSummary;
+pub use rank_agreement::{RankAgreement, Reached};
 pub use run::{RunEnd, discard, run};
 pub use stop::{StopHandle, StopLevel};

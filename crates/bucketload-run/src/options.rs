@@ -12,10 +12,10 @@ use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_core::trace::TraceSource;
 
-use crate::accord::Accord;
 use crate::error::RunError;
 use crate::leftover::{self, Leftovers};
 use crate::phase::PhaseSummary;
+use crate::rank_agreement::RankAgreement;
 use crate::stop::StopHandle;
 
 /// How the thread waits for the next arrival of an open loop.
@@ -179,7 +179,7 @@ pub struct RunOptions {
     /// Who says when load phases begin; `None` = they begin when all load threads are ready.
     pub gate: Option<Arc<dyn StartGate>>,
     /// What ranks agree on with those of other processes; `None` = all are in this one.
-    pub accord: Option<Arc<Accord>>,
+    pub agreement: Option<Arc<RankAgreement>>,
     /// Who carries out load phases; `None` = the load threads of this process. `share` then says how
     /// many processes they are divided over.
     pub remote: Option<RefCell<Box<dyn RemoteLoad>>>,
@@ -215,7 +215,7 @@ impl Default for RunOptions {
             before_measuring: None,
             trace: None,
             gate: None,
-            accord: None,
+            agreement: None,
             remote: None,
         }
     }

@@ -13,14 +13,14 @@ use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
 use crate::clock::now_ns;
-use crate::named::expected;
+use crate::integrity_trailer::TrailerWatch;
+use crate::named_objects::expected;
 use crate::names::Names;
 use crate::oracle::Place;
 use crate::readback;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
-use crate::trailing::Trailing;
 
 /// One worker: a session and the buffers that its requests borrow from.
 pub(crate) struct Worker {
@@ -35,7 +35,7 @@ pub(crate) struct Worker {
     /// Sees what the worker's operations receive.
     pub(crate) watch: Option<Rc<dyn Watch>>,
     /// For works whose objects end with checksums.
-    pub(crate) trailing: Option<Box<Trailing>>,
+    pub(crate) trailing: Option<Box<TrailerWatch>>,
 }
 
 impl Worker {

@@ -22,7 +22,6 @@ use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
 use crate::feed::Reader;
-use crate::keeper::Command;
 use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::oracle::{KEPT_PER_KIND, Oracle};
@@ -33,6 +32,7 @@ use crate::slow::SlowRequests;
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
 use crate::streams::StreamClock;
+use crate::supervisor::Command;
 use crate::thread::{ThreadSetup, load_thread};
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.

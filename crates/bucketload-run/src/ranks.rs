@@ -10,7 +10,7 @@
 //! A rank looks at the clock between two steps. Behind the stonewall it says how far it has come and
 //! waits for the others; then all go on to the highest count. Every operation goes the usual way
 //! ([`crate::closed`]). The counts of a phase are kept for those that follow it. Where ranks are spread over
-//! several processes, these agree on the highest count ([`crate::accord`]).
+//! several processes, these agree on the highest count ([`crate::rank_agreement`]).
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -27,9 +27,9 @@ use bucketload_core::ranks::RankSum;
 use bucketload_core::record::Outcome;
 use tokio::sync::Notify;
 
-use crate::accord::Accord;
 use crate::clock::now_ns;
 use crate::perform::Performed;
+use crate::rank_agreement::RankAgreement;
 use crate::shard::Shard;
 
 /// How often ranks that wait look whether the phase has ended.
@@ -43,15 +43,15 @@ pub(crate) struct History {
     /// Beginning of each phase, seconds since 1970.
     began_s: Vec<AtomicI64>,
     /// What the processes of the run agree on, where there are several.
-    accord: Option<Arc<Accord>>,
+    agreement: Option<Arc<RankAgreement>>,
 }
 
 impl History {
-    pub(crate) fn new(plan: &Plan, accord: Option<Arc<Accord>>) -> Arc<Self> {
+    pub(crate) fn new(plan: &Plan, agreement: Option<Arc<RankAgreement>>) -> Arc<Self> {
         Arc::new(Self {
             steps: plan.phases.iter().map(|_| AtomicU64::new(0)).collect(),
             began_s: plan.phases.iter().map(|_| AtomicI64::new(0)).collect(),
-            accord,
+            agreement,
         })
     }
 
@@ -66,15 +66,18 @@ impl History {
     }
 
     fn steps(&self, phase: u16) -> u64 {
-        let agreed = self.accord.as_ref().and_then(|accord| accord.steps(phase));
+        let agreed = self
+            .agreement
+            .as_ref()
+            .and_then(|agreement| agreement.steps(phase));
         agreed.unwrap_or_else(|| self.steps[usize::from(phase)].load(Ordering::Acquire))
     }
 
     fn began_s(&self, phase: u16) -> i64 {
         let agreed = self
-            .accord
+            .agreement
             .as_ref()
-            .and_then(|accord| accord.began_s(phase));
+            .and_then(|agreement| agreement.began_s(phase));
         agreed.unwrap_or_else(|| self.began_s[usize::from(phase)].load(Ordering::Acquire))
     }
 }
@@ -92,12 +95,17 @@ pub(crate) struct RankWork {
     /// Index of the phase.
     phase: u16,
     /// Who knows how far the ranks of other processes have come.
-    accord: Option<Arc<Accord>>,
+    agreement: Option<Arc<RankAgreement>>,
 }
 
 impl RankWork {
     /// The work of this process's ranks, `own` of all, in phase `phase`.
-    pub(crate) fn new(ops: RankGen, phase: u16, own: u32, accord: Option<Arc<Accord>>) -> Self {
+    pub(crate) fn new(
+        ops: RankGen,
+        phase: u16,
+        own: u32,
+        agreement: Option<Arc<RankAgreement>>,
+    ) -> Self {
         Self {
             pending: AtomicU32::new(own),
             most: AtomicU64::new(0),
@@ -105,15 +113,15 @@ impl RankWork {
             open: AtomicBool::new(false),
             ops,
             phase,
-            accord,
+            agreement,
         }
     }
 
     fn arrive(&self, steps: u64) {
         self.most.fetch_max(steps, Ordering::AcqRel);
         if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
-            if let Some(accord) = &self.accord {
-                accord.reached(self.phase, self.most.load(Ordering::Acquire));
+            if let Some(agreement) = &self.agreement {
+                agreement.reached(self.phase, self.most.load(Ordering::Acquire));
             }
             self.opened.notify_waiters();
         }
@@ -121,8 +129,8 @@ impl RankWork {
 
     /// The step to which all ranks go on, once every rank has said how far it has come.
     fn agreed(&self) -> Option<u64> {
-        match &self.accord {
-            Some(accord) => accord.steps(self.phase),
+        match &self.agreement {
+            Some(agreement) => agreement.steps(self.phase),
             None if self.pending.load(Ordering::Acquire) > 0 => None,
             None => Some(self.most.load(Ordering::Acquire)),
         }
@@ -142,8 +150,8 @@ impl RankWork {
             Wait::Stonewall => self.agreed().is_some(),
         };
         loop {
-            let accord = self.accord.as_ref().filter(|_| wait == Wait::Stonewall);
-            let news = accord.map(|accord| accord.changed());
+            let agreement = self.agreement.as_ref().filter(|_| wait == Wait::Stonewall);
+            let news = agreement.map(|agreement| agreement.changed());
             let mut opened = pin!(news.unwrap_or(&self.opened).notified());
             // Before the look: what happens between the two is not missed.
             opened.as_mut().enable();

@@ -11,7 +11,7 @@
 //! their contents through the caches, and the processor waits for histograms one by one; in a row it waits once.
 //!
 //! The thread itself notices the boundary, at the first event at or after it, so an interval holds
-//! exactly what was recorded before it; the keeper task sees to it that an idle thread notices too.
+//! exactly what was recorded before it; the supervisor sees to it that an idle thread notices too.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};

@@ -25,10 +25,10 @@ use crate::error::RunError;
 use crate::files;
 use crate::leftover;
 use crate::machine::Machine;
-use crate::named;
+use crate::named_objects;
 use crate::options::RunOptions;
 use crate::oracle::{Oracle, audit};
-use crate::own::{Claim, check_data, claim, preflight};
+use crate::ownership::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::ranks::History;
 use crate::readback;
@@ -99,7 +99,7 @@ pub fn run(
     };
     let has_load = chosen().any(|(_, p)| !p.works.is_empty());
     if has_load && plan.is_named() {
-        control.unless_aborted(stop, named::check(driver, plan, options))?;
+        control.unless_aborted(stop, named_objects::check(driver, plan, options))?;
     } else if has_load && !chosen().any(|(_, p)| p.kind == PhaseKind::Init) {
         control.unless_aborted(stop, preflight(driver, plan, options))?;
     }
@@ -294,7 +294,7 @@ impl<'a> RunContext<'a> {
             oracle: None,
             own: OwnBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
-            history: History::new(plan, options.accord.clone()),
+            history: History::new(plan, options.agreement.clone()),
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],
             layout,

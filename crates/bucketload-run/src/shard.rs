@@ -30,17 +30,17 @@ use tokio::sync::Notify;
 use crate::baton::Baton;
 use crate::buckets::OwnBuckets;
 use crate::error::RunError;
-use crate::named::NamedWork;
+use crate::integrity_trailer::Judged;
+use crate::named_objects::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{Oracle, Place, Ticket};
 use crate::ranks::{History, RankRecord};
 use crate::recorder::{Done, Level, Message, Recorder};
-use crate::rows::Rows;
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::startup::Startup;
 use crate::streams::{StreamClock, Streams};
-use crate::trailing::Judged;
+use crate::worker_rows::Rows;
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;

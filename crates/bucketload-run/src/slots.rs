@@ -1,7 +1,7 @@
 //! Deadlines and wakers of a load thread's workers, and the one sweep that enforces them.
 //!
 //! There is no timer per request: each worker writes its attempt's deadline into a slot, and the
-//! keeper task scans the slots when the earliest deadline that it knows of can have passed. Every
+//! supervisor scans the slots when the earliest deadline that it knows of can have passed. Every
 //! attempt gets the same timeout, so a deadline written after a scan at `t` is never before
 //! `t + timeout`: a thread with long timeouts hardly ever scans.
 

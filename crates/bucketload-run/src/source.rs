@@ -21,11 +21,11 @@ use bucketload_core::plan::{GapLaw, JobStart, JobsPlan, MixEntry, ModelPlan, Pla
 use crate::closed::crew;
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
-use crate::lot::Lot;
-use crate::named::NamedWork;
+use crate::named_objects::NamedWork;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
-use crate::own::{in_own_buckets, prefix_in_own_buckets};
+use crate::ownership::{in_own_buckets, prefix_in_own_buckets};
+use crate::partition::Partition;
 use crate::ranks::RankWork;
 
 /// Longest key that S3 allows, bytes.
@@ -136,7 +136,7 @@ impl Source {
                 let ops = ops.map_err(refused)?;
                 let share = (options.share.index, options.share.of);
                 let own = crew(ops.plan().ranks, share).count() as u32;
-                let work = RankWork::new(ops, phase, own, options.accord.clone());
+                let work = RankWork::new(ops, phase, own, options.agreement.clone());
                 (Ops::Ranks(work), None, None)
             }
             ModelPlan::Jobs(jobs) => {
@@ -380,9 +380,9 @@ impl Recorded {
         let share = (options.share.index, options.share.of);
         let mut queues: Vec<Option<Arc<Queue>>> = Vec::new();
         for thread in 0..threads {
-            if let Some(lot) = Lot::of(replay.max_in_flight, share, (thread, threads)) {
-                queues.resize_with(lot.of as usize, || None);
-                queues[lot.index as usize] = Some(Arc::default());
+            if let Some(part) = Partition::of(replay.max_in_flight, share, (thread, threads)) {
+                queues.resize_with(part.of as usize, || None);
+                queues[part.index as usize] = Some(Arc::default());
             }
         }
         let set = plan.keysets.first().map_or("", |set| set.prefix.as_str());

@@ -1,8 +1,8 @@
-//! A load thread: its runtime, its workers, and the keeper that watches over one phase.
+//! A load thread: its runtime, its workers, and the supervisor that watches over one phase.
 //!
 //! ```text
 //!  pin, timer slack ─▶ open sessions ─▶ Ready ─▶ wait for the start ─▶ workers run ─▶ drain ─▶ Done
-//!                                                    keeper: intervals, timeouts, limits, commands
+//!                                                    supervisor: intervals, timeouts, limits, commands
 //! ```
 
 use std::io;
@@ -24,15 +24,15 @@ use crate::baton::Baton;
 use crate::clock::now_ns;
 use crate::closed::{self, Opening, crew, places};
 use crate::error::RunError;
-use crate::keeper::{Command, keep};
-use crate::lot::Lot;
 use crate::open::OpenWork;
 use crate::options::Pacing;
+use crate::partition::Partition;
 use crate::recorder::{Message, Recorder, empty_recording};
 use crate::rounds::{self, Rounds};
 use crate::shard::{Shard, Shared};
 use crate::sleeper::sleep_in_driver;
 use crate::stop::StopLevel;
+use crate::supervisor::{Command, supervise};
 use crate::think::ThinkTimer;
 use crate::timer::DueTimer;
 
@@ -118,7 +118,7 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
         return Err(error);
     }
     let _ = to_collector.send(Message::Ready);
-    keep(&shard, &mut commands).await;
+    supervise(&shard, &mut commands).await;
     shard.finish(now_ns());
     Ok(())
 }
@@ -188,13 +188,13 @@ fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>
             }
             model @ (ModelPlan::Open { .. } | ModelPlan::Jobs(_) | ModelPlan::Replay(_)) => {
                 punctual = true;
-                let Some(lot) = Lot::of(model.max_sessions(), share, position) else {
+                let Some(part) = Partition::of(model.max_sessions(), share, position) else {
                     continue;
                 };
-                let Some(feed) = shared.sources[index].feed(number, (lot.index, lot.of)) else {
+                let Some(feed) = shared.sources[index].feed(number, (part.index, part.of)) else {
                     continue;
                 };
-                let baton = Rc::new(Baton::new(number, lot.cap, feed));
+                let baton = Rc::new(Baton::new(number, part.cap, feed));
                 let open = Rc::new(OpenWork {
                     shard: Rc::clone(shard),
                     baton: Rc::clone(&baton),
@@ -203,7 +203,7 @@ fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>
                 });
                 OpenWork::enable_hiring(&open);
                 works.push(open);
-                sessions.push(initial_sessions(model, &lot));
+                sessions.push(initial_sessions(model, &part));
                 batons.push(baton);
             }
         }
@@ -230,12 +230,12 @@ async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>
 }
 
 /// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
-fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
+fn initial_sessions(model: &ModelPlan, part: &Partition) -> usize {
     let arrival = match model {
         ModelPlan::Open { arrival, .. } => arrival,
         // A stage, and the deletions beside it.
         ModelPlan::Jobs(jobs) => return (2 * jobs.widest() as usize).clamp(4, 256),
-        ModelPlan::Replay(replay) if replay.timing == ReplayTiming::Asap => return lot.cap,
+        ModelPlan::Replay(replay) if replay.timing == ReplayTiming::Asap => return part.cap,
         ModelPlan::Replay(_)
         | ModelPlan::Closed { .. }
         | ModelPlan::Rounds(_)
@@ -252,5 +252,5 @@ fn initial_sessions(model: &ModelPlan, lot: &Lot) -> usize {
         ArrivalLaw::Steps { rates, .. } => rates.first().copied().unwrap_or(0.0) / 100.0,
     };
     // A cast of a float saturates.
-    ((peak / f64::from(lot.of)) as usize).clamp(4, 256)
+    ((peak / f64::from(part.of)) as usize).clamp(4, 256)
 }

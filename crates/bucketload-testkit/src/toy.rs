@@ -78,7 +78,12 @@ fn list(bucket: &Bucket, heard: &Heard) -> Said {
     for (name, kind) in all.iter().take(most) {
         page += &format!("{kind} {}\n", encoded(name));
     }
-    if let Some((last, _)) = all.iter().take(most).last().filter(|_| all.len() > most) {
+    if let Some((last, _)) = all
+        .iter()
+        .take(most)
+        .next_back()
+        .filter(|_| all.len() > most)
+    {
         page += &format!("next {}\n", encoded(last));
     }
     Said::new(200, page)

@@ -17,7 +17,7 @@ use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure};
-use crate::io500::{Config, place, plan, write};
+use crate::io500::{Config, locate, plan, write};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
 use crate::target::Target;
@@ -66,9 +66,9 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
     let mut notes = Vec::new();
-    let place = place(&config, &args.target, started, &mut notes).map_err(Failure::usage)?;
+    let location = locate(&config, &args.target, started, &mut notes).map_err(Failure::usage)?;
     let ranks = setup::default_ranks(agents);
-    let planned = plan(&config, &place, ranks, args.keep, &mut notes).map_err(Failure::usage)?;
+    let planned = plan(&config, &location, ranks, args.keep, &mut notes).map_err(Failure::usage)?;
     setup::check_ranks(&planned.plan, agents).map_err(Failure::usage)?;
     notes.extend(
         planned
@@ -88,14 +88,14 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
             .for_each(|note| eprintln!("bucketload: {note}"));
         return Ok(Exit::Ok);
     }
-    if let (Target::Files(root), None) = (&place.target, &args.target.target) {
+    if let (Target::Files(root), None) = (&location.target, &args.target.target) {
         // `datadir` is made, as IO500 makes it.
         std::fs::create_dir_all(root)
             .map_err(|e| Failure::usage(format!("datadir {}: {e}", root.display())))?;
     }
-    let out = directory(args, &config, &place.timestamp)?;
+    let out = directory(args, &config, &location.timestamp)?;
     setup::refuse_used(&out, "--out")?;
-    let connection = Connection::open(place.target, &place.args, &args.load)?;
+    let connection = Connection::open(location.target, &location.args, &args.load)?;
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, &connection);
     // As IOR's backend does; what the run makes it deletes.
@@ -120,7 +120,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         plan: resolved.plan,
     };
     if args.agents.is_distributed() {
-        let flags = (&connection, &place.args);
+        let flags = (&connection, &location.args);
         fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     }
     let stop = StopHandle::new();

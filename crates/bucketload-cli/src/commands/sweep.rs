@@ -13,9 +13,9 @@ use bucketload_workload::spec::WorkloadFile;
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;
 use crate::cli::sweep::SweepArgs;
-use crate::commands::over::{Over, Swept};
 use crate::commands::run::resolve_workload;
 use crate::commands::study;
+use crate::commands::swept_field::{Swept, SweptField};
 use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure, also};
 use crate::signals;
@@ -23,7 +23,7 @@ use crate::target::Target;
 
 /// Measures, analyses and prints.
 pub(crate) fn execute(args: &SweepArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    let over: Over = args
+    let over: SweptField = args
         .over
         .parse()
         .map_err(|e| Failure::usage(format!("--over {}: {e}", args.over)))?;
@@ -89,7 +89,7 @@ struct Stores<'a> {
 }
 
 impl Stores<'_> {
-    fn of(&mut self, over: &Over, value: &str) -> Result<&mut Campaign, Failure> {
+    fn of(&mut self, over: &SweptField, value: &str) -> Result<&mut Campaign, Failure> {
         let args = self.args;
         let endpoints = match over.swept {
             Swept::Endpoints => Some(over.count(value).map_err(Failure::usage)?),
@@ -133,7 +133,7 @@ impl Stores<'_> {
 
 fn measure(
     stores: &mut Stores<'_>,
-    over: &Over,
+    over: &SweptField,
     header: &Header,
     phase: usize,
     seed: u64,

@@ -40,7 +40,7 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
             .data
             .map(|(run_id, prefix)| DataOf { run_id, prefix }),
         gate: Some(conductor.gate()),
-        accord: Some(conductor.accord()),
+        agreement: Some(conductor.agreement()),
         converged: Some(conductor.converged()),
         create_bucket: false,
         ..setup::options(&load, &assignment.run_id, &connection)

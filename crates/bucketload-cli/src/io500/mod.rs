@@ -8,13 +8,13 @@
 
 mod config;
 mod files;
+mod location;
 mod options;
-mod place;
 mod plan;
 mod workbench;
 
 pub(crate) use config::{Config, redact};
 pub(crate) use files::{files, is_io500, scored, write};
-pub(crate) use place::place;
+pub(crate) use location::locate;
 
 pub(crate) use plan::{PROFILE, plan};

@@ -14,7 +14,7 @@ use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 
 use super::Config;
 use super::config::{Deletes, Packet};
-use super::place::Place;
+use super::location::Location;
 use super::workbench;
 use crate::target::Target;
 
@@ -66,7 +66,7 @@ struct Amounts {
 /// What cannot be done, with a remedy.
 pub(crate) fn plan(
     config: &Config,
-    place: &Place,
+    place: &Location,
     ranks: u32,
     keep: bool,
     notes: &mut Vec<String>,
@@ -133,7 +133,7 @@ fn fnv(hash: u32, byte: u8) -> u32 {
 
 fn amounts(
     config: &Config,
-    place: &Place,
+    place: &Location,
     ranks: u32,
     notes: &mut Vec<String>,
 ) -> Result<Amounts, String> {
@@ -206,7 +206,7 @@ fn amounts(
     Ok(amounts)
 }
 
-fn payload(config: &Config, place: &Place, amounts: &Amounts) -> Result<PayloadKind, String> {
+fn payload(config: &Config, place: &Location, amounts: &Amounts) -> Result<PayloadKind, String> {
     if config.packet()? == Packet::Random {
         return Ok(PayloadKind::Random);
     }
@@ -282,7 +282,7 @@ fn constant(bytes: u64) -> SizeLaw {
     }
 }
 
-fn keyset(tree: &str, place: &Place, amounts: &Amounts) -> KeysetPlan {
+fn keyset(tree: &str, place: &Location, amounts: &Amounts) -> KeysetPlan {
     let path = format!("{}{tree}/", place.directory);
     let mut prefix = String::new();
     match place.mapping {
@@ -306,7 +306,7 @@ fn keyset(tree: &str, place: &Place, amounts: &Amounts) -> KeysetPlan {
 }
 
 /// A bucket per file, where the mapping makes them. Names say whose they are: paths are none that services take.
-fn buckets(tree: &str, place: &Place, amounts: &Amounts) -> Option<BucketsPlan> {
+fn buckets(tree: &str, place: &Location, amounts: &Amounts) -> Option<BucketsPlan> {
     let per_rank = match tree {
         "mdtest-easy" => amounts.items_easy,
         "mdtest-hard" => amounts.items_hard,
@@ -356,7 +356,7 @@ pub(super) enum Step {
 /// The work of `phase`, behind the phases `before`.
 fn work(
     config: &Config,
-    place: &Place,
+    place: &Location,
     amounts: &Amounts,
     phase: &Phase,
     before: &[PhasePlan],

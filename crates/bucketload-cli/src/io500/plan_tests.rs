@@ -7,13 +7,13 @@ use bucketload_core::plan::{ModelPlan, PhaseKind};
 use super::{Planned, plan};
 use crate::cli::target::TargetArgs;
 use crate::io500::Config;
-use crate::io500::place::Place;
+use crate::io500::location::Location;
 use crate::target::Target;
 
 fn planned(mapping: RankMapping, target: Target, set: &[&str]) -> Result<Planned, String> {
     let set: Vec<String> = set.iter().map(|&s| s.to_owned()).collect();
     let config = Config::read(None, &set).unwrap();
-    let place = Place {
+    let place = Location {
         target,
         args: TargetArgs::default(),
         directory: "d/".to_owned(),
@@ -138,7 +138,7 @@ fn what_cannot_be_done_is_refused_or_skipped() {
     assert!(odd.err().unwrap().contains("4096"));
     let mut notes = Vec::new();
     let config = Config::read(None, &[]).unwrap();
-    let place = Place {
+    let place = Location {
         target: Target::Null,
         args: TargetArgs::default(),
         directory: String::new(),

@@ -24,7 +24,7 @@ use super::{Id, Oracle, Place};
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::own::{open_control, timed};
+use crate::ownership::{open_control, timed};
 use crate::stop::{StopHandle, StopLevel};
 
 /// Reads under way at the same time.

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 pub type Reached = Box<dyn Fn(u16, u64) + Send + Sync>;
 
 /// An agreement between processes.
-pub struct Accord {
+pub struct RankAgreement {
     reached: Reached,
     known: Mutex<Known>,
     changed: Notify,
@@ -30,16 +30,16 @@ struct Known {
     began_s: BTreeMap<u16, i64>,
 }
 
-impl fmt::Debug for Accord {
+impl fmt::Debug for RankAgreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Accord")
+        f.debug_struct("RankAgreement")
             .field("known", &*self.known())
             .finish_non_exhaustive()
     }
 }
 
-impl Accord {
-    /// An accord that tells `reached` how far this process has come. That is called from a load thread, once
+impl RankAgreement {
+    /// An agreement that tells `reached` how far this process has come. That is called from a load thread, once
     /// per phase, when no rank of the process has a step to make.
     #[must_use]
     pub fn new(reached: Reached) -> Self {
@@ -92,21 +92,21 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::Accord;
+    use super::RankAgreement;
 
     #[test]
     fn what_is_agreed_on_is_known_per_phase() {
         let told = Arc::new(AtomicU64::new(0));
         let sum = Arc::clone(&told);
-        let accord = Accord::new(Box::new(move |phase, steps| {
+        let agreement = RankAgreement::new(Box::new(move |phase, steps| {
             sum.fetch_add(u64::from(phase) * 100 + steps, Ordering::Relaxed);
         }));
-        accord.reached(3, 7);
+        agreement.reached(3, 7);
         assert_eq!(told.load(Ordering::Relaxed), 307);
-        assert_eq!(accord.steps(3), None);
-        accord.agree(3, 9);
-        accord.begins(3, 1_795_163_891);
-        assert_eq!((accord.steps(3), accord.steps(2)), (Some(9), None));
-        assert_eq!(accord.began_s(3), Some(1_795_163_891));
+        assert_eq!(agreement.steps(3), None);
+        agreement.agree(3, 9);
+        agreement.begins(3, 1_795_163_891);
+        assert_eq!((agreement.steps(3), agreement.steps(2)), (Some(9), None));
+        assert_eq!(agreement.began_s(3), Some(1_795_163_891));
     }
 }

@@ -16,7 +16,7 @@ use bucketload_core::sink::{Calibration, Event, RunSink};
 use crate::affinity;
 use crate::calibrate::calibrate;
 use crate::check::{
-    check_accord, check_capabilities, check_divisible, check_existing, check_generators,
+    check_agreement, check_capabilities, check_divisible, check_existing, check_generators,
     check_plan, most_sessions,
 };
 use crate::error::RunError;
@@ -64,7 +64,7 @@ pub fn serve(
     options.check()?;
     check_plan(plan, options)?;
     check_divisible(plan)?;
-    check_accord(plan, options)?;
+    check_agreement(plan, options)?;
     check_capabilities(plan, &driver.capabilities(), &driver.facts().driver)?;
     check_existing(plan, options)?;
     check_generators(plan, options)?;

@@ -16,7 +16,7 @@ use std::cell::Cell;
 /// of a later one the parked share of the episode, which is exact when the episode is one park
 /// (the usual case) and needs no memory of all parks when it is thousands.
 #[derive(Default)]
-pub(crate) struct Waits {
+pub(crate) struct DispatchWaits {
     /// Start of the episode; 0 outside of one.
     begun_ns: Cell<u64>,
     /// Completed parks of the episode, nanoseconds.
@@ -29,7 +29,7 @@ pub(crate) struct Waits {
     settled_ns: Cell<u64>,
 }
 
-impl Waits {
+impl DispatchWaits {
     /// The baton is parked; `capped` tells whether because of the in-flight cap.
     pub(crate) fn park(&self, now_ns: u64, capped: bool) {
         if self.begun_ns.get() == 0 {
@@ -80,11 +80,11 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
-    use super::Waits;
+    use super::DispatchWaits;
 
     #[test]
     fn one_park_is_attributed_exactly() {
-        let waits = Waits::default();
+        let waits = DispatchWaits::default();
         assert_eq!(
             waits.of(100, 150),
             (0, false),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn time_with_the_baton_held_is_lateness() {
-        let waits = Waits::default();
+        let waits = DispatchWaits::default();
         waits.park(1_000, false);
         waits.unpark(2_000);
         assert_eq!(waits.of(400, 2_900), (1_000, false));

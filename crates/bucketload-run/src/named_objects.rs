@@ -21,9 +21,9 @@ use bucketload_core::plan::{ModelPlan, Plan};
 use crate::closed::Place;
 use crate::error::RunError;
 use crate::options::RunOptions;
-use crate::own::{open_control, timed};
+use crate::ownership::{open_control, timed};
 use crate::perform::Performed;
-use crate::rows::Window;
+use crate::worker_rows::Window;
 
 /// The operations of a work on named objects, shared by all threads.
 pub(crate) struct NamedWork {

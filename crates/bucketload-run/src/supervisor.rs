@@ -1,4 +1,4 @@
-//! The keeper: the main task of a load thread, which watches over one phase.
+//! The supervisor: the main task of a load thread, which watches over one phase.
 //!
 //! It sleeps until the next interval boundary, the earliest possible timeout, the end of offering
 //! or of the drain, whichever comes first, or until the collector or a worker wakes it.
@@ -23,7 +23,7 @@ pub(crate) struct Command {
 }
 
 /// Watches over the phase until nothing is left to do.
-pub(crate) async fn keep(shard: &Shard, commands: &mut watch::Receiver<Command>) {
+pub(crate) async fn supervise(shard: &Shard, commands: &mut watch::Receiver<Command>) {
     let limits = shard.shared.phase_plan().limits;
     let timeout_ns = shard.shared.plan.timeout_ns;
     let mut sweep_ns = 0;

@@ -11,7 +11,7 @@ use crate::cli::target::TargetArgs;
 use crate::target::{Api, Target};
 
 /// Target and names.
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) target: Target,
     pub(crate) args: TargetArgs,
     /// Directory of the files below the run's own prefix, with a slash at its end; may be empty.
@@ -24,16 +24,16 @@ pub(crate) struct Place {
 /// Options of IOR's backend S3-libs3 that change nothing here.
 const HARMLESS: [&str; 3] = ["location", "s3-compatible", "dont-suffix-bucket"];
 
-/// The place that configuration and flags name for a run that starts at `now`.
+/// The location that configuration and flags name for a run that starts at `now`.
 ///
 /// # Errors
 /// What cannot be followed, with its place and a remedy.
-pub(crate) fn place(
+pub(crate) fn locate(
     config: &Config,
     flags: &TargetArgs,
     now: OffsetDateTime,
     notes: &mut Vec<String>,
-) -> Result<Place, String> {
+) -> Result<Location, String> {
     let form = format_description!("[year].[month].[day]-[hour].[minute].[second]");
     let timestamp = now.format(form).map_err(|e| e.to_string())?;
     let mut args = flags.clone();
@@ -107,7 +107,7 @@ pub(crate) fn place(
     if config.truth("global", "drop-caches")? {
         args.settings.switch_on(&names::DROP_CACHES);
     }
-    Ok(Place {
+    Ok(Location {
         target,
         args,
         directory,
@@ -164,7 +164,7 @@ fn s3<'a>(
     if access.is_some() || secret.is_some() {
         notes.push(
             "keys in a configuration can be read by others: AWS_ACCESS_KEY_ID and \
-             AWS_SECRET_ACCESS_KEY are the better place"
+             AWS_SECRET_ACCESS_KEY are the better location"
                 .to_owned(),
         );
         args.settings.given = Given::new(vec![
@@ -201,7 +201,7 @@ mod tests {
     use bucketload_core::plan::ranks::RankMapping;
     use time::OffsetDateTime;
 
-    use super::{names, place, suffix};
+    use super::{locate, names, suffix};
     use crate::cli::target::TargetArgs;
     use crate::io500::Config;
     use crate::target::{Api, Target};
@@ -213,7 +213,7 @@ mod tests {
         let config = Config::read(Some(("f", text)), &[]).unwrap();
         let now = OffsetDateTime::from_unix_timestamp(1_795_163_891).unwrap();
         let mut notes = Vec::new();
-        let place = place(&config, &TargetArgs::default(), now, &mut notes).unwrap();
+        let location = locate(&config, &TargetArgs::default(), now, &mut notes).unwrap();
         // 97 + 980 + 9900 = 10977
         assert_eq!(suffix("abc"), 977);
         let bucket = "ior977".to_owned();
@@ -223,11 +223,11 @@ mod tests {
             bucket,
             prefix: String::new(),
         };
-        assert_eq!(place.target, target);
-        let urls = place.args.settings.all(&names::ENDPOINT_URL);
+        assert_eq!(location.target, target);
+        let urls = location.args.settings.all(&names::ENDPOINT_URL);
         assert_eq!(urls, ["http://h:9000", "http://i:9000"]);
-        assert_eq!(place.mapping, RankMapping::Libs3Single);
-        assert_eq!(place.directory, "d/e/2026.11.20-08.38.11/");
+        assert_eq!(location.mapping, RankMapping::Libs3Single);
+        assert_eq!(location.directory, "d/e/2026.11.20-08.38.11/");
         assert!(notes[0].contains("AWS_SECRET_ACCESS_KEY"));
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let read = |set: &[&str]| {
             let set: Vec<String> = set.iter().map(|&s| s.to_owned()).collect();
             let config = Config::read(None, &set).unwrap();
-            place(&config, &flags, now, &mut Vec::new()).map(|place| place.mapping)
+            locate(&config, &flags, now, &mut Vec::new()).map(|location| location.mapping)
         };
         assert_eq!(read(&[]), Ok(RankMapping::Native));
         let wrong = read(&["bucketload.mapping=files"]).unwrap_err();

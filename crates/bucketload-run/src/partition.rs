@@ -1,14 +1,14 @@
 //! How the load of an open work is divided over threads and agents.
 
 /// A thread's part of an open work.
-pub(crate) struct Lot {
+pub(crate) struct Partition {
     pub(crate) index: u32,
     pub(crate) of: u32,
     /// Most sessions.
     pub(crate) cap: usize,
 }
 
-impl Lot {
+impl Partition {
     /// Thread `thread` of `threads` on agent `agent` of `agents` takes the arrivals congruent to
     /// `agent + agents · thread` modulo `agents · threads`, and a like share of the in-flight cap.
     /// When the cap does not give every thread a session, fewer threads take part.
@@ -33,20 +33,20 @@ impl Lot {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Lot;
+    use super::Partition;
 
     proptest! {
         #[test]
         fn lots_partition_the_schedule_and_the_cap(cap in 1u32..300, agents in 1u32..6, threads in 1usize..9) {
             prop_assume!(cap >= agents);
-            let lots: Vec<Lot> = (0..agents)
-                .flat_map(|a| (0..threads).filter_map(move |t| Lot::of(cap, (a, agents), (t, threads))))
+            let parts: Vec<Partition> = (0..agents)
+                .flat_map(|a| (0..threads).filter_map(move |t| Partition::of(cap, (a, agents), (t, threads))))
                 .collect();
-            prop_assert_eq!(lots.iter().map(|l| l.cap).sum::<usize>(), cap as usize);
-            prop_assert!(lots.iter().all(|l| l.cap >= 1));
+            prop_assert_eq!(parts.iter().map(|l| l.cap).sum::<usize>(), cap as usize);
+            prop_assert!(parts.iter().all(|l| l.cap >= 1));
             for seq in 0..1000u64 {
-                let takes = |l: &&Lot| seq % u64::from(l.of) == u64::from(l.index);
-                let takers = lots.iter().filter(takes).count();
+                let takes = |l: &&Partition| seq % u64::from(l.of) == u64::from(l.index);
+                let takers = parts.iter().filter(takes).count();
                 prop_assert_eq!(takers, 1);
             }
         }

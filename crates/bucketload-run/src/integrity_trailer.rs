@@ -13,13 +13,13 @@ use bucketload_core::payload::trailer::{TRAILER_LEN, Trailed, Trailer, TrailerCh
 
 /// A worker's trailers.
 #[derive(Default)]
-pub(crate) struct Trailing {
+pub(crate) struct TrailerWatch {
     /// That of the object that is being written; `None` where it is too short for one.
     written: Option<Trailer>,
     read: RefCell<TrailerCheck>,
 }
 
-impl Trailing {
+impl TrailerWatch {
     /// Makes the trailer of `content`, which is to be written.
     pub(crate) fn prepare(&mut self, content: &Content<'_>) {
         self.written = content.trailer();
@@ -63,7 +63,7 @@ pub(crate) enum Judged {
     Wrong(OpError),
 }
 
-impl Watch for Trailing {
+impl Watch for TrailerWatch {
     fn body(&self, bytes: &[u8]) {
         self.read.borrow_mut().feed(bytes);
     }

@@ -11,7 +11,7 @@ const MOST: usize = 1000;
 
 /// A field and its values.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Over {
+pub(crate) struct SweptField {
     /// The field's name as typed.
     pub(crate) field: String,
     /// What it changes.
@@ -49,7 +49,7 @@ const FIELDS: [(&str, Field); 16] = [
     ("seed", Field::Seed),
 ];
 
-impl FromStr for Over {
+impl FromStr for SweptField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -112,7 +112,7 @@ impl FromStr for Over {
     }
 }
 
-impl Over {
+impl SweptField {
     /// The settings of a trial at `value`.
     pub(crate) fn overrides(&self, value: &str) -> Vec<Override> {
         match &self.swept {
@@ -264,9 +264,9 @@ mod tests {
     use bucketload_results::sweep::Axis;
     use bucketload_workload::resolve::Field;
 
-    use super::{Over, Swept};
+    use super::{Swept, SweptField};
 
-    fn over(text: &str) -> Over {
+    fn over(text: &str) -> SweptField {
         text.parse().unwrap()
     }
 
@@ -326,7 +326,7 @@ mod tests {
             ("workers=1..1000000+1", "too many values"),
             ("endpoints=1,x", "whole number"),
         ] {
-            let error = text.parse::<Over>().unwrap_err();
+            let error = text.parse::<SweptField>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
     }
