@@ -30,23 +30,15 @@ fn beside() -> Result {
 
 /// Format and clippy, warnings denied; with what only packages have.
 pub(crate) fn lint() -> Result {
-    run(&mut cargo(["fmt", "--all", "--check"]))?;
-    run(&mut cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--features",
-        "bucketload/hdfs",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    run(&mut cargo("fmt --all --check"))?;
+    run(&mut cargo(
+        "clippy --workspace --all-targets --features bucketload/hdfs --locked -- -D warnings",
+    ))
 }
 
 /// The tests that need nothing but the toolchain.
 pub(crate) fn test() -> Result {
-    run(&mut cargo(["test", "--workspace", "--locked"]))
+    run(&mut cargo("test --workspace --locked"))
 }
 
 /// The tests, and beside them, at the lowest priority, the builds that later steps need: a release build takes the
@@ -55,7 +47,7 @@ pub(crate) fn test() -> Result {
 /// # Errors
 /// What failed, when both have ended.
 fn test_beside_builds() -> Result {
-    run(&mut cargo(["test", "--workspace", "--locked", "--no-run"]))?;
+    run(&mut cargo("test --workspace --locked --no-run"))?;
     std::thread::scope(|scope| {
         let builds = scope.spawn(|| {
             // of this thread alone, and of the processes that it starts
@@ -75,7 +67,7 @@ fn test_beside_builds() -> Result {
 pub(crate) fn docs(args: &[String]) -> Result {
     // An example among the targets: only so has cargo the features of the tests and of clippy.
     let targets = ["--lib", "--bins", "--example", "generate_cost"];
-    let mut command = cargo(["doc", "--workspace", "--no-deps", "--locked"]);
+    let mut command = cargo("doc --workspace --no-deps --locked");
     command.args(targets);
     command.args(args).env("RUSTDOCFLAGS", "-D warnings");
     run(&mut command)

@@ -1,203 +1,104 @@
 //! Dependency rules, proved from cargo's own resolution: which crate may know which, which crate
 //! must stay free of a runtime, the licence and ban lists of `deny.toml`, and that all commands build in one set of
+
 //! features (`features`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::features;
-use crate::sh::{Result, cargo, output, root};
+use crate::files;
+use crate::sh::{Result, cargo, ensure, output, root};
 
-/// Crate, features, and what must not be in its tree of normal dependencies.
-const FORBIDDEN: &[(&str, &str, &[&str])] = &[
+/// Crate, and what must not be in its tree of normal dependencies.
+const FORBIDDEN: &[(&str, &str)] = &[
+    // The language of files is not the core's.
     (
         "bucketload-core",
-        "",
-        &[
-            "tokio",
-            "libc",
-            "rustix",
-            "socket2",
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-workload",
-            // The language of files is not the core's.
-            "toml",
-        ],
+        "tokio libc rustix socket2 bucketload-wire bucketload-store bucketload-workload toml",
     ),
     (
         "bucketload-workload",
-        "",
-        &[
-            "tokio",
-            "libc",
-            "rustix",
-            "bucketload-wire",
-            "bucketload-drivers",
-            "bucketload-run",
-        ],
+        "tokio libc rustix bucketload-wire bucketload-drivers bucketload-run",
     ),
     (
         "bucketload-wire",
-        "",
-        &["bucketload-core", "bucketload-store", "hyper", "reqwest"],
+        "bucketload-core bucketload-store hyper reqwest",
     ),
     (
         "bucketload-store",
-        "",
-        &["tokio", "rustls", "bucketload-core", "bucketload-wire"],
+        "tokio rustls bucketload-core bucketload-wire",
     ),
     (
         "bucketload-server",
-        "",
-        &["bucketload-core", "bucketload-drivers", "hyper"],
+        "bucketload-core bucketload-drivers hyper",
     ),
+    // It lives in the processes of others.
     (
-        // It lives in the processes of others.
         "bucketload-gateway",
-        "",
-        &["tokio", "rustls", "bucketload-core", "bucketload-wire"],
+        "tokio rustls bucketload-core bucketload-wire",
     ),
     (
         "bucketload-drivers",
-        "",
-        &[
-            "bucketload-local",
-            "bucketload-store",
-            "bucketload-run",
-            "bucketload-results",
-            "hyper",
-        ],
+        "bucketload-local bucketload-store bucketload-run bucketload-results hyper",
     ),
     (
         "bucketload-local",
-        "",
-        &[
-            "bucketload-drivers",
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-run",
-            "bucketload-results",
-            "rustls",
-        ],
+        "bucketload-drivers bucketload-wire bucketload-store bucketload-run \
+         bucketload-results rustls",
     ),
     (
         "bucketload-target",
-        "",
-        &["tokio", "bucketload-wire", "bucketload-run", "clap"],
+        "tokio bucketload-wire bucketload-run clap",
     ),
-    (
-        // A driver's change compiles the driver's crate and links the program, nothing else.
-        "bucketload-cli",
-        "",
-        &["bucketload-drivers", "bucketload-local"],
-    ),
-    (
-        // Other clients are parts of a build that asks for them.
-        "bucketload",
-        "",
-        &["aws-sdk-s3", "object_store", "opendal", "reqwest"],
-    ),
+    // A driver's change compiles the driver's crate and links the program, nothing else.
+    ("bucketload-cli", "bucketload-drivers bucketload-local"),
+    // Other clients are parts of a build that asks for them.
+    ("bucketload", "aws-sdk-s3 object_store opendal reqwest"),
     (
         "bucketload-cosbench",
-        "",
-        &["tokio", "bucketload-core", "bucketload-wire"],
+        "tokio bucketload-core bucketload-wire",
     ),
+    // The load never runs inside the web server.
     (
-        // The load never runs inside the web server.
         "bucketload-console",
-        "",
-        &[
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-drivers",
-            "bucketload-run",
-        ],
+        "bucketload-wire bucketload-store bucketload-drivers bucketload-run",
     ),
     (
         "bucketload-trace",
-        "",
-        &[
-            "tokio",
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-drivers",
-            "bucketload-run",
-            "bucketload-results",
-        ],
+        "tokio bucketload-wire bucketload-store bucketload-drivers bucketload-run \
+         bucketload-results",
     ),
     (
         "bucketload-run",
-        "",
-        &[
-            "bucketload-drivers",
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-results",
-            "bucketload-workload",
-        ],
+        "bucketload-drivers bucketload-wire bucketload-store bucketload-results \
+         bucketload-workload",
     ),
+    // The service is written by hand.
     (
         "bucketload-agents",
-        "",
-        &[
-            "bucketload-drivers",
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-results",
-            "bucketload-workload",
-            // The service is written by hand.
-            "prost",
-            "axum",
-        ],
+        "bucketload-drivers bucketload-wire bucketload-store bucketload-results \
+         bucketload-workload prost axum",
     ),
+    // Lives in the address space of applications.
     (
-        // Lives in the address space of applications.
         "libs3-bucketload",
-        "",
-        &[
-            "tokio",
-            "rustls",
-            "tracing",
-            "bucketload-core",
-            "bucketload-wire",
-            "bucketload-drivers",
-            "bucketload-run",
-        ],
+        "tokio rustls tracing bucketload-core bucketload-wire bucketload-drivers \
+         bucketload-run",
     ),
+    // Starts nothing and measures nothing: the program does.
     (
-        // Starts nothing and measures nothing: the program does.
         "bucketload-study",
-        "",
-        &[
-            "tokio",
-            "bucketload-run",
-            "bucketload-drivers",
-            "bucketload-store",
-            "bucketload-wire",
-        ],
+        "tokio bucketload-run bucketload-drivers bucketload-store bucketload-wire",
     ),
+    // Fakes follow the services' documents, and the crates that it helps to test must not be part of it.
     (
-        // Fakes follow the services' documents, and the crates that it helps to test must not be part of it.
         "bucketload-testkit",
-        "",
-        &[
-            "tokio",
-            "bucketload-core",
-            "bucketload-wire",
-            "bucketload-store",
-            "bucketload-drivers",
-            "bucketload-run",
-        ],
+        "tokio bucketload-core bucketload-wire bucketload-store bucketload-drivers \
+         bucketload-run",
     ),
     (
         "bucketload-results",
-        "",
-        &[
-            "tokio",
-            "bucketload-run",
-            "bucketload-drivers",
-            "bucketload-store",
-        ],
+        "tokio bucketload-run bucketload-drivers bucketload-store",
     ),
 ];
 
@@ -207,66 +108,34 @@ const TESTKIT: &str = "bucketload-testkit";
 /// Checks all rules and reports every violation.
 pub(crate) fn check() -> Result {
     let mut problems = Vec::new();
-    let users = output(&mut cargo([
-        "tree",
-        "--locked",
-        "--workspace",
-        "--all-features",
-        "-e",
-        "normal,build",
-        "--invert",
-        TESTKIT,
-        "--depth",
-        "1",
-        "--prefix",
-        "none",
-        "-f",
-        "{p}",
-    ]))?;
+    let users = output(&mut cargo(&format!(
+        "tree --locked --workspace --all-features -e normal,build --invert {TESTKIT} --depth 1 --prefix none -f {{p}}"
+    )))?;
     for user in users.lines().skip(1) {
         let name = user.split_whitespace().next().unwrap_or_default();
         problems.push(format!(
             "{name} must not depend on {TESTKIT}, except in [dev-dependencies]"
         ));
     }
-    for (name, features, forbidden) in FORBIDDEN {
-        let tree = output(&mut cargo([
-            "tree",
-            "--locked",
-            "-p",
-            name,
-            "--features",
-            features,
-            "-e",
-            "normal",
-            "--prefix",
-            "none",
-            "-f",
-            "{p}",
-        ]))?;
-        let present: BTreeSet<&str> = tree
-            .lines()
-            .skip(1)
+    for (name, forbidden) in FORBIDDEN {
+        let tree = output(&mut cargo(&format!(
+            "tree --locked -p {name} -e normal --prefix none -f {{p}}"
+        )))?;
+        let lines = tree.lines().skip(1);
+        let present: BTreeSet<&str> = lines
             .filter_map(|line| line.split_whitespace().next())
             .collect();
-        for crate_name in forbidden.iter().filter(|name| present.contains(**name)) {
-            problems.push(format!(
-                "{name} (features: {features:?}) must not depend on {crate_name}"
-            ));
-        }
+        let known = forbidden.split(' ').filter(|name| present.contains(name));
+        problems.extend(known.map(|found| format!("{name} must not depend on {found}")));
     }
     problems.extend(licences_and_bans()?);
     problems.extend(features::differences()?);
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems.join("\n  "))
-    }
+    ensure(problems.is_empty(), || problems.join("\n  "))
 }
 
 fn licences_and_bans() -> Result<Vec<String>> {
     let path = root().join("deny.toml");
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let text = files::read(&path)?;
     let policy: toml::Table = text
         .parse()
         .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -295,19 +164,10 @@ fn licences_and_bans() -> Result<Vec<String>> {
     let mut problems = BTreeMap::new();
     for features in ["", "bucketload/engines"] {
         // The tree, unlike `cargo metadata`, holds just what is built.
-        let tree = output(&mut cargo([
-            "tree",
-            "--locked",
-            "--workspace",
-            "--features",
-            features,
-            "-e",
-            "normal,build,dev",
-            "--prefix",
-            "none",
-            "-f",
-            "{p}|{l}",
-        ]))?;
+        let tree = output(
+            cargo("tree --locked --workspace -e normal,build,dev --prefix none -f {p}|{l}")
+                .args(["--features", features]),
+        )?;
         for line in tree.lines().filter(|line| !line.is_empty()) {
             let Some((package, licence)) = line.split_once('|') else {
                 return Err(format!("cargo tree: unexpected line {line:?}"));

@@ -1,10 +1,12 @@
 //! One set of features: cargo resolves the features of a dependency anew for each choice of packages, and where they
 //! differ it is compiled again. The choices that README, CONTRIBUTING, CI and the other tasks make are compared here, from
+
 //! cargo's own resolution, so that none of their commands compiles what another one has compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use crate::files;
 use crate::own;
 use crate::sh::{Result, cargo, output, root};
 
@@ -39,15 +41,10 @@ type Resolved = BTreeMap<String, BTreeSet<String>>;
 pub(crate) fn differences() -> Result<Vec<String>> {
     let mut choices = Vec::new();
     for page in PAGES {
-        let path = root().join(page);
-        let text =
-            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = files::read(root().join(page))?;
         choices.extend(commands(&text).into_iter().filter_map(choice));
     }
-    let examples = format!(
-        "cargo build --release {} --examples",
-        own::RELEASE_EXAMPLES.join(" ")
-    );
+    let examples = format!("cargo build --release {} --examples", own::RELEASE_EXAMPLES);
     let tasks = TASKS.into_iter().chain([examples.as_str()]);
     choices.extend(tasks.filter_map(choice));
     // One message per package and profile.
@@ -129,9 +126,8 @@ fn tree(choice: &Choice) -> Result<String> {
         true => "normal,build,dev",
         false => "normal,build",
     };
-    let mut command = cargo(["tree", "--locked", "--prefix", "none", "-e", edges]);
-    command.args(["-f", "{p}|{f}"]).args(&choice.packages);
-    output(&mut command)
+    let line = format!("tree --locked --prefix none -e {edges} -f {{p}}|{{f}}");
+    output(cargo(&line).args(&choice.packages))
 }
 
 /// The features of the packages of others in the output of `cargo tree`.

@@ -2,6 +2,7 @@
 //!
 //! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `manual`,
 //! `examples`, `gates` and `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
+
 //! of `servers/`.
 
 mod bench;
@@ -11,10 +12,12 @@ mod deps;
 mod dist;
 mod examples;
 mod features;
+mod files;
 mod gates;
 mod machine;
 mod manual;
 mod own;
+mod process;
 mod random;
 mod server;
 mod sh;
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
         Some("gates") => gates::all(rest),
         Some("bench") => bench::main(rest),
         Some("weight") => weight::main(rest),
-        Some("floor") => bench::floor::main(rest),
+        Some("floor") => bench::floor(rest),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -1,13 +1,16 @@
 //! The program under test: building it, running it, and its `serve` command as a child process.
 
-use std::io::{BufRead, BufReader};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::sh::{Result, cargo, cmd, root, run, show};
+use crate::files;
+use crate::process::Process;
+use crate::sh::{Result, cargo, cmd, ensure, line, output, root, run, show, words};
 
 /// Credentials of the servers that tests start.
 const ACCESS_KEY: &str = "testaccesskey0001";
@@ -19,21 +22,15 @@ pub(crate) const INSTEAD: &str = "BUCKETLOAD_PROGRAM";
 
 /// The choice of packages of `cargo build --release` and `cargo run --release`: the program and libs3-bucketload.
 /// cargo resolves features anew for each choice, and what differs is compiled again: `deps` compares the choices.
-const RELEASE: [&str; 3] = ["build", "--release", "--locked"];
+const RELEASE: &str = "build --release --locked";
 
 /// The same features with the examples beside. Without the console, whose tests have a clock of tokio's that can be
 /// stopped: a release build must not have it.
-pub(crate) const RELEASE_EXAMPLES: [&str; 6] = [
-    "--workspace",
-    "--exclude",
-    "bucketload-console",
-    "--no-default-features",
-    "--features",
-    "bucketload/default",
-];
+pub(crate) const RELEASE_EXAMPLES: &str =
+    "--workspace --exclude bucketload-console --no-default-features --features bucketload/default";
 
 /// The choice of packages of `cargo test --workspace`, which builds the examples too.
-const TESTED: [&str; 4] = ["build", "--quiet", "--locked", "--workspace"];
+const TESTED: &str = "build --quiet --locked --workspace";
 
 /// The release build of the program, built on first use.
 pub(crate) fn program() -> Result<&'static Path> {
@@ -50,6 +47,13 @@ pub(crate) fn program() -> Result<&'static Path> {
         .map_err(Clone::clone)
 }
 
+/// A path as one word of a command line.
+pub(crate) fn quoted(path: &Path) -> Result<String> {
+    let path = path.to_string_lossy();
+    let quoted = shlex::try_quote(&path).map_err(|e| format!("{path}: {e}"))?;
+    Ok(quoted.into_owned())
+}
+
 /// libs3-bucketload for version 2 or 4 of the interface, as the release build makes it; a copy, for the next build
 /// may make the other version.
 pub(crate) fn libs3(version: u32) -> Result<PathBuf> {
@@ -59,16 +63,14 @@ pub(crate) fn libs3(version: u32) -> Result<PathBuf> {
     }
     run(&mut build)?;
     let copy = target().join(format!("libs3/libs3.so.{version}"));
-    let at = |e: std::io::Error| format!("{}: {e}", copy.display());
-    std::fs::create_dir_all(copy.with_file_name("")).map_err(at)?;
-    std::fs::copy(target().join("release/libs3.so"), &copy).map_err(at)?;
+    files::copy(&target().join("release/libs3.so"), &copy)?;
     Ok(copy)
 }
 
 /// A call of the drivers' `conformance` example, in the build that `cargo test --workspace` makes.
-pub(crate) fn suite(args: &[&str]) -> Result<Command> {
+pub(crate) fn suite(line: &str) -> Result<Command> {
     let program = tested_example("conformance")?;
-    Ok(cmd(&program.to_string_lossy(), args))
+    Ok(cmd(&program.to_string_lossy(), words(line)))
 }
 
 /// The example `name` in the build that `cargo test --workspace` makes: for what is tested and not measured.
@@ -82,29 +84,25 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The release build of example `name` of `package`; the one beside the program where that is another.
-pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf> {
-    example_with(package, name, &[])
+/// The release build of an example; the one beside the program where that is another.
+pub(crate) fn example(name: &str) -> Result<PathBuf> {
+    example_with(name, "")
 }
 
 /// The same with further options of cargo.
-pub(crate) fn example_with(package: &str, name: &str, options: &[&str]) -> Result<PathBuf> {
+pub(crate) fn example_with(name: &str, options: &str) -> Result<PathBuf> {
     let program = program()?;
+    let choice = format!("{RELEASE_EXAMPLES} {options} --example {name}");
     if std::env::var_os(INSTEAD).is_none() {
-        run(cargo(RELEASE)
-            .args(RELEASE_EXAMPLES)
-            .args(options)
-            .args(["--example", name]))?;
+        run(&mut cargo(&format!("{RELEASE} {choice}")))?;
     }
     let path = program.with_file_name("examples").join(name);
-    if !path.exists() {
+    ensure(path.exists(), || {
         let path = path.display();
-        return Err(format!(
-            "{path}, an example of {package}, is missing: build it beside the program with `cargo build --release {} \
-             --example {name}`",
-            RELEASE_EXAMPLES.join(" ")
-        ));
-    }
+        format!(
+            "{path} is missing: build it beside the program with `cargo build --release {choice}`"
+        )
+    })?;
     Ok(path)
 }
 
@@ -120,37 +118,50 @@ pub(crate) fn program_with_engines() -> Result<&'static Path> {
 /// The release build with `feature`, in a directory of its own, so that it does not take the usual one's place.
 pub(crate) fn program_with(feature: &str) -> Result<PathBuf> {
     let target = target().join(feature);
-    let choice = ["-p", "bucketload", "--features", feature, "--target-dir"];
-    run(cargo(RELEASE).args(choice).arg(&target))?;
+    let choice = format!("{RELEASE} -p bucketload --features {feature} --target-dir");
+    run(cargo(&choice).arg(&target))?;
     Ok(target.join("release/bucketload"))
 }
 
-/// A call of the program, in the root of the workspace.
-pub(crate) fn bucketload(args: &[&str]) -> Result<Command> {
-    Ok(clean_call(program()?, args))
+/// A call of the program as one types it behind its name, in the root of the workspace.
+pub(crate) fn bucketload(line: &str) -> Result<Command> {
+    Ok(clean_call(program()?, line))
 }
 
 /// The same with every client engine built in.
-pub(crate) fn bucketload_with_engines(args: &[&str]) -> Result<Command> {
-    Ok(clean_call(program_with_engines()?, args))
+pub(crate) fn bucketload_with_engines(line: &str) -> Result<Command> {
+    Ok(clean_call(program_with_engines()?, line))
 }
 
 /// A call of `program`, a build of ours, in the root of the workspace.
-pub(crate) fn clean_call(program: &Path, args: &[&str]) -> Command {
-    let mut command = cmd(&program.to_string_lossy(), args);
+pub(crate) fn clean_call(program: &Path, line: &str) -> Command {
+    let mut command = cmd(&program.to_string_lossy(), words(line));
     // Only what a test states may reach the program.
-    for name in [
-        "AWS_CA_BUNDLE",
-        "AWS_PROFILE",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_ENDPOINT_URL",
-        "AWS_REGION",
-    ] {
+    for name in words(
+        "AWS_CA_BUNDLE AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_ENDPOINT_URL AWS_REGION",
+    ) {
         command.env_remove(name);
     }
     command
 }
+
+/// Runs the program to its end, whatever the exit code.
+pub(crate) fn own(line: &str) -> Result<Outcome> {
+    call(&mut bucketload(line)?)
+}
+
+/// Runs the program with `env`, which must end with exit code 0.
+pub(crate) fn own_with(line: &str, env: &Env) -> Result<Outcome> {
+    done(bucketload(line)?.envs(env))
+}
+
+/// The result of a run with `env`: what `--output json`, which is added, prints.
+pub(crate) fn measured(line: &str, env: &Env) -> Result<Value> {
+    own_with(&format!("{line} --output json"), env)?.json()
+}
+
+/// Environment variables that clients read.
+pub(crate) type Env = BTreeMap<String, String>;
 
 /// The measured phase of a JSON result.
 pub(crate) fn run_phase(result: &Value) -> Result<&Value> {
@@ -181,160 +192,135 @@ pub(crate) struct Outcome {
     pub(crate) stdout: String,
     /// Standard error.
     pub(crate) stderr: String,
+    /// How long it took.
+    pub(crate) took: Duration,
 }
 
 /// Runs to the end, whatever the exit code.
 pub(crate) fn call(command: &mut Command) -> Result<Outcome> {
     let shown = show(command);
     eprintln!("$ {shown}");
+    let begun = Instant::now();
     let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
     Ok(Outcome {
         shown,
+        took: begun.elapsed(),
         code: out.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
     })
 }
 
+/// Runs to the end, which must be with exit code 0.
+pub(crate) fn done(command: &mut Command) -> Result<Outcome> {
+    let outcome = call(command)?;
+    outcome.expect_code(0)?;
+    Ok(outcome)
+}
+
 impl Outcome {
+    /// Everything that it printed.
+    pub(crate) fn said(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
     /// Fails unless the call ended with `code`.
     pub(crate) fn expect_code(&self, code: i32) -> Result {
-        if self.code == code {
-            return Ok(());
+        self.expect(code, &[])
+    }
+
+    /// Fails unless the call ended with `code` and said all of `words`.
+    pub(crate) fn expect(&self, code: i32, words: &[&str]) -> Result {
+        let (shown, said) = (&self.shown, self.said());
+        ensure(self.code == code, || {
+            format!("{shown}: exit code {} instead of {code}\n{said}", self.code)
+        })?;
+        match words.iter().find(|word| !said.contains(**word)) {
+            Some(word) => Err(format!("{shown}: nothing says {word:?}: {said}")),
+            None => Ok(()),
         }
-        Err(format!(
-            "{}: exit code {} instead of {code}\n{}{}",
-            self.shown, self.code, self.stdout, self.stderr
-        ))
+    }
+
+    /// As [`Outcome::expect`], in what it wrote to standard error, which is shown.
+    pub(crate) fn complains(&self, code: i32, words: &[&str]) -> Result {
+        self.expect_code(code)?;
+        let stderr = self.stderr.trim_end();
+        let missing = words.iter().find(|word| !stderr.contains(**word));
+        missing.map_or(Ok(()), |word| {
+            Err(format!("nothing about {word:?}: {stderr}"))
+        })?;
+        eprintln!("{stderr}");
+        Ok(())
     }
 
     /// Standard output as JSON.
     pub(crate) fn json(&self) -> Result<Value> {
-        serde_json::from_str(&self.stdout).map_err(|e| {
-            format!(
-                "{}: no JSON: {e}\n{}{}",
-                self.shown, self.stdout, self.stderr
-            )
-        })
+        let said = self.said();
+        serde_json::from_str(&self.stdout)
+            .map_err(|e| format!("{}: no JSON: {e}\n{said}", self.shown))
     }
 }
 
-/// A folder that is removed when dropped.
-pub(crate) struct TempDir(PathBuf);
-
-impl TempDir {
-    /// A new folder under the system's temporary directory.
-    pub(crate) fn new(name: &str) -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("bucketload-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// A path inside it, as text.
-    pub(crate) fn file(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
+/// The items of a list in JSON; none where it is something else.
+pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> + Clone {
+    list.as_array().into_iter().flatten()
 }
 
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("xtask: {}: {error}", self.0.display());
-        }
-    }
+/// A text in JSON; empty where it is something else.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A whole number in JSON; 0 where it is something else.
+pub(crate) fn whole(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// Fails unless every operation that was offered in the measured phase of `result`, which is of `name`, has worked.
+pub(crate) fn all_worked(name: &str, result: &Value) -> Result {
+    let totals = &run_phase(result)?["totals"];
+    eprintln!("{name}: {} {totals}", result["verdict"]["word"]);
+    ensure(
+        totals["failed"] == 0 && totals["ok"] == totals["offered"],
+        || format!("operations failed: {totals} {}", result["failures"]),
+    )
 }
 
 /// Writes a certificate for loopback and its key.
 pub(crate) fn self_signed(cert: &str, key: &str) -> Result {
-    let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
-    let args = [
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        names,
-        // rustls refuses a CA's certificate as a server's own
-        "-addext",
-        "basicConstraints=critical,CA:FALSE",
-        "-keyout",
-        key,
-        "-out",
-        cert,
-    ];
-    crate::sh::output(cmd("openssl", args).stderr(Stdio::null())).map(drop)
+    // rustls refuses a CA's certificate as a server's own
+    let text = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+                -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
+    let paths = ["-keyout", key, "-out", cert];
+    output(line(text).args(paths).stderr(Stdio::null())).map(drop)
 }
 
 /// `bucketload serve` as a child process; ended when dropped.
 pub(crate) struct Serve {
-    child: Child,
+    _process: Process,
     address: String,
 }
 
 impl Serve {
-    /// Starts `bucketload serve ARGS` on a free loopback port and waits until it listens.
-    pub(crate) fn start(args: &[&str]) -> Result<Self> {
-        Self::start_with(&[], args)
+    /// Starts `bucketload serve` with the arguments in `line` on a free loopback port and waits until it listens.
+    pub(crate) fn start(line: &str) -> Result<Self> {
+        Self::start_with("", line)
     }
 
     /// The same behind a launcher such as `taskset -c 1`.
-    pub(crate) fn start_with(launcher: &[&str], args: &[&str]) -> Result<Self> {
-        let program = program()?.to_string_lossy();
-        let line: Vec<&str> = [
-            launcher,
-            &[
-                &program,
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--announce",
-                "--exit-with-stdin",
-            ],
-            args,
-        ]
-        .concat();
-        let mut command = cmd(line[0], &line[1..]);
+    pub(crate) fn start_with(launcher: &str, args: &str) -> Result<Self> {
+        let program = quoted(program()?)?;
+        let mut command = line(&format!(
+            "{launcher} {program} serve --listen 127.0.0.1:0 --announce --exit-with-stdin {args}"
+        ));
         command
             .env("BUCKETLOAD_SERVE_ACCESS_KEY", ACCESS_KEY)
-            .env("BUCKETLOAD_SERVE_SECRET_KEY", SECRET_KEY)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let shown = show(&command);
-        eprintln!("$ {shown} &");
-        let mut child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
-        let mut text = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout)
-                .read_line(&mut text)
-                .map_err(|e| format!("{shown}: {e}"))?;
-        }
-        let announced: Option<Value> = serde_json::from_str(&text).ok();
-        match announced
-            .as_ref()
-            .and_then(|value| value["listening"].as_str())
-        {
-            Some(address) => Ok(Self {
-                child,
-                address: address.to_owned(),
-            }),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(format!("{shown}: ended before it listened"))
-            }
-        }
+            .env("BUCKETLOAD_SERVE_SECRET_KEY", SECRET_KEY);
+        let (process, address) = Process::announced(&mut command)?;
+        Ok(Self {
+            _process: process,
+            address,
+        })
     }
 
     /// Address, access key and secret key.
@@ -342,25 +328,30 @@ impl Serve {
         (&self.address, ACCESS_KEY, SECRET_KEY)
     }
 
-    /// The environment that AWS clients read.
-    pub(crate) fn aws_env(&self) -> Vec<(String, String)> {
-        [
-            ("AWS_ENDPOINT_URL", format!("http://{}", self.address)),
-            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
-            ("AWS_REGION", "us-east-1".to_owned()),
-            ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
-            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
-        ]
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    /// Where it is, for clients.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
-}
 
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// The result of a run against it: its address and `--output json` are added to `line`.
+    pub(crate) fn measured(&self, line: &str) -> Result<Value> {
+        let line = format!("{line} --endpoint-url {}", self.url());
+        measured(&line, &self.aws_env())
+    }
+
+    /// The environment that AWS clients read.
+    pub(crate) fn aws_env(&self) -> Env {
+        let url = self.url();
+        let pairs = [
+            ("AWS_ENDPOINT_URL", url.as_str()),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ];
+        pairs
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into()
     }
 }

@@ -1,23 +1,58 @@
 //! Third-party servers for tests, through the scripts of `servers/`.
 
-use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use crate::sh::{Result, cmd, output, root, run};
+use crate::files;
+use crate::own::Env;
+use crate::sh::{Result, output, run, script, words};
 
 /// A running server; stopped and purged when dropped.
 pub(crate) struct Server {
     /// Script name without `.sh`.
     pub(crate) name: String,
     /// The KEY=VALUE lines the script printed.
-    pub(crate) env: BTreeMap<String, String>,
-    settings: Vec<(String, String)>,
-    stop: Vec<String>,
+    pub(crate) env: Env,
+    settings: Env,
+    stop: String,
 }
 
-/// Scripts of several processes each: one instance per state folder, ports by settings.
-const CLUSTERS: [&str; 3] = ["ceph", "swift", "hdfs"];
+/// Scripts of several processes each, one instance per state folder: name, settings with a port each, the setting of a
+/// port from which the script counts on, and fixed settings.
+type Cluster = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+const CLUSTERS: [Cluster; 3] = [
+    // The script derives a second port of the monitor by adding 3489.
+    (
+        "ceph",
+        "CEPH_RGW_PORT CEPH_RGW_TLS_PORT",
+        "CEPH_MON_PORT",
+        &[("CEPH_STORE", "memstore"), ("CEPH_OSD_SIZE", "4G")],
+    ),
+    // Data nodes use up to 23 ports more.
+    (
+        "hdfs",
+        "HDFS_PORT HDFS_HTTP_PORT",
+        "HDFS_DN_PORT",
+        &[("HDFS_DATANODES", "3")],
+    ),
+    // The script uses the next two ports, too.
+    (
+        "swift",
+        "SWIFT_PORT SWIFT_MEMCACHE_PORT",
+        "SWIFT_BASE_PORT",
+        &[],
+    ),
+];
+
+/// Name of the instances of this process.
+fn instance() -> String {
+    format!("ci{}", std::process::id())
+}
 
 /// Where this run keeps servers' programs and state: `$SERVERS_HOME`, else the scripts' default.
 pub(crate) fn home() -> PathBuf {
@@ -47,65 +82,46 @@ fn low_port() -> Result<u16> {
 impl Server {
     /// Installs and starts the server `name` in a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
-        Self::launch(name, &["rgw"], &[])
+        Self::start_with(name, &[])
     }
 
     /// As [`Server::start`], with further settings for the script.
     pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
-        Self::launch(name, &["rgw"], more)
+        Self::launch(name, if name == "ceph" { "rgw" } else { "" }, more)
     }
 
-    /// As [`Server::start`]; of Ceph these parts (`rgw`, `fs`).
-    pub(crate) fn start_parts(name: &str, parts: &[&str]) -> Result<Self> {
-        Self::launch(name, parts, &[])
+    /// Ceph with these parts (`rgw`, `fs`).
+    pub(crate) fn ceph(parts: &str) -> Result<Self> {
+        Self::launch("ceph", parts, &[])
     }
 
-    fn launch(name: &str, parts: &[&str], more: &[(&str, &str)]) -> Result<Self> {
-        let instance = format!("ci{}", std::process::id());
-        let (settings, start, stop): (Vec<(String, String)>, Vec<String>, Vec<String>) =
-            if CLUSTERS.contains(&name) {
-                // one cluster per state folder: a folder of this process, with ports of its own
-                let state = home().join(&instance);
-                let mut settings = vec![("SERVERS_HOME".to_owned(), state.display().to_string())];
-                let mut start = vec!["start".to_owned()];
-                if name == "ceph" {
-                    for key in ["CEPH_RGW_PORT", "CEPH_RGW_TLS_PORT"] {
-                        settings.push((key.to_owned(), free_port()?.to_string()));
-                    }
-                    // the script derives a second port from this one by adding 3489
-                    settings.push(("CEPH_MON_PORT".to_owned(), low_port()?.to_string()));
-                    settings.push(("CEPH_STORE".to_owned(), "memstore".to_owned()));
-                    settings.push(("CEPH_OSD_SIZE".to_owned(), "4G".to_owned()));
-                    start.extend(parts.iter().map(|&part| part.to_owned()));
-                } else if name == "hdfs" {
-                    settings.push(("HDFS_DATANODES".to_owned(), "3".to_owned()));
-                    for key in ["HDFS_PORT", "HDFS_HTTP_PORT"] {
-                        settings.push((key.to_owned(), free_port()?.to_string()));
-                    }
-                    // the script adds up to 23 to this one
-                    settings.push(("HDFS_DN_PORT".to_owned(), low_port()?.to_string()));
-                } else {
-                    for key in ["SWIFT_PORT", "SWIFT_MEMCACHE_PORT"] {
-                        settings.push((key.to_owned(), free_port()?.to_string()));
-                    }
-                    // the script uses the next two ports, too
-                    settings.push(("SWIFT_BASE_PORT".to_owned(), low_port()?.to_string()));
-                }
-                (settings, start, vec!["clean".into()])
-            } else {
-                let at = vec!["--instance".to_owned(), instance];
-                let with = |verb: &str| [vec![verb.to_owned()], at.clone()].concat();
-                (
-                    Vec::new(),
-                    with("start"),
-                    [with("stop"), vec!["--purge".to_owned()]].concat(),
-                )
-            };
-        let more = more.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        let settings = settings.into_iter().chain(more).collect();
+    fn launch(name: &str, parts: &str, more: &[(&str, &str)]) -> Result<Self> {
+        let instance = instance();
+        let mut settings = Env::new();
+        let mut set = |key: &str, value: String| settings.insert(key.to_owned(), value);
+        let (mut start, mut stop) = (
+            format!("start --instance {instance}"),
+            format!("stop --instance {instance} --purge"),
+        );
+        if let Some((_, free, low, fixed)) = CLUSTERS.iter().find(|cluster| cluster.0 == name) {
+            // one cluster per state folder: a folder of this process, with ports of its own
+            set("SERVERS_HOME", home().join(&instance).display().to_string());
+            for key in words(free) {
+                set(&key, free_port()?.to_string());
+            }
+            set(low, low_port()?.to_string());
+            for (key, value) in *fixed {
+                set(key, (*value).to_owned());
+            }
+            start = format!("start {parts}");
+            stop = "clean".to_owned();
+        }
+        for (key, value) in more {
+            set(key, (*value).to_owned());
+        }
         let mut server = Self {
             name: name.to_owned(),
-            env: BTreeMap::new(),
+            env: Env::new(),
             settings,
             stop,
         };
@@ -123,36 +139,52 @@ impl Server {
     }
 
     /// Calls the server's script and returns what it prints.
-    pub(crate) fn ask(&self, args: &[&str]) -> Result<String> {
-        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        output(&mut self.script(&args))
+    pub(crate) fn ask(&self, line: &str) -> Result<String> {
+        output(&mut self.script(line))
     }
 
-    fn script(&self, args: &[String]) -> std::process::Command {
-        let path = root().join("servers").join(format!("{}.sh", self.name));
-        let mut command = cmd(&path.display().to_string(), args);
-        command.envs(self.settings.iter().map(|(k, v)| (k, v)));
+    fn script(&self, line: &str) -> std::process::Command {
+        let mut command = script(&self.name, line);
+        command.envs(&self.settings);
         command
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let mut command = self.script(&self.stop);
-        if let Err(error) = run(&mut command) {
+        if let Err(error) = run(&mut self.script(&self.stop)) {
             eprintln!("xtask: {} could not be stopped: {error}", self.name);
         }
-        if CLUSTERS.contains(&self.name.as_str()) {
-            let state = home().join(format!("ci{}", std::process::id()));
-            if let Err(error) = std::fs::remove_dir_all(&state) {
-                eprintln!("xtask: {}: {error}", state.display());
-            }
+        if CLUSTERS.iter().any(|cluster| cluster.0 == self.name)
+            && let Err(error) = files::remove_dir(&home().join(instance()))
+        {
+            eprintln!("xtask: {error}");
         }
     }
 }
 
+/// Clients of others that `clients.sh` has installed, by its names for them.
+pub(crate) struct Clients(Env);
+
+impl Clients {
+    /// Installs a group of them: none for those of S3, `-readers`, `-clouds`.
+    pub(crate) fn install(group: &str) -> Result<Self> {
+        run(&mut script("clients", &format!("install{group}")))?;
+        Ok(Self(parse_env(&output(&mut script(
+            "clients",
+            &format!("env{group}"),
+        ))?)))
+    }
+
+    /// The path of one.
+    pub(crate) fn get(&self, name: &str) -> Result<&str> {
+        let path = self.0.get(name).map(String::as_str);
+        path.ok_or_else(|| format!("clients.sh names no {name}"))
+    }
+}
+
 /// Reads KEY=VALUE lines; values are taken as they are.
-pub(crate) fn parse_env(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn parse_env(text: &str) -> Env {
     text.lines()
         .filter_map(|line| line.split_once('='))
         .map(|(key, value)| (key.to_owned(), value.to_owned()))

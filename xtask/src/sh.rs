@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::files;
+
 /// Failure of a task, as text for the operator.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
@@ -22,10 +24,51 @@ pub(crate) fn cmd<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item =
     command
 }
 
-/// `cargo` as it was when this task was started.
-pub(crate) fn cargo<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+/// The words of a command line as a shell divides it: at blanks, what stands in quotes is one word.
+///
+/// # Panics
+/// When a quote has no end: lines are written here, not read.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    shlex::split(line).unwrap_or_else(|| panic!("a quote without an end: {line}"))
+}
+
+/// A command as one types it, in the root of the workspace, without standard input.
+pub(crate) fn line(text: &str) -> Command {
+    let words = words(text);
+    cmd(&words[0], &words[1..])
+}
+
+/// `cargo` as it was when this task was started, with the arguments in `line`.
+pub(crate) fn cargo(line: &str) -> Command {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    cmd(&cargo, args)
+    cmd(&cargo, words(line))
+}
+
+/// A script of `servers/` with the arguments in `line`.
+pub(crate) fn script(name: &str, line: &str) -> Command {
+    let path = root().join(format!("servers/{name}.sh"));
+    cmd(&path.to_string_lossy(), words(line))
+}
+
+/// Fails with what `otherwise` says unless something holds.
+pub(crate) fn ensure<S: Into<String>>(holds: bool, otherwise: impl FnOnce() -> S) -> Result {
+    match holds {
+        true => Ok(()),
+        false => Err(otherwise().into()),
+    }
+}
+
+/// Fails with all of `failures` unless there are none.
+pub(crate) fn none_of(failures: &[String]) -> Result {
+    ensure(failures.is_empty(), || failures.join("\n"))
+}
+
+/// The text of `failures`, where there are some: how many, of what, and each on a line of its own.
+pub(crate) fn no_faults(what: &str, faults: &[String]) -> Result {
+    let count = faults.len();
+    ensure(faults.is_empty(), || {
+        format!("{count} {what}:\n  {}", faults.join("\n  "))
+    })
 }
 
 /// Runs to the end and fails unless it succeeded.
@@ -55,8 +98,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Puts `table` into a page, between the comments `name` and `end of name`.
 pub(crate) fn write_between(page: &Path, name: &str, table: &str) -> Result {
-    let at = |e: std::io::Error| format!("{}: {e}", page.display());
-    let text = std::fs::read_to_string(page).map_err(at)?;
+    let text = files::read(page)?;
     let begin = format!("<!-- {name} -->\n");
     let end = format!("<!-- end of {name} -->");
     let (Some(from), Some(to)) = (text.find(&begin), text.find(&end)) else {
@@ -66,7 +108,7 @@ pub(crate) fn write_between(page: &Path, name: &str, table: &str) -> Result {
         ));
     };
     let (before, after) = (&text[..from + begin.len()], &text[to..]);
-    std::fs::write(page, format!("{before}\n{table}\n{after}")).map_err(at)
+    files::write(page, format!("{before}\n{table}\n{after}"))
 }
 
 /// Runs a named step and prints its duration.
@@ -80,6 +122,12 @@ pub(crate) fn step(name: &str, body: impl FnOnce() -> Result) -> Result {
         start.elapsed().as_secs_f64()
     );
     outcome.map_err(|e| format!("{name}: {e}"))
+}
+
+/// Runs named steps one after another; one failure does not hide the next.
+pub(crate) fn steps(all: &[(&str, &dyn Fn() -> Result)]) -> Result {
+    let failures = all.iter().filter_map(|(name, body)| step(name, body).err());
+    none_of(&failures.collect::<Vec<_>>())
 }
 
 /// The command line, for messages.
@@ -102,25 +150,17 @@ pub(crate) fn need_programs(programs: &[(&str, &str)]) -> Result {
     if missing.is_empty() {
         return Ok(());
     }
+    const INSTALL: &str =
+        "apt-get -o DPkg::Lock::Timeout=900 -y -q install --no-install-recommends";
     let install = || {
-        let mut args = vec![
-            "-o",
-            "DPkg::Lock::Timeout=900",
-            "-y",
-            "-q",
-            "install",
-            "--no-install-recommends",
-        ];
-        args.extend(&missing);
-        run(cmd("apt-get", args)
+        run(line(INSTALL)
+            .args(&missing)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .stdout(Stdio::null()))
     };
     // a new machine has no package lists yet
     install().or_else(|_| {
-        run(
-            cmd("apt-get", ["-o", "DPkg::Lock::Timeout=900", "-q", "update"]).stdout(Stdio::null()),
-        )?;
+        run(line("apt-get -o DPkg::Lock::Timeout=900 -q update").stdout(Stdio::null()))?;
         install()
     })?;
     match programs.iter().find(|(program, _)| !on_path(program)) {
@@ -131,7 +171,8 @@ pub(crate) fn need_programs(programs: &[(&str, &str)]) -> Result {
     }
 }
 
-fn on_path(program: &str) -> bool {
+/// Whether `PATH` has a program of this name.
+pub(crate) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }

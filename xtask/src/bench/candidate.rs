@@ -1,4 +1,5 @@
 //! What is compared: our program, foreign tools and the floor clients, each as a program that goes on during its
+
 //! slices and tells at its end what it believes to have done.
 
 use std::os::unix::process::CommandExt;
@@ -9,8 +10,9 @@ use serde_json::Value;
 
 use super::slices::{Moved, Slice, Sliced};
 use super::sockets::Counter;
-use crate::own::{Serve, TempDir, bucketload, bucketload_with_engines, clean_call, run_phase};
-use crate::sh::Result;
+use crate::files::TempDir;
+use crate::own::{self, Serve, bucketload, bucketload_with_engines, clean_call, run_phase};
+use crate::sh::{Result, words};
 
 /// Core that clients are pinned to; servers take the next one.
 pub(super) const CLIENT_CORE: usize = 0;
@@ -23,17 +25,17 @@ const TOLERANCE: f64 = 0.05;
 /// A program to measure.
 pub(super) enum Candidate {
     /// Ours: arguments after `run`.
-    Own(Vec<String>),
+    Own(String),
     /// Ours with another client engine: arguments after `run`.
-    Engine(Vec<String>),
+    Engine(String),
     /// Another build of ours, with the same arguments.
-    Before(PathBuf, Vec<String>),
+    Before(PathBuf, String),
     /// wrk with these arguments.
-    Wrk(Vec<String>),
+    Wrk(String),
     /// iperf3 client with these arguments.
-    Iperf(Vec<String>),
+    Iperf(String),
     /// One of the floor clients.
-    Floor(Vec<String>),
+    Floor(String),
 }
 
 /// A candidate that has been started.
@@ -66,43 +68,31 @@ impl Candidate {
     }
 
     fn command(&self, out: &str, server: &Serve) -> Result<Command> {
-        let (seconds, duration) = (ENOUGH_S.to_string(), format!("{ENOUGH_S}s"));
-        let core = CLIENT_CORE.to_string();
-        let own = |program: &dyn Fn(&[&str]) -> Result<Command>, args: &[String]| {
-            let mut line: Vec<&str> = vec!["run"];
-            line.extend(args.iter().map(String::as_str));
-            line.extend(["--duration", &duration, "--threads", "1", "--cores", &core]);
-            // What is stopped is not late.
-            line.extend(["--timeout", &duration, "--out", out]);
-            line.extend(["--output", "json", "--quiet"]);
-            program(&line).map(|mut command| {
-                command.envs(server.aws_env());
-                command
-            })
+        // What is stopped is not late.
+        let own = |program: &dyn Fn(&str) -> Result<Command>, args: &str| {
+            let mut command = program(&format!(
+                "run {args} --duration {ENOUGH_S}s --threads 1 --cores {CLIENT_CORE} --timeout {ENOUGH_S}s \
+                 --out {out} --output json --quiet"
+            ))?;
+            command.envs(server.aws_env());
+            Ok(command)
         };
-        Ok(match self {
-            Self::Own(args) => own(&bucketload, args)?,
-            Self::Engine(args) => own(&bucketload_with_engines, args)?,
-            Self::Before(program, args) => own(&|line| Ok(clean_call(program, line)), args)?,
-            Self::Wrk(args) => {
-                let mut command = pinned("wrk", CLIENT_CORE);
-                command
-                    .args(args)
-                    .args(["-d", &duration, "--timeout", "10s"]);
-                command
-            }
-            Self::Iperf(args) => {
-                let mut command = pinned("iperf3", CLIENT_CORE);
-                command.args(args).args(["-J", "-t", &seconds]);
-                command
-            }
+        let foreign = |program: &str, line: &str| {
+            let mut command = pinned(program, CLIENT_CORE);
+            command.args(words(line));
+            Ok(command)
+        };
+        match self {
+            Self::Own(args) => own(&bucketload, args),
+            Self::Engine(args) => own(&bucketload_with_engines, args),
+            Self::Before(program, args) => own(&|line| Ok(clean_call(program, line)), args),
+            Self::Wrk(args) => foreign("wrk", &format!("{args} -d {ENOUGH_S}s --timeout 10s")),
+            Self::Iperf(args) => foreign("iperf3", &format!("{args} -J -t {ENOUGH_S}")),
             Self::Floor(args) => {
-                let program = std::env::current_exe().map_err(|e| e.to_string())?;
-                let mut command = pinned(&program.to_string_lossy(), CLIENT_CORE);
-                command.arg("floor").args(args).arg(seconds);
-                command
+                let program = own::example("floor")?;
+                foreign(&program.to_string_lossy(), &format!("{args} {ENOUGH_S}"))
             }
-        })
+        }
     }
 
     /// The requests that were answered as they should be, from what the program printed; none where it tells nothing,
@@ -169,10 +159,9 @@ pub(super) fn pinned(program: &str, core: usize) -> Command {
         command.pre_exec(move || {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(core, &mut set);
-            if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) == 0 {
-                Ok(())
-            } else {
-                Err(std::io::Error::last_os_error())
+            match libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
             }
         });
     }

@@ -1,9 +1,11 @@
 //! What the native drivers cost per request, beside the S3 driver: runs the drivers' example `gets`, which
 //! measures them in turn, against a thread that answers everything alike (all of them, the goal's measure) and
+
 //! against Hadoop itself.
 
 use std::process::Command;
 
+use super::finish;
 use crate::own;
 use crate::server::Server;
 use crate::sh::{Result, cmd, output};
@@ -61,21 +63,12 @@ pub(super) fn main(args: &[String]) -> Result {
         };
         tables.push_str(&table(set, &printed, &mut missed)?);
     }
-    println!("{tables}");
-    if args.iter().any(|arg| arg == "--write") {
-        super::write_table("drivers", &tables)?;
-    }
-    if missed.is_empty() {
-        Ok(())
-    } else {
-        Err(missed.join("\n"))
-    }
+    finish("drivers", args, &tables, &missed)
 }
 
 /// The example with the measurements of `set`.
 fn gets(set: &Set) -> Result<Command> {
-    let hdfs = ["--features", "bucketload-drivers/hdfs"];
-    let gets = own::example_with("bucketload-drivers", "gets", &hdfs)?;
+    let gets = own::example_with("gets", "--features bucketload-drivers/hdfs")?;
     Ok(cmd(&gets.to_string_lossy(), [set.repetitions, set.name]))
 }
 

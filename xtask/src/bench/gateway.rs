@@ -5,15 +5,17 @@
 //! files at least; in the process it moves them at 0.95 times that bandwidth.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{option, write_table};
-use crate::own::{self, bucketload, call};
+use super::{finish, option};
+use crate::files::{self, TempDir};
+use crate::own::{self, bucketload, done, items, quoted};
+use crate::process::{Process, wait_until};
 use crate::server::{free_port, home};
-use crate::sh::{Result, cmd, root, run};
+use crate::sh::{Result, run, script, words};
 
 /// Size of small objects, and of large ones.
 const SMALL: u64 = 4096;
@@ -34,7 +36,7 @@ pub(crate) fn library() -> Result<PathBuf> {
 
 /// versitygw on a directory of the caller's; ended when dropped.
 pub(crate) struct Versity {
-    child: Child,
+    _process: Process,
     pub(crate) endpoint: String,
 }
 
@@ -43,104 +45,44 @@ pub(crate) const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
 
 impl Versity {
     pub(crate) fn start(objects: &Path) -> Result<Self> {
-        run(&mut cmd(
-            &root().join("servers/versitygw.sh").to_string_lossy(),
-            ["install"],
-        ))?;
-        let at = |e: std::io::Error| format!("versitygw: {e}");
-        std::fs::create_dir_all(objects).map_err(at)?;
-        let port = free_port()?;
-        let address = format!("127.0.0.1:{port}");
-        let child = Command::new(home().join("versitygw/bin/versitygw"))
-            .args([
-                "--port",
-                &address,
-                "--region",
-                "us-east-1",
-                "--quiet",
-                "--keep-alive",
-                "posix",
-            ])
+        run(&mut script("versitygw", "install"))?;
+        files::make_dir(objects)?;
+        let address = format!("127.0.0.1:{}", free_port()?);
+        let mut command = Command::new(home().join("versitygw/bin/versitygw"));
+        command
+            .args(["--port", &address])
+            .args(words("--region us-east-1 --quiet --keep-alive posix"))
             .arg(objects)
             .env("ROOT_ACCESS_KEY", ACCESS_KEY)
             .env("ROOT_SECRET_KEY", SECRET_KEY)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(at)?;
-        let server = Self {
-            child,
+            .stdout(Stdio::null());
+        let process = Process::start(&mut command)?;
+        wait_until("versitygw listens", Duration::from_secs(30), || {
+            Ok(std::net::TcpStream::connect(&address).is_ok())
+        })?;
+        Ok(Self {
+            _process: process,
             endpoint: format!("http://{address}"),
-        };
-        let end = Instant::now() + Duration::from_secs(30);
-        while std::net::TcpStream::connect(&address).is_err() {
-            if Instant::now() > end {
-                return Err("versitygw does not listen".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Ok(server)
-    }
-}
-
-impl Drop for Versity {
-    fn drop(&mut self) {
-        // Our own child; it may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A directory on tmpfs that is removed when dropped.
-pub(crate) struct Memory(pub(crate) PathBuf);
-
-impl Memory {
-    pub(crate) fn new(name: &str) -> Result<Self> {
-        let path = PathBuf::from(format!("/dev/shm/bucketload-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("xtask: {}: {error}", self.0.display());
-        }
+        })
     }
 }
 
 /// `bucketload s3-hpc` with versitygw below `place`; its result.
-pub(crate) fn compare(place: &Path, flags: &[&str]) -> Result<Value> {
+pub(crate) fn compare(place: &Path, flags: &str) -> Result<Value> {
     let versity = Versity::start(&place.join("versitygw"))?;
-    let library = library()?;
-    let (objects, out) = (place.join("objects"), place.join("study"));
-    let row = format!(
-        "versitygw=--target s3://bench --endpoint-url {} --region us-east-1",
-        versity.endpoint
+    let (place, library, endpoint) = (place.display(), library()?, &versity.endpoint);
+    let line = format!(
+        "s3-hpc --root {place}/objects --library {} --out {place}/study \
+         --row 'versitygw=--target s3://bench --endpoint-url {endpoint} --region us-east-1' --output json {flags}",
+        quoted(&library)?
     );
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    let (root, library, out) = (text(&objects), text(&library), text(&out));
-    let mut args = vec![
-        "s3-hpc",
-        "--root",
-        &root,
-        "--library",
-        &library,
-        "--out",
-        &out,
-    ];
-    args.extend(["--row", &row, "--output", "json"]);
-    args.extend(flags);
-    let mut command = bucketload(&args)?;
+    let mut command = bucketload(&line)?;
     command
         .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
         .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    let outcome = call(&mut command)?;
-    outcome.expect_code(0)?;
-    outcome.json()
+    done(&mut command)?.json()
 }
-
 /// A figure of a cell with `clients` processes.
 pub(crate) fn figure<'v>(
     result: &'v Value,
@@ -149,16 +91,11 @@ pub(crate) fn figure<'v>(
     clients: u32,
     step: &str,
 ) -> Option<&'v Value> {
-    let cells = result["cells"].as_array()?;
-    let cell = cells.iter().find(|cell| {
+    let cell = items(&result["cells"]).find(|cell| {
         cell["row"] == row && cell["size_bytes"] == size && cell["processes"] == clients
     })?;
-    cell["figures"]
-        .as_array()?
-        .iter()
-        .find(|figure| figure["step"] == step)
+    items(&cell["figures"]).find(|figure| figure["step"] == step)
 }
-
 struct Goal {
     what: &'static str,
     row: &'static str,
@@ -250,28 +187,17 @@ pub(super) fn main(args: &[String]) -> Result {
         "| step | way | clients | against | goal | measured | the way | the other |\n\
          |---|---|--:|---|--:|--:|--:|--:|\n",
     );
-    let mut missed = String::new();
+    let mut missed = Vec::new();
     for (size, rows, clients) in [
         ("4KiB", "posix,remote,remote-unix", &*clients),
         ("16MiB", "posix,embedded,remote,remote-unix", "1"),
     ] {
-        let place = Memory::new("bench-gateway")?;
-        let flags = [
-            "--sizes",
-            size,
-            "--rows",
-            rows,
-            "--processes",
-            clients,
-            "--objects",
-            "20000",
-            "--max-bytes",
-            "1GiB",
-            "--repetitions",
-            &repetitions,
-            "--no-floors",
-        ];
-        let result = compare(&place.0, &flags)?;
+        let place = TempDir::in_memory("bench-gateway")?;
+        let flags = format!(
+            "--sizes {size} --rows {rows} --processes {clients} --objects 20000 --max-bytes 1GiB \
+             --repetitions {repetitions} --no-floors"
+        );
+        let result = compare(place.path(), &flags)?;
         let of_size = |goal: &&Goal| (goal.size == LARGE) == (size == "16MiB");
         for goal in GOALS.iter().filter(of_size) {
             let all: &[u32] = if goal.size == LARGE { &[1] } else { &CLIENTS };
@@ -279,17 +205,10 @@ pub(super) fn main(args: &[String]) -> Result {
                 let (line, is_missed) = goal.judge(&result, *clients)?;
                 table += &line;
                 if is_missed {
-                    missed += &line;
+                    missed.push(line);
                 }
             }
         }
     }
-    println!("{table}");
-    if args.iter().any(|arg| arg == "--write") {
-        write_table("gateway", &table)?;
-    }
-    match missed.is_empty() {
-        true => Ok(()),
-        false => Err(format!("goals that are missed:\n{missed}")),
-    }
+    finish("gateway", args, &table, &missed)
 }

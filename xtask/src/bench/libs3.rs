@@ -5,6 +5,7 @@
 //! by the ratio of the throughputs, small ones by the time that the library adds. Nothing but the
 //! system calls of the file system is in either side, so that processor time is the time it takes.
 //! A third side says what is left of that where the library does nothing: a file that becomes whole by a
+
 //! rename, whose data goes through a buffer that is not the application's.
 
 use std::collections::BTreeMap;
@@ -12,9 +13,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::candidate::{CLIENT_CORE, pinned};
-use super::{median, option, write_table};
+use super::{finish, median, option};
 use crate::conformance::libs3::{compile, library};
-use crate::own::{TempDir, call};
+use crate::files::TempDir;
+use crate::own::done;
 use crate::sh::{Result, need_programs};
 
 /// Objects from this size on are compared by throughput.
@@ -53,7 +55,7 @@ pub(super) fn main(args: &[String]) -> Result {
     let work = TempDir::new("bench-libs3")?;
     let folder = library(work.path(), 4)?;
     let program = work.path().join("bench");
-    compile(&["bench.c"], &["-O2"], &folder, &program)?;
+    compile(&["bench.c"], "-O2", &folder, &program)?;
     let opaque = measure(&program, &folder, "opaque", repetitions)?;
     let md5 = measure(&program, &folder, "md5", repetitions)?;
     let mut table = String::from(
@@ -98,14 +100,7 @@ pub(super) fn main(args: &[String]) -> Result {
             );
         }
     }
-    println!("{table}");
-    if args.iter().any(|arg| arg == "--write") {
-        write_table("libs3", &table)?;
-    }
-    match missed.is_empty() {
-        true => Ok(()),
-        false => Err(format!("goals that are missed:\n{}", missed.join("\n"))),
-    }
+    finish("libs3", args, &table, &missed)
 }
 
 /// A size for people.
@@ -197,19 +192,14 @@ fn measure(
     etag: &str,
     repetitions: u32,
 ) -> Result<BTreeMap<(&'static str, u64), Vec<Costs>>> {
-    let directory = Path::new("/dev/shm").join(format!("bench-libs3-{}", std::process::id()));
-    let at = |e: std::io::Error| format!("{}: {e}", directory.display());
-    std::fs::create_dir_all(&directory).map_err(at)?;
+    let directory = TempDir::in_memory("bench-libs3")?;
     let mut command = pinned(&program.to_string_lossy(), CLIENT_CORE);
     command
-        .arg(&directory)
+        .arg(directory.path())
         .arg(repetitions.to_string())
         .env("LD_LIBRARY_PATH", folder)
         .env("BUCKETLOAD_S3_ETAG", etag);
-    let outcome = call(&mut command);
-    std::fs::remove_dir_all(&directory).map_err(at)?;
-    let outcome = outcome?;
-    outcome.expect_code(0)?;
+    let outcome = done(&mut command)?;
     let mut all: BTreeMap<(&'static str, u64), Vec<Costs>> = BTreeMap::new();
     for line in outcome.stdout.lines() {
         let words: Vec<&str> = line.split(' ').collect();

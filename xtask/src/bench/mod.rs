@@ -4,11 +4,11 @@
 //! with their server on the other, and go on in turn for a tenth of a second ([`slices`]): the ratio is taken between
 //! neighbours, and the median of the ratios is compared with the goal. A pair in which a client used less than 0.8 of
 //! its core although it had 32 connections or more is repeated: then the server or the scheduler was the limit and
+
 //! every figure rises.
 
 mod candidate;
 mod drivers;
-pub(crate) mod floor;
 pub(crate) mod gateway;
 mod libs3;
 mod posix;
@@ -19,7 +19,8 @@ mod sockets;
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
-use crate::sh::{Result, need_programs, root, write_between};
+use crate::own;
+use crate::sh::{Result, cmd, need_programs, none_of, root, run, write_between};
 
 const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 
@@ -61,7 +62,7 @@ pub(crate) fn main(args: &[String]) -> Result {
         "| row | against | goal | measured: median (quartiles, n) | our cost | its cost |\n|---|---|--:|--:|--:|--:|\n",
     );
     let mut missed = Vec::new();
-    let mut rows = setup.rows();
+    let mut rows = setup.rows()?;
     if words.iter().any(|word| word.contains("engines")) {
         rows.extend(setup.engine_rows());
     }
@@ -87,15 +88,22 @@ pub(crate) fn main(args: &[String]) -> Result {
             ));
         }
     }
+    finish("ratios", args, &table, &missed)
+}
+
+/// Shows a table, writes it into `docs/performance.md` with `--write`, and fails where goals were missed.
+fn finish(name: &str, args: &[String], table: &str, missed: &[String]) -> Result {
     println!("{table}");
     if args.iter().any(|arg| arg == "--write") {
-        write_table("ratios", &table)?;
+        write_between(&root().join("docs/performance.md"), name, table)?;
     }
-    if missed.is_empty() {
-        Ok(())
-    } else {
-        Err(missed.join("\n"))
-    }
+    none_of(missed)
+}
+
+/// Runs a reference client.
+pub(crate) fn floor(args: &[String]) -> Result {
+    let program = own::example("floor")?;
+    run(&mut cmd(&program.to_string_lossy(), args))
 }
 
 /// The number behind the flag `name`.
@@ -187,9 +195,4 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     } else {
         f64::midpoint(sorted[middle - 1], sorted[middle])
     }
-}
-
-/// Replaces the part of `docs/performance.md` between the markers called `name` by the new table.
-fn write_table(name: &str, table: &str) -> Result {
-    write_between(&root().join("docs/performance.md"), name, table)
 }

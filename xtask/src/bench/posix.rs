@@ -12,9 +12,10 @@ use std::process::Command;
 
 use super::candidate::{CLIENT_CORE, pinned};
 use super::slices::{Moved, Slice, Sliced, alternating};
-use super::{median, option, write_table};
-use crate::own::{bucketload, call};
-use crate::sh::{Result, need_programs};
+use super::{finish, median, option};
+use crate::files;
+use crate::own::{bucketload, done};
+use crate::sh::{Result, need_programs, root, words};
 
 /// Least ratio of the throughputs, ours over fio's.
 const GOAL: f64 = 0.97;
@@ -108,14 +109,10 @@ pub(super) fn main(args: &[String]) -> Result {
         .position(|arg| arg == "--directory")
         .map(|at| args.get(at + 1).ok_or("--directory needs a path"))
         .transpose()?;
-    let base = match directory {
-        Some(path) => Path::new(path).to_path_buf(),
-        None => crate::sh::root().join("target"),
-    };
-    let at = |e: std::io::Error| format!("{}: {e}", base.display());
-    let base = base.canonicalize().map_err(at)?;
+    let base = directory.map_or_else(|| root().join("target"), PathBuf::from);
+    let base = base.canonicalize().map_err(files::at(&base))?;
     let place = base.join(format!("bench-posix-{}", std::process::id()));
-    std::fs::create_dir(&place).map_err(at)?;
+    files::make_dir(&place)?;
     let words: Vec<&String> = args
         .iter()
         .filter(|arg| {
@@ -123,16 +120,9 @@ pub(super) fn main(args: &[String]) -> Result {
         })
         .collect();
     let outcome = rows(&place, &words, pairs);
-    std::fs::remove_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+    files::remove_dir(&place)?;
     let (table, missed) = outcome?;
-    println!("{table}");
-    if args.iter().any(|arg| arg == "--write") {
-        write_table("posix", &table)?;
-    }
-    match missed.is_empty() {
-        true => Ok(()),
-        false => Err(missed.join("\n")),
-    }
+    finish("posix", args, &table, &missed)
 }
 
 /// The table and the goals that were missed.
@@ -213,131 +203,74 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
 
 /// The file that ours has prepared.
 fn own_file(place: &Path) -> Result<PathBuf> {
-    let mut directories = vec![place.to_path_buf()];
-    while let Some(directory) = directories.pop() {
-        let at = |e: std::io::Error| format!("{}: {e}", directory.display());
-        for entry in std::fs::read_dir(&directory).map_err(at)? {
-            let entry = entry.map_err(at)?;
-            if entry.file_type().map_err(at)?.is_dir() {
-                directories.push(entry.path());
-            } else if entry.file_name().as_encoded_bytes().starts_with(SHARED) {
-                return Ok(entry.path());
-            }
-        }
-    }
-    Err(format!(
-        "{}: there is no shared file in it",
-        place.display()
-    ))
+    let all = files::below(place)?;
+    let is_shared = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(SHARED)
+    };
+    let found = all.iter().find(is_shared).map(|path| place.join(path));
+    found.ok_or_else(|| format!("{}: there is no shared file in it", place.display()))
 }
-
 /// Writes the file that fio uses alone as ours is written: a new one, with or without the page cache.
 fn lay_out(row: &Row, place: &Path) -> Result<PathBuf> {
     let file = place.join("fio.dat");
     match std::fs::remove_file(&file) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            return Err(format!("{}: {e}", file.display()));
-        }
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(files::at(&file)(e)),
         _ => {}
     }
-    let mut command = pinned("fio", CLIENT_CORE);
-    command.args(["--name=layout", "--rw=write", "--bs=1M", "--ioengine=psync"]);
-    command.args([
-        format!("--filename={}", file.display()),
-        format!("--size={FILE}"),
-        format!("--direct={}", u8::from(row.direct)),
-    ]);
-    call(&mut command)?.expect_code(0)?;
+    let direct = u8::from(row.direct);
+    done(&mut fio(
+        &format!("--name=layout --rw=write --bs=1M --ioengine=psync --direct={direct}"),
+        &file,
+    ))?;
     Ok(file)
 }
 
-/// fio on `file`.
-fn fio_command(row: &Row, file: &Path) -> Command {
+/// fio on `file`, pinned.
+fn fio(line: &str, file: &Path) -> Command {
     let mut command = pinned("fio", CLIENT_CORE);
-    let engine = if row.depth == 1 { "psync" } else { "io_uring" };
-    command.args([
-        "--name=bench",
-        "--time_based",
-        "--norandommap",
-        "--invalidate=0",
-        "--thread",
-        "--output-format=json",
-    ]);
-    command.args([
-        format!("--filename={}", file.display()),
-        format!("--size={FILE}"),
-        format!("--rw={}", row.rw),
-        format!("--bs={}", row.block),
-        format!("--direct={}", u8::from(row.direct)),
-        format!("--ioengine={engine}"),
-        format!("--iodepth={}", row.depth),
-        format!("--runtime={ENOUGH_S}"),
-    ]);
+    command
+        .args(words(line))
+        .arg(format!("--size={FILE}"))
+        .arg(format!("--filename={}", file.display()));
     command
 }
-
+/// fio as it is compared with.
+fn fio_command(row: &Row, file: &Path) -> Command {
+    let engine = if row.depth == 1 { "psync" } else { "io_uring" };
+    let (rw, block, direct, depth) = (row.rw, row.block, u8::from(row.direct), row.depth);
+    let line = format!(
+        "--name=bench --time_based --norandommap --invalidate=0 --thread --output-format=json --rw={rw} --bs={block} \
+         --direct={direct} --ioengine={engine} --iodepth={depth} --runtime={ENOUGH_S}"
+    );
+    fio(&line, file)
+}
 /// Our program, and the directory of its run.
 fn own_command(row: &Row, place: &Path) -> Result<(Command, String)> {
     // Random reads take ranges of one object, the others whole objects in turn.
-    let (count, size, mix) = match row.rw {
+    let whole = (FILE / row.block, row.block);
+    let ((count, size), mix) = match row.rw {
         "randread" => (
-            1,
-            FILE,
+            (1, FILE),
             "range-get = { keys = \"sequential\", range = \"4KiB\", range-align = \"4KiB\" }",
         ),
-        "read" => (
-            FILE / row.block,
-            row.block,
-            "get = { keys = \"sequential\" }",
-        ),
-        _ => (
-            FILE / row.block,
-            row.block,
-            "put = { keys = \"sequential\" }",
-        ),
+        "read" => (whole, "get = { keys = \"sequential\" }"),
+        _ => (whole, "put = { keys = \"sequential\" }"),
     };
     let text = format!(
         "name = \"bench-posix\"\n[keysets.data]\ncount = {count}\nsize = {size}\n\
          [phases.run]\nduration = \"{ENOUGH_S}s\"\nworkers = {}\nmix = {{ {mix} }}\n",
         row.depth
     );
-    let file = place.join("workload.toml");
-    std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-    let (workload, out) = (
-        file.display().to_string(),
-        place.join("run").display().to_string(),
+    files::write(place.join("workload.toml"), text)?;
+    let place = place.display();
+    let io = if row.depth == 1 { "sync" } else { "uring" };
+    let payload = if row.varied { "random" } else { "duplicate(1)" };
+    let direct = if row.direct { "--posix-direct" } else { "" };
+    let line = format!(
+        "run '{place}/workload.toml' --target 'file://{place}' --posix-layout shared-file --posix-slot {size} \
+         --posix-io {io} --threads 1 --cores {CLIENT_CORE} --payload {payload} --no-calibration --out '{place}/run' \
+         --output json --quiet {direct}"
     );
-    let (target, slot, core) = (
-        format!("file://{}", place.display()),
-        size.to_string(),
-        CLIENT_CORE.to_string(),
-    );
-    let mut args = vec![
-        "run",
-        &workload,
-        "--target",
-        &target,
-        "--posix-layout",
-        "shared-file",
-        "--posix-slot",
-        &slot,
-        "--posix-io",
-        if row.depth == 1 { "sync" } else { "uring" },
-        "--threads",
-        "1",
-        "--cores",
-        &core,
-        "--payload",
-        if row.varied { "random" } else { "duplicate(1)" },
-        "--no-calibration",
-        "--out",
-        &out,
-        "--output",
-        "json",
-        "--quiet",
-    ];
-    if row.direct {
-        args.push("--posix-direct");
-    }
-    Ok((bucketload(&args)?, out))
+    Ok((bucketload(&line)?, format!("{place}/run")))
 }

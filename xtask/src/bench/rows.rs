@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::candidate::{Candidate, pinned};
 use super::sockets::Counter::{self, Received, Sent};
-use crate::own::{Serve, TempDir};
+use crate::files::TempDir;
+use crate::own::{Serve, quoted, self_signed};
+use crate::process::Process;
 use crate::server::free_port;
 use crate::sh::{Result, root};
 
@@ -52,7 +54,7 @@ const NO_WORSE: f64 = 1.02;
 
 /// Our side of `rows`, each once, beside another build of ours.
 pub(super) fn beside<'a>(rows: Vec<Row<'a>>, program: &Path) -> Vec<Row<'a>> {
-    let mut seen: Vec<Vec<String>> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     rows.into_iter()
         .filter_map(|row| {
             let Candidate::Own(line) = &row.ours else {
@@ -83,17 +85,10 @@ pub(super) struct Setup {
     large: Serve,
     small_tls: Serve,
     large_tls: Serve,
-    iperf: std::process::Child,
+    _iperf: Process,
     iperf_port: u16,
     ca: String,
     _certificates: TempDir,
-}
-
-impl Drop for Setup {
-    fn drop(&mut self) {
-        let _ = self.iperf.kill();
-        let _ = self.iperf.wait();
-    }
 }
 
 impl Setup {
@@ -101,131 +96,82 @@ impl Setup {
     pub(super) fn start() -> Result<Self> {
         let certificates = TempDir::new("bench-tls")?;
         let (cert, key) = (certificates.file("cert.pem"), certificates.file("key.pem"));
-        crate::own::self_signed(&cert, &key)?;
-        let core = SERVER_CORE.to_string();
-        let launcher = ["taskset", "-c", core.as_str()];
-        let serve = |size: &str, tls: bool| {
-            let mut args = vec![
-                "--store",
-                "null",
-                "--null-size",
-                size,
-                "--threads",
-                "1",
-                "--no-signature-check",
-            ];
-            if tls {
-                args.extend(["--tls-cert", cert.as_str(), "--tls-key", key.as_str()]);
-            }
-            Serve::start_with(&launcher, &args)
+        self_signed(&cert, &key)?;
+        let launcher = format!("taskset -c {SERVER_CORE}");
+        let tls = format!("--tls-cert {cert} --tls-key {key}");
+        let serve = |size: &str, tls: &str| {
+            Serve::start_with(
+                &launcher,
+                &format!("--store null --null-size {size} --threads 1 --no-signature-check {tls}"),
+            )
         };
         let iperf_port = free_port()?;
         let mut iperf = pinned("iperf3", SERVER_CORE);
         iperf.args(["-s", "-B", "127.0.0.1", "-p", &iperf_port.to_string()]);
         iperf.stdout(std::process::Stdio::null());
         Ok(Self {
-            small: serve("4KiB", false)?,
-            large: serve("64MiB", false)?,
-            small_tls: serve("4KiB", true)?,
-            large_tls: serve("64MiB", true)?,
-            iperf: iperf.spawn().map_err(|e| format!("iperf3: {e}"))?,
+            small: serve("4KiB", "")?,
+            large: serve("64MiB", "")?,
+            small_tls: serve("4KiB", &tls)?,
+            large_tls: serve("64MiB", &tls)?,
+            _iperf: Process::start(&mut iperf)?,
             iperf_port,
             ca: cert,
             _certificates: certificates,
         })
     }
 
-    fn own(&self, server: &Serve, tls: bool, args: &[&str]) -> Candidate {
-        let scheme = if tls { "https" } else { "http" };
-        let mut line: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        line.extend(
-            [
-                "--no-calibration",
-                "--create-bucket",
-                "--target",
-                "s3://bench/b",
-                "--endpoint-url",
-            ]
-            .map(str::to_owned),
-        );
-        line.push(format!("{scheme}://{}", server.endpoint().0));
-        if tls {
-            line.extend(["--ca-bundle".to_owned(), self.ca.clone()]);
-        }
-        Candidate::Own(line)
+    fn own(&self, server: &Serve, tls: bool, args: &str) -> Candidate {
+        let (scheme, bundle) = match tls {
+            true => ("https", format!("--ca-bundle {}", self.ca)),
+            false => ("http", String::new()),
+        };
+        Candidate::Own(format!(
+            "{args} --no-calibration --create-bucket --target s3://bench/b --endpoint-url {scheme}://{} {bundle}",
+            server.endpoint().0
+        ))
     }
 
     fn small(&self, verb: &str, workers: &str, tls: bool) -> Candidate {
         let server = if tls { &self.small_tls } else { &self.small };
-        self.own(
-            server,
-            tls,
-            &[
-                verb,
-                "--size",
-                "4KiB",
-                "--objects",
-                "10000",
-                "--workers",
-                workers,
-            ],
-        )
+        let line = format!("{verb} --size 4KiB --objects 10000 --workers {workers}");
+        self.own(server, tls, &line)
     }
 
     fn engine(&self, verb: &str, engine: &str) -> Candidate {
         match self.small(verb, "64", false) {
-            Candidate::Own(mut line) => {
-                line.extend(["--engine", engine].map(str::to_owned));
-                Candidate::Engine(line)
-            }
+            Candidate::Own(line) => Candidate::Engine(format!("{line} --engine {engine}")),
             other => other,
         }
     }
 
-    fn large(&self, verb: &str, tls: bool, more: &[&str]) -> Candidate {
+    fn large(&self, verb: &str, tls: bool, more: &str) -> Candidate {
         let server = if tls { &self.large_tls } else { &self.large };
-        let args = [
-            &[verb, "--size", "64MiB", "--objects", "4", "--workers", "1"],
-            more,
-        ]
-        .concat();
-        self.own(server, tls, &args)
+        let line = format!("{verb} --size 64MiB --objects 4 --workers 1 {more}");
+        self.own(server, tls, &line)
     }
 
-    fn wrk(&self, connections: &str, put: bool) -> Candidate {
-        let mut line = vec!["-t1".to_owned(), format!("-c{connections}")];
-        if put {
-            line.extend([
-                "-s".to_owned(),
-                root()
-                    .join("xtask/bench/put.lua")
-                    .to_string_lossy()
-                    .into_owned(),
-            ]);
-        }
-        line.push(format!("http://{}/bench/k", self.small.endpoint().0));
-        Candidate::Wrk(line)
+    fn wrk(&self, connections: &str, put: bool) -> Result<Candidate> {
+        let script = match put {
+            true => format!("-s {}", quoted(&root().join("xtask/bench/put.lua"))?),
+            false => String::new(),
+        };
+        let url = self.small.url();
+        Ok(Candidate::Wrk(format!(
+            "-t1 -c{connections} {script} {url}/bench/k"
+        )))
     }
 
-    fn floor(&self, args: &[&str]) -> Candidate {
-        Candidate::Floor(args.iter().map(|arg| (*arg).to_owned()).collect())
-    }
-
-    fn iperf(&self, args: &[&str]) -> Candidate {
-        let port = self.iperf_port.to_string();
-        let base = ["-c", "127.0.0.1", "-p", &port, "-l", "1M"];
-        Candidate::Iperf(
-            [&base, args]
-                .concat()
-                .iter()
-                .map(|arg| (*arg).to_owned())
-                .collect(),
-        )
+    fn iperf(&self, args: &str) -> Candidate {
+        let port = self.iperf_port;
+        Candidate::Iperf(format!("-c 127.0.0.1 -p {port} -l 1M {args}"))
     }
 
     /// All rows; names begin with the number of the goal in the performance plan.
-    pub(super) fn rows(&self) -> Vec<Row<'_>> {
-        let row = |name, against, goal, per, saturates, ours, theirs| Row {
+    pub(super) fn rows(&self) -> Result<Vec<Row<'_>>> {
+        use Per::{GiB, GiBMore, Op};
+        const VERIFIED: &str = "--verify --payload zeros";
+        let row = |name, against, goal, per, saturates, (ours, theirs)| Row {
             name,
             against,
             goal,
@@ -235,127 +181,79 @@ impl Setup {
             theirs,
             server: &self.small,
         };
-        let (small, large) = (self.small.endpoint().0, self.large.endpoint().0);
-        use Per::{GiB, GiBMore, Op};
-        vec![
-            row(
-                "1 GET 4 KiB, c=64",
-                "wrk, unsigned",
-                0.90,
-                Op,
-                true,
-                self.small("get", "64", false),
-                self.wrk("64", false),
-            ),
-            row(
-                "2 PUT 4 KiB, c=64",
-                "wrk, unsigned",
-                0.90,
-                Op,
-                true,
-                self.small("put", "64", false),
-                self.wrk("64", true),
-            ),
-            row(
-                "3 GET 4 KiB, c=256",
-                "wrk, unsigned",
-                0.95,
-                Op,
-                true,
-                self.small("get", "256", false),
-                self.wrk("256", false),
-            ),
-            row(
-                "3 PUT 4 KiB, c=256",
-                "wrk, unsigned",
-                0.95,
-                Op,
-                true,
-                self.small("put", "256", false),
-                self.wrk("256", true),
-            ),
-            row(
-                "4 GET 4 KiB, c=64",
-                "epoll loop, constant request",
-                1.15,
-                Op,
-                true,
-                self.small("get", "64", false),
-                self.floor(&["epoll", "get", small, "64"]),
-            ),
-            row(
-                "4 PUT 4 KiB, c=64",
-                "epoll loop, constant request",
-                1.25,
-                Op,
-                true,
-                self.small("put", "64", false),
-                self.floor(&["epoll", "put", small, "64"]),
-            ),
-            row(
-                "5 GET 4 KiB, c=1",
-                "wrk, unsigned",
-                1.0,
-                Op,
-                false,
-                self.small("get", "1", false),
-                self.wrk("1", false),
-            ),
-            row(
+        let beside_wrk = |name, goal, verb, workers| {
+            let wrk = self.wrk(workers, verb == "put")?;
+            let sides = (self.small(verb, workers, false), wrk);
+            let saturates = workers != "1";
+            Ok::<_, String>(row(name, "wrk, unsigned", goal, Op, saturates, sides))
+        };
+        let beside_epoll = |name, goal, verb| {
+            let floor = format!("epoll {verb} {} 64", self.small.endpoint().0);
+            let sides = (self.small(verb, "64", false), Candidate::Floor(floor));
+            row(name, "epoll loop, constant request", goal, Op, true, sides)
+        };
+        let beside_iperf = |name, against, goal, counter, verb, more, flags| {
+            let sides = (self.large(verb, false, more), self.iperf(flags));
+            row(name, against, goal, GiB(counter), false, sides)
+        };
+        let send = format!("send {} 67108864", self.large.endpoint().0);
+        let puts = (self.large("put", false, ""), Candidate::Floor(send));
+        let small = (
+            self.small("get", "64", true),
+            self.small("get", "64", false),
+        );
+        let large = (
+            self.large("get", true, VERIFIED),
+            self.large("get", false, VERIFIED),
+        );
+        let (down, up) = ("iperf3 -R -l 1M", "iperf3 -l 1M, sender");
+        let plain = "our own without TLS";
+        let copied = "our own without TLS, copied and verified like it; seconds more";
+        Ok(vec![
+            beside_wrk("1 GET 4 KiB, c=64", 0.90, "get", "64")?,
+            beside_wrk("2 PUT 4 KiB, c=64", 0.90, "put", "64")?,
+            beside_wrk("3 GET 4 KiB, c=256", 0.95, "get", "256")?,
+            beside_wrk("3 PUT 4 KiB, c=256", 0.95, "put", "256")?,
+            beside_epoll("4 GET 4 KiB, c=64", 1.15, "get"),
+            beside_epoll("4 PUT 4 KiB, c=64", 1.25, "put"),
+            beside_wrk("5 GET 4 KiB, c=1", 1.0, "get", "1")?,
+            beside_iperf(
                 "9 GET 64 MiB, counted",
-                "iperf3 -R -l 1M",
+                down,
                 0.30,
-                GiB(Received),
-                false,
-                self.large("get", false, &[]),
-                self.iperf(&["-R"]),
+                Received,
+                "get",
+                "",
+                "-R",
             ),
-            row(
+            beside_iperf(
                 "10 GET 64 MiB, verified",
-                "iperf3 -R -l 1M",
+                down,
                 0.75,
-                GiB(Received),
-                false,
-                self.large("get", false, &["--verify", "--payload", "zeros"]),
-                self.iperf(&["-R"]),
+                Received,
+                "get",
+                VERIFIED,
+                "-R",
             ),
-            row(
-                "11 PUT 64 MiB",
-                "iperf3 -l 1M, sender",
-                0.75,
-                GiB(Sent),
-                false,
-                self.large("put", false, &[]),
-                self.iperf(&[]),
-            ),
+            beside_iperf("11 PUT 64 MiB", up, 0.75, Sent, "put", "", ""),
             row(
                 "11 PUT 64 MiB",
                 "bare send loop",
                 1.10,
                 GiB(Sent),
                 false,
-                self.large("put", false, &[]),
-                self.floor(&["send", large, "67108864"]),
+                puts,
             ),
-            row(
-                "13 GET 4 KiB over TLS, c=64",
-                "our own without TLS",
-                1.25,
-                Op,
-                true,
-                self.small("get", "64", true),
-                self.small("get", "64", false),
-            ),
+            row("13 GET 4 KiB over TLS, c=64", plain, 1.25, Op, true, small),
             row(
                 "13 GET 64 MiB over TLS",
-                "our own without TLS, copied and verified like it; seconds more",
+                copied,
                 0.20,
                 GiBMore(Received),
                 false,
-                self.large("get", true, &["--verify", "--payload", "zeros"]),
-                self.large("get", false, &["--verify", "--payload", "zeros"]),
+                large,
             ),
-        ]
+        ])
     }
 
     /// Rows against other client engines, which take minutes to build: they are measured when they

@@ -3,6 +3,7 @@
 //!
 //! Both are stopped and continued by signals. What they move is read from the kernel's account of each process
 //! (`/proc/PID/io`: bytes that go to or come from a disk, or those that system calls moved) or of its sockets
+
 //! ([`sockets`](super::sockets)), and so is the CPU time of each.
 
 use std::io::Read;
@@ -11,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::sockets::{Counter, Sockets};
+use crate::files;
 use crate::sh::{Result, show};
 
 /// Length of a slice.
@@ -183,7 +185,7 @@ impl Sliced {
 
     fn moved(&self) -> Result<u64> {
         let path = format!("/proc/{}/io", self.child.id());
-        let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+        let text = files::read(&path)?;
         let name = match self.moved {
             Moved::Read => "read_bytes: ",
             Moved::Written => "write_bytes: ",

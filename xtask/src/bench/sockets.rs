@@ -1,6 +1,7 @@
 //! What the kernel counts for the TCP sockets of another process of ours.
 //!
 //! A duplicate of each socket is taken by `pidfd_getfd(2)` and asked with `TCP_INFO`: what a program under measurement
+
 //! sends and receives is told without its help, and at any moment.
 
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,13 +1,13 @@
 //! File systems that fail: full, read-only, not permitted, gone. Each is named, with the right exit code, and
 //! what others have there stays. Needs root, for mounts of its own.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use super::files::S3fs;
-use crate::own::{Outcome, TempDir, bucketload, call, program};
+use crate::files::{self, TempDir};
+use crate::own::{Outcome, call, own, program};
 use crate::server::Server;
-use crate::sh::{Result, cmd, output, run, step};
+use crate::sh::{Result, cmd, ensure, line, output, run, step, words};
 
 /// A file of somebody else.
 const FOREIGN: &str = "theirs";
@@ -33,10 +33,9 @@ impl Memory {
     fn mount() -> Result<Self> {
         let dir = TempDir::new("memory-fs")?;
         let place = dir.file("");
-        run(&mut cmd(
-            "mount",
-            ["-t", "tmpfs", "-o", "size=8m", "bucketload", &place],
-        ))?;
+        run(&mut line(&format!(
+            "mount -t tmpfs -o size=8m bucketload {place}"
+        )))?;
         let memory = Self { dir };
         plant(memory.path())?;
         Ok(memory)
@@ -56,63 +55,34 @@ impl Drop for Memory {
 }
 
 fn plant(dir: &Path) -> Result {
-    let path = dir.join(FOREIGN);
-    std::fs::write(&path, TEXT).map_err(|e| format!("{}: {e}", path.display()))
+    files::write(dir.join(FOREIGN), TEXT)
 }
-
 /// Fails unless the foreign file is as it was and nothing else lies there.
 fn untouched(dir: &Path) -> Result {
-    let at = |e: std::io::Error| format!("{}: {e}", dir.display());
-    if std::fs::read_to_string(dir.join(FOREIGN)).map_err(at)? != TEXT {
-        return Err(format!("{}: {FOREIGN} was changed", dir.display()));
-    }
-    let entries = std::fs::read_dir(dir).map_err(at)?;
-    let names: Vec<PathBuf> = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<std::io::Result<_>>()
-        .map_err(at)?;
-    match names.len() {
-        1 => Ok(()),
-        _ => Err(format!("left behind: {names:?}")),
-    }
+    ensure(files::read(dir.join(FOREIGN))? == TEXT, || {
+        format!("{}: {FOREIGN} was changed", dir.display())
+    })?;
+    let names = files::list(dir)?;
+    ensure(names.len() == 1, || format!("left behind: {names:?}"))
+}
+/// Runs the program to write 40 MiB into a directory.
+fn puts(place: &Path, out: &str, more: &str) -> Result<Outcome> {
+    own(&puts_line(place, out, more))
 }
 
-/// Arguments of a run that writes 40 MiB.
-fn puts<'a>(target: &'a str, out: &'a str) -> [&'a str; 12] {
-    [
-        "run",
-        "put",
-        "--target",
-        target,
-        "--size",
-        "1MiB",
-        "--ops",
-        "40",
-        "--workers=2",
-        "--no-calibration",
-        "--out",
-        out,
-    ]
-}
-
-fn expect(outcome: &Outcome, code: i32, words: &[&str]) -> Result {
-    outcome.expect_code(code)?;
-    match words.iter().find(|word| !outcome.stderr.contains(**word)) {
-        None => {
-            eprintln!("{}", outcome.stderr.trim_end());
-            Ok(())
-        }
-        Some(word) => Err(format!("nothing about {word:?}: {}", outcome.stderr)),
-    }
+fn puts_line(place: &Path, out: &str, more: &str) -> String {
+    let place = place.display();
+    format!(
+        "run put --target 'file://{place}' --size 1MiB --ops 40 --workers=2 --no-calibration --out {out} {more}"
+    )
 }
 
 fn full() -> Result {
     let (memory, dir) = (Memory::mount()?, TempDir::new("bad-place")?);
-    let target = format!("file://{}", memory.path().display());
-    for (number, io) in super::files::ENGINES.iter().enumerate() {
-        let out = dir.file(&format!("run{number}"));
-        let outcome = call(bucketload(&puts(&target, &out))?.args(["--posix-io", io]))?;
-        expect(&outcome, 1, &["full", "No space left on device"])?;
+    for io in super::files::ENGINES {
+        let out = dir.file(&format!("run-{io}"));
+        let outcome = puts(memory.path(), &out, &format!("--posix-io {io}"))?;
+        outcome.complains(1, &["full", "No space left on device"])?;
         untouched(memory.path())?;
     }
     Ok(())
@@ -121,9 +91,7 @@ fn full() -> Result {
 fn read_only() -> Result {
     let (memory, dir) = (Memory::mount()?, TempDir::new("bad-place")?);
     run(cmd("mount", ["-o", "remount,ro"]).arg(memory.path()))?;
-    let target = format!("file://{}", memory.path().display());
-    let outcome = call(&mut bucketload(&puts(&target, &dir.file("run")))?)?;
-    expect(&outcome, 3, &["read-only"])?;
+    puts(memory.path(), &dir.file("run"), "")?.complains(3, &["read-only"])?;
     untouched(memory.path())
 }
 
@@ -133,28 +101,22 @@ fn denied() -> Result {
     run(cmd("chmod", ["755"]).arg(place.path()))?;
     run(cmd("chmod", ["777"]).arg(dir.path()))?;
     // Where it was built may be closed to others.
-    let copy = dir.file("bucketload");
-    std::fs::copy(program()?, &copy).map_err(|e| format!("{copy}: {e}"))?;
-    let target = format!("file://{}", place.path().display());
-    let user = [
-        &format!("--reuid={NOBODY}"),
-        &format!("--regid={NOBODY}"),
-        "--clear-groups",
-        &copy,
-    ];
-    let as_nobody = |more: &[&str]| {
+    let copy = dir.path().join("bucketload");
+    files::copy(program()?, &copy)?;
+    let as_nobody = |more: &str| {
         call(
-            Command::new("setpriv")
-                .args(user)
-                .args(puts(&target, &dir.file("run")))
-                .args(more)
-                .current_dir(dir.path()),
+            line(&format!(
+                "setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups"
+            ))
+            .arg(&copy)
+            .args(words(&puts_line(place.path(), &dir.file("run"), more)))
+            .current_dir(dir.path()),
         )
     };
-    expect(&as_nobody(&[])?, 3, &["Permission denied"])?;
+    as_nobody("")?.complains(3, &["Permission denied"])?;
     // Who may not empty the machine's caches is told so before anything is written.
-    let refused = as_nobody(&["--posix-drop-caches"])?;
-    expect(&refused, 2, &["--posix-drop-caches", "it takes root"])?;
+    let refused = as_nobody("--posix-drop-caches")?;
+    refused.complains(2, &["--posix-drop-caches", "it takes root"])?;
     untouched(place.path())
 }
 
@@ -162,83 +124,64 @@ fn denied() -> Result {
 fn cold() -> Result {
     let (place, dir) = (TempDir::new("cold")?, TempDir::new("bad-place")?);
     plant(place.path())?;
-    let target = format!("file://{}", place.path().display());
-    let flags = ["--posix-drop-caches", "--output", "json"];
-    let outcome = call(bucketload(&puts(&target, &dir.file("run")))?.args(flags))?;
+    let outcome = puts(
+        place.path(),
+        &dir.file("run"),
+        "--posix-drop-caches --output json",
+    )?;
     outcome.expect_code(0)?;
     let settings = outcome.json()?["run"]["driver"]["settings"].to_string();
-    match settings.contains("emptied before each measured phase") {
-        true => untouched(place.path()),
-        false => Err(format!("the result does not say so: {settings}")),
-    }
+    ensure(
+        settings.contains("emptied before each measured phase"),
+        || format!("the result does not say so: {settings}"),
+    )?;
+    untouched(place.path())
 }
 
 fn gone(server: &Server) -> Result {
     let dir = TempDir::new("bad-place")?;
     let mount = S3fs::mount(server)?;
     let place = Path::new(&mount.mount).join("gone");
-    std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
+    files::make_dir(&place)?;
     plant(&place)?;
     let (target, out) = (format!("file://{}", place.display()), dir.file("run"));
-    let args = [
-        "run",
-        "put",
-        "--target",
-        &target,
-        "--size",
-        "4KiB",
-        "--rate",
-        "10/s",
-        "--duration",
-        "40s",
-        "--timeout",
-        "5s",
-        "--no-calibration",
-        "--out",
-        &out,
-    ];
-    let mut command = bucketload(&args)?;
-    let child = std::thread::spawn(move || call(&mut command));
+    let args = format!(
+        "run put --target '{target}' --size 4KiB --rate 10/s --duration 40s --timeout 5s --no-calibration --out {out}"
+    );
+    let child = std::thread::spawn(move || own(&args));
     // The mount is there while the first seconds are recorded.
     let intervals = Path::new(&out).join("intervals.jsonl");
-    let recorded = || std::fs::read_to_string(&intervals).map_or(0, |text| text.lines().count());
-    while recorded() < 3 && !child.is_finished() {
+    while files::lines(&intervals) < 3 && !child.is_finished() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     run(&mut cmd("kill", ["-KILL", &mount.pid()?]))?;
     let ended = child.join().map_err(|_| "the run's thread panicked")??;
     // Most operations fail; clean-up finds nothing to delete from, and the result stands all the same.
-    expect(
-        &ended,
-        1,
-        &["the mount is gone", "bucketload cleanup --target"],
-    )?;
-    let outcome = call(&mut bucketload(&puts(&target, &dir.file("again")))?)?;
-    expect(&outcome, 3, &["the mount is gone"])?;
-    let report = call(&mut bucketload(&["report", &out])?)?;
+    ended.complains(1, &["the mount is gone", "bucketload cleanup --target"])?;
+    puts(&place, &dir.file("again"), "")?.complains(3, &["the mount is gone"])?;
+    let report = own(&format!("report {out}"))?;
     report.expect_code(0)?;
-    if !report.stdout.contains("connect") {
-        return Err(format!("the failures are not told: {}", report.stdout));
-    }
+    ensure(report.stdout.contains("connect"), || {
+        format!("the failures are not told: {}", report.stdout)
+    })?;
     // Mounted again, the foreign file is there, and clean-up finds what the run left.
     mount.again()?;
-    call(&mut bucketload(&["cleanup", "--target", &target])?)?.expect_code(0)?;
+    own(&format!("cleanup --target '{target}'"))?.expect_code(0)?;
     let bucket = place.join("bucketload");
     if bucket.exists() {
-        std::fs::remove_dir(&bucket).map_err(|e| format!("{}: {e}", bucket.display()))?;
+        // Fails where anything is left.
+        std::fs::remove_dir(&bucket).map_err(files::at(&bucket))?;
     }
     untouched(&place)?;
-    std::fs::remove_dir_all(&place).map_err(|e| e.to_string())
+    files::remove_dir(&place)
 }
 
 impl S3fs {
     /// The process behind the mount.
     fn pid(&self) -> Result<String> {
         let status = output(&mut self.call("status"))?;
-        let pid = status
-            .split("pid ")
-            .nth(1)
-            .and_then(|s| s.split(' ').next());
+        let pid = status.split("pid ").nth(1);
+        let pid = pid.and_then(|rest| rest.split(' ').next());
         pid.map(str::to_owned)
             .ok_or_else(|| format!("s3fs.sh status names no pid: {status}"))
     }

@@ -2,26 +2,19 @@
 
 use std::path::Path;
 
-use crate::own::{TempDir, bucketload, call};
-use crate::sh::{Result, cmd, need_programs, output, run};
+use crate::files::TempDir;
+use crate::own::own;
+use crate::sh::{Result, cmd, ensure, need_programs, output, run, words};
 
 /// Runs the newcomer's command for a moment and opens its report.
 pub(crate) fn all() -> Result {
     need_programs(&[("chromium", "chromium")])?;
     let dir = TempDir::new("browser")?;
     let out = dir.file("run");
-    let args = [
-        "run",
-        "online-service",
-        "--duration",
-        "8s",
-        "--objects",
-        "400",
-        "--out",
-        &out,
-        "--quiet",
-    ];
-    call(&mut bucketload(&args)?)?.expect_code(0)?;
+    own(&format!(
+        "run online-service --duration 8s --objects 400 --out {out} --quiet"
+    ))?
+    .expect_code(0)?;
     open(&dir.path().join("run/report.html"), 6)
 }
 
@@ -29,36 +22,29 @@ pub(crate) fn all() -> Result {
 pub(crate) fn open(page: &Path, charts: u32) -> Result {
     let url = format!("file://{}", page.display());
     let profile = TempDir::new("chromium")?;
-    let user_data = format!("--user-data-dir={}", profile.file("profile"));
-    let base = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        &user_data,
-    ];
-    let dom = output(&mut cmd(
-        "chromium",
-        [
-            &base[..],
-            &["--virtual-time-budget=3000", "--dump-dom", &url],
-        ]
-        .concat(),
-    ))?;
-    let drawn = attribute(&dom, "data-charts")
-        .and_then(|text| text.parse::<u32>().ok())
-        .unwrap_or(0);
-    if attribute(&dom, "data-ready") != Some("yes") || drawn < charts {
-        return Err(format!(
-            "{}: the page did not draw itself ({drawn} charts)",
-            page.display()
-        ));
-    }
-    let picture = format!("--screenshot={}", page.with_extension("png").display());
-    run(&mut cmd(
-        "chromium",
-        [&base[..], &["--window-size=1240,4200", &picture, &url]].concat(),
-    ))
+    let chromium = |line: &str| {
+        let mut command = cmd("chromium", words("--headless --no-sandbox --disable-gpu"));
+        command
+            .arg("--disable-dev-shm-usage")
+            .arg(format!("--user-data-dir={}", profile.file("profile")))
+            .args(words(line))
+            .arg(&url);
+        command
+    };
+    let dom = output(&mut chromium("--virtual-time-budget=3000 --dump-dom"))?;
+    let drawn = attribute(&dom, "data-charts").and_then(|text| text.parse::<u32>().ok());
+    let drawn = drawn.unwrap_or(0);
+    let ready = attribute(&dom, "data-ready") == Some("yes");
+    ensure(ready && drawn >= charts, || {
+        let page = page.display();
+        format!("{page}: the page did not draw itself ({drawn} charts)")
+    })?;
+    let picture = page.with_extension("png");
+    let picture = format!(
+        "--window-size=1240,4200 --screenshot='{}'",
+        picture.display()
+    );
+    run(&mut chromium(&picture))
 }
 
 fn attribute<'a>(dom: &'a str, name: &str) -> Option<&'a str> {

@@ -15,8 +15,9 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use crate::own::{Serve, TempDir, bucketload, call, program};
-use crate::sh::Result;
+use crate::files::{self, TempDir};
+use crate::own::{Serve, program};
+use crate::sh::{Result, none_of};
 
 /// The capacity of every server, operations per second.
 const TRUTH: f64 = 1600.0;
@@ -50,7 +51,7 @@ pub(crate) fn all() -> Result {
     program()?;
     let dir = TempDir::new("capacity")?;
     let file = dir.file("queue.toml");
-    std::fs::write(&file, WORKLOAD).map_err(|e| e.to_string())?;
+    files::write(&file, WORKLOAD)?;
     let jobs: Mutex<VecDeque<(usize, usize)>> =
         Mutex::new((0..10).map(|seed| (seed, seed % LAWS.len())).collect());
     let outcomes = Mutex::new(Vec::new());
@@ -87,46 +88,18 @@ pub(crate) fn all() -> Result {
         return Ok(());
     }
     failures.insert(0, format!("{right} of 10 brackets hold the capacity"));
-    Err(failures.join("\n"))
+    none_of(&failures)
 }
 
 fn search(dir: &TempDir, file: &str, seed: usize, law: usize) -> Result<(f64, f64)> {
     let (service, slo) = LAWS[law];
     let rule = format!("queue,rate=2000/s,service={service},op=get,seed={seed}");
-    let server = Serve::start(&["--store", "memory", "--fault", &rule])?;
-    let (address, _, _) = server.endpoint();
-    let url = format!("http://{address}");
-    let (out, seed) = (dir.file(&format!("search-{seed}")), seed.to_string());
-    let args = [
-        "capacity",
-        file,
-        "--slo",
-        slo,
-        "--start-rate",
-        "500/s",
-        "--trial-duration",
-        "2s",
-        "--quick",
-        "--seed",
-        &seed,
-        "--target",
-        "s3://capacity/t",
-        "--create-bucket",
-        "--no-calibration",
-        "--threads",
-        "1",
-        "--cores",
-        "none",
-        "--endpoint-url",
-        &url,
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ];
-    let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    let server = Serve::start(&format!("--store memory --fault {rule}"))?;
+    let out = dir.file(&format!("search-{seed}"));
+    let result = server.measured(&format!(
+        "capacity {file} --slo '{slo}' --start-rate 500/s --trial-duration 2s --quick --seed {seed} \
+         --target s3://capacity/t --create-bucket --no-calibration --threads 1 --cores none --out {out}"
+    ))?;
     let rate = |side: &str| result["outcome"][side]["rate"].as_f64();
     match (rate("low"), rate("high")) {
         (Some(low), Some(high)) => Ok((low, high)),

@@ -1,44 +1,36 @@
 //! The embedded server, proven by clients that we did not write: boto3, the AWS CLI, s3cmd, rclone
 //! and mc, against the memory and the POSIX store.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::own::{self, Serve};
-use crate::server::parse_env;
-use crate::sh::{Result, cmd, output, root, run, step};
+use crate::files::{self, TempDir};
+use crate::own::Serve;
+use crate::server::Clients;
+use crate::sh::{Result, cmd, ensure, output, root, run, show, step, words};
 
 /// Installs the clients and drives both stores with each of them.
 pub(crate) fn all() -> Result {
-    let script = root().join("servers/clients.sh");
-    let script = script.to_string_lossy().into_owned();
-    run(&mut cmd(&script, ["install"]))?;
-    let tools = parse_env(&output(&mut cmd(&script, ["env"]))?);
+    let tools = Clients::install("")?;
     for store in ["memory", "posix"] {
-        let dir = own::TempDir::new("clients")?;
-        let place = dir.path().join("store");
-        fs::create_dir_all(&place).map_err(|e| e.to_string())?;
-        let spec = if store == "posix" {
-            format!("posix:{}", place.display())
-        } else {
-            store.to_owned()
+        let dir = TempDir::new("clients")?;
+        let spec = match store {
+            "posix" => format!("posix:{}", dir.file("store")),
+            other => other.to_owned(),
         };
-        let server = Serve::start(&["--store", &spec])?;
+        files::make_dir(dir.file("store"))?;
+        let server = Serve::start(&format!("--store {spec}"))?;
         for (name, body) in CLIENTS {
-            step(
-                &format!("{name} against the embedded server ({store})"),
-                || {
-                    let work = dir.path().join(name);
-                    fs::create_dir_all(&work).map_err(|e| e.to_string())?;
-                    body(&Client {
-                        server: &server,
-                        tools: &tools,
-                        dir: &work,
-                    })
-                },
-            )?;
+            let what = format!("{name} against the embedded server ({store})");
+            step(&what, || {
+                let work = dir.path().join(name);
+                files::make_dir(&work)?;
+                body(&Client {
+                    server: &server,
+                    tools: &tools,
+                    dir: &work,
+                })
+            })?;
         }
     }
     Ok(())
@@ -55,20 +47,13 @@ const CLIENTS: [(&str, Check); 5] = [
 
 struct Client<'a> {
     server: &'a Serve,
-    tools: &'a BTreeMap<String, String>,
+    tools: &'a Clients,
     dir: &'a Path,
 }
 
 impl Client<'_> {
-    fn tool(&self, key: &str) -> Result<&str> {
-        self.tools
-            .get(key)
-            .map(String::as_str)
-            .ok_or_else(|| format!("clients.sh names no {key}"))
-    }
-
-    fn command(&self, key: &str, args: &[&str]) -> Result<Command> {
-        let mut command = cmd(self.tool(key)?, args);
+    fn command(&self, key: &str, args: &str) -> Result<Command> {
+        let mut command = cmd(self.tools.get(key)?, words(args));
         command
             .current_dir(self.dir)
             // A bundle for the package registries is none of the server's business.
@@ -78,28 +63,29 @@ impl Client<'_> {
         Ok(command)
     }
 
-    fn run(&self, key: &str, args: &[&str]) -> Result {
+    fn run(&self, key: &str, args: &str) -> Result {
         run(&mut self.command(key, args)?)
     }
 
-    fn output(&self, key: &str, args: &[&str]) -> Result<String> {
-        output(&mut self.command(key, args)?)
+    /// Fails unless a listing has a line for each object.
+    fn shows_all(&self, listing: &mut Command) -> Result {
+        let printed = output(listing)?;
+        ensure(printed.lines().count() == 4, || {
+            format!("{}: not four objects: {printed}", show(listing))
+        })
     }
 
     /// A folder of files of various sizes and names; returns its path.
     fn files(&self) -> Result<String> {
         let source = self.dir.join("source");
-        fs::create_dir_all(source.join("sub dir")).map_err(|e| e.to_string())?;
         for (name, len) in [
             ("empty", 0usize),
             ("small.txt", 11),
             ("sub dir/a+b%c.bin", 70_000),
             ("big", 17 << 20),
         ] {
-            let bytes: Vec<u8> = (0..len)
-                .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
-                .collect();
-            fs::write(source.join(name), bytes).map_err(|e| e.to_string())?;
+            let byte = |i: usize| (i.wrapping_mul(2_654_435_761) >> 13) as u8;
+            files::write(source.join(name), (0..len).map(byte).collect::<Vec<_>>())?;
         }
         Ok(source.to_string_lossy().into_owned())
     }
@@ -113,48 +99,22 @@ impl Client<'_> {
     }
 }
 
-fn expect(what: &str, truth: bool) -> Result {
-    if truth {
-        Ok(())
-    } else {
-        Err(format!("{what} does not hold"))
-    }
-}
-
 fn boto3(c: &Client<'_>) -> Result {
     let suite = root().join("xtask/conformance/boto3_suite.py");
-    c.run("PYTHON", &[&suite.to_string_lossy()])
+    run(c.command("PYTHON", "")?.arg(suite))
 }
 
 fn aws(c: &Client<'_>) -> Result {
     let (source, back) = (c.files()?, c.back());
-    c.run("AWS", &["s3", "mb", "s3://conformance-aws"])?;
-    c.run(
-        "AWS",
-        &["s3", "sync", "--quiet", &source, "s3://conformance-aws/pre"],
-    )?;
-    let listing = c.output("AWS", &["s3", "ls", "--recursive", "s3://conformance-aws"])?;
-    expect("aws s3 ls shows four objects", listing.lines().count() == 4)?;
-    c.run(
-        "AWS",
-        &["s3", "sync", "--quiet", "s3://conformance-aws/pre", &back],
-    )?;
+    let s3 = |line: &str| c.run("AWS", &format!("s3 {line}"));
+    s3("mb s3://conformance-aws")?;
+    s3(&format!("sync --quiet {source} s3://conformance-aws/pre"))?;
+    c.shows_all(&mut c.command("AWS", "s3 ls --recursive s3://conformance-aws")?)?;
+    s3(&format!("sync --quiet s3://conformance-aws/pre {back}"))?;
     c.same(&source, &back)?;
-    c.run(
-        "AWS",
-        &[
-            "s3",
-            "cp",
-            "--quiet",
-            "s3://conformance-aws/pre/big",
-            "s3://conformance-aws/copy",
-        ],
-    )?;
-    c.run(
-        "AWS",
-        &["s3", "rm", "--quiet", "--recursive", "s3://conformance-aws"],
-    )?;
-    c.run("AWS", &["s3", "rb", "s3://conformance-aws"])
+    s3("cp --quiet s3://conformance-aws/pre/big s3://conformance-aws/copy")?;
+    s3("rm --quiet --recursive s3://conformance-aws")?;
+    s3("rb s3://conformance-aws")
 }
 
 fn s3cmd(c: &Client<'_>) -> Result {
@@ -165,38 +125,26 @@ fn s3cmd(c: &Client<'_>) -> Result {
         "[default]\naccess_key = {access}\nsecret_key = {secret}\nhost_base = {address}\nhost_bucket = {address}\n\
          use_https = False\nbucket_location = us-east-1\nmultipart_chunk_size_mb = 5\n"
     );
-    fs::write(&config, text).map_err(|e| e.to_string())?;
-    let config = config.to_string_lossy().into_owned();
-    let call = |args: &[&str]| {
-        c.run(
-            "S3CMD",
-            &[&["-c", &config, "--no-progress", "-q"], args].concat(),
-        )
-    };
-    call(&["mb", "s3://conformance-s3cmd"])?;
-    call(&["sync", &format!("{source}/"), "s3://conformance-s3cmd/pre/"])?;
-    let listing = c.output(
-        "S3CMD",
-        &["-c", &config, "ls", "-r", "s3://conformance-s3cmd"],
-    )?;
-    expect("s3cmd ls shows four objects", listing.lines().count() == 4)?;
-    fs::create_dir_all(&back).map_err(|e| e.to_string())?;
-    call(&["sync", "s3://conformance-s3cmd/pre/", &format!("{back}/")])?;
+    files::write(&config, text)?;
+    let config = config.display();
+    let call = |line: &str| c.run("S3CMD", &format!("-c {config} --no-progress -q {line}"));
+    call("mb s3://conformance-s3cmd")?;
+    call(&format!("sync {source}/ s3://conformance-s3cmd/pre/"))?;
+    let list = format!("-c {config} ls -r s3://conformance-s3cmd");
+    c.shows_all(&mut c.command("S3CMD", &list)?)?;
+    files::make_dir(&back)?;
+    call(&format!("sync s3://conformance-s3cmd/pre/ {back}/"))?;
     c.same(&source, &back)?;
-    call(&[
-        "cp",
-        "s3://conformance-s3cmd/pre/small.txt",
-        "s3://conformance-s3cmd/copy",
-    ])?;
-    call(&["del", "-r", "-f", "s3://conformance-s3cmd/"])?;
-    call(&["rb", "s3://conformance-s3cmd"])
+    call("cp s3://conformance-s3cmd/pre/small.txt s3://conformance-s3cmd/copy")?;
+    call("del -r -f s3://conformance-s3cmd/")?;
+    call("rb s3://conformance-s3cmd")
 }
 
 fn rclone(c: &Client<'_>) -> Result {
     let (source, back) = (c.files()?, c.back());
     let (address, access, secret) = c.server.endpoint();
-    let call = |args: &[&str]| -> Result<Command> {
-        let mut command = c.command("RCLONE", args)?;
+    let call = |line: &str| -> Result<Command> {
+        let mut command = c.command("RCLONE", line)?;
         command
             .env("RCLONE_CONFIG_B_TYPE", "s3")
             .env("RCLONE_CONFIG_B_PROVIDER", "Other")
@@ -206,44 +154,33 @@ fn rclone(c: &Client<'_>) -> Result {
             .env("RCLONE_S3_UPLOAD_CUTOFF", "6M");
         Ok(command)
     };
-    run(&mut call(&["mkdir", "b:conformance-rclone"])?)?;
-    run(&mut call(&["copy", &source, "b:conformance-rclone/pre"])?)?;
-    run(&mut call(&["check", &source, "b:conformance-rclone/pre"])?)?;
-    let listing = output(&mut call(&[
-        "lsf",
-        "-R",
-        "--files-only",
-        "b:conformance-rclone",
-    ])?)?;
-    expect(
-        "rclone lsf shows four objects",
-        listing.lines().count() == 4,
-    )?;
-    run(&mut call(&["copy", "b:conformance-rclone/pre", &back])?)?;
+    run(&mut call("mkdir b:conformance-rclone")?)?;
+    run(&mut call(&format!(
+        "copy {source} b:conformance-rclone/pre"
+    ))?)?;
+    run(&mut call(&format!(
+        "check {source} b:conformance-rclone/pre"
+    ))?)?;
+    c.shows_all(&mut call("lsf -R --files-only b:conformance-rclone")?)?;
+    run(&mut call(&format!("copy b:conformance-rclone/pre {back}"))?)?;
     c.same(&source, &back)?;
-    run(&mut call(&["purge", "b:conformance-rclone"])?)
+    run(&mut call("purge b:conformance-rclone")?)
 }
 
 fn mc(c: &Client<'_>) -> Result {
     let (source, back) = (c.files()?, c.back());
     let (address, access, secret) = c.server.endpoint();
-    let call = |args: &[&str]| -> Result<Command> {
-        let mut command = c.command("MC", &[&["--quiet", "--disable-pager"], args].concat())?;
+    let call = |line: &str| -> Result<Command> {
+        let mut command = c.command("MC", &format!("--quiet --disable-pager {line}"))?;
         command.env("MC_HOST_b", format!("http://{access}:{secret}@{address}"));
         Ok(command)
     };
-    run(&mut call(&["mb", "b/conformance-mc"])?)?;
-    run(&mut call(&["mirror", &source, "b/conformance-mc/pre"])?)?;
-    let listing = output(&mut call(&["ls", "--recursive", "b/conformance-mc"])?)?;
-    expect("mc ls shows four objects", listing.lines().count() == 4)?;
-    run(&mut call(&["mirror", "b/conformance-mc/pre", &back])?)?;
+    run(&mut call("mb b/conformance-mc")?)?;
+    run(&mut call(&format!("mirror {source} b/conformance-mc/pre"))?)?;
+    c.shows_all(&mut call("ls --recursive b/conformance-mc")?)?;
+    run(&mut call(&format!("mirror b/conformance-mc/pre {back}"))?)?;
     c.same(&source, &back)?;
-    run(&mut call(&["stat", "b/conformance-mc/pre/big"])?)?;
-    run(&mut call(&[
-        "rm",
-        "--recursive",
-        "--force",
-        "b/conformance-mc/pre",
-    ])?)?;
-    run(&mut call(&["rb", "b/conformance-mc"])?)
+    run(&mut call("stat b/conformance-mc/pre/big")?)?;
+    run(&mut call("rm --recursive --force b/conformance-mc/pre")?)?;
+    run(&mut call("rb b/conformance-mc")?)
 }

@@ -3,70 +3,44 @@
 //! and narrow, are written to `target/console/` for people to look at; each is checked for what can be
 //! checked by a program: nothing wider than the window, no control without a name.
 
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 mod simulated;
 
 use super::devtools::Browser;
-use crate::own::{TempDir, bucketload, call, self_signed};
-use crate::sh::{Result, need_programs, root};
+use crate::files::{self, TempDir};
+use crate::own::{bucketload, call, own, self_signed};
+use crate::process::Process;
+use crate::sh::{Result, ensure, need_programs, no_faults, root};
 
 /// A controller; ended when dropped.
 struct Controller {
-    child: Child,
+    _process: Process,
     url: String,
 }
 
 impl Controller {
-    fn start(data: &str, args: &[&str]) -> Result<Self> {
-        let mut line = vec![
-            "controller",
-            "--listen",
-            "127.0.0.1:0",
-            "--data",
-            data,
-            "--grace",
-            "20s",
-        ];
-        line.extend(args);
-        let mut child = bucketload(&line)?
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("controller: {e}"))?;
-        let stderr = child.stderr.take().ok_or("controller: no output")?;
-        let mut lines = BufReader::new(stderr);
-        let mut first = String::new();
-        lines
-            .read_line(&mut first)
-            .map_err(|e| format!("controller: {e}"))?;
-        let Some(url) = first
-            .split_whitespace()
-            .find(|word| word.starts_with("http"))
-        else {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(format!("controller: unexpected output {first:?}"));
-        };
+    fn start(data: &str, args: &str) -> Result<Self> {
+        let line = format!("controller --listen 127.0.0.1:0 --data {data} --grace 20s {args}");
+        let mut process = Process::start(bucketload(&line)?.stderr(Stdio::piped()))?;
+        let stderr = process.child.stderr.take();
+        let (first, rest) = process.first_line(stderr)?;
+        let mut words = first.split_whitespace();
+        let url = words.find(|word| word.starts_with("http"));
+        let url = url.ok_or_else(|| format!("controller: unexpected output {first:?}"))?;
         // What it says later goes where ours goes.
         std::thread::spawn(move || {
+            let lines = rest.into_iter().flat_map(BufRead::lines);
             lines
-                .lines()
                 .map_while(std::result::Result::ok)
                 .for_each(|line| eprintln!("{line}"))
         });
         Ok(Self {
-            child,
+            _process: process,
             url: url.trim_end_matches('/').to_owned(),
         })
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -74,24 +48,17 @@ impl Drop for Controller {
 pub(crate) fn all() -> Result {
     need_programs(&[("chromium", "chromium"), ("openssl", "openssl")])?;
     let pictures = root().join("target/console");
-    std::fs::create_dir_all(&pictures).map_err(|e| format!("{}: {e}", pictures.display()))?;
+    files::make_dir(&pictures)?;
     let dir = TempDir::new("console")?;
     let mut browser = Browser::start()?;
     simulated::flows(&mut browser, &dir, &pictures)?;
     agents_console(&mut browser, &dir, &pictures)?;
     open_console(&mut browser, &dir, &pictures)?;
     closed_console(&mut browser, &dir, &pictures)?;
-    if browser.complaints.is_empty() {
-        eprintln!("pictures: {}", pictures.display());
-        Ok(())
-    } else {
-        Err(format!(
-            "pages complained:\n{}",
-            browser.complaints.join("\n")
-        ))
-    }
+    no_faults("complaints of pages", &browser.complaints)?;
+    eprintln!("pictures: {}", pictures.display());
+    Ok(())
 }
-
 /// Fills the form for a short run of a built-in workload and sends it.
 fn submit(browser: &mut Browser, url: &str, fields: &str) -> Result {
     browser.open(&format!("{url}/submit"))?;
@@ -104,28 +71,40 @@ fn submit(browser: &mut Browser, url: &str, fields: &str) -> Result {
 
 const SHORT: &str =
     "{builtin: 'mixed', rate: '300/s', duration: '12s', objects: '200', size: '16KiB'}";
+const LONG: &str = "{builtin: 'get', duration: '300s', objects: '50', size: '1KiB'}";
+/// A run has ended: its page shows the report, or leads to it.
+const OVER: &str = "document.querySelector('iframe.report') !== null || \
+    (document.querySelector('#over') && !document.querySelector('#over').hidden)";
+
+/// Uploads a file and sends the form.
+fn upload(browser: &mut Browser, url: &str, file: &str, text: &str) -> Result {
+    files::write(file, text)?;
+    browser.open(&format!("{url}/submit"))?;
+    browser.choose_file("#file", file)?;
+    browser.click("#submit")
+}
 
 fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
     let data = dir.file("open");
-    let controller = Controller::start(&data, &[])?;
+    let controller = Controller::start(&data, "")?;
     let url = controller.url.clone();
     let picture = |name: &str| -> PathBuf { pictures.join(name) };
     // Nothing there yet.
-    for (path, words, name) in [
-        ("/", "Nothing runs and nothing waits", "empty-overview"),
+    for (path, name, words) in [
+        ("/", "empty-overview", "Nothing runs and nothing waits"),
         (
             "/history",
-            "No workload has come to its end yet",
             "empty-history",
+            "No workload has come to its end yet",
         ),
         (
             "/compare",
-            "There are no runs to compare yet",
             "empty-compare",
+            "There are no runs to compare yet",
         ),
-        ("/agents", "No agents are configured", "agents"),
-        ("/submit", "Built-in workload", "submit"),
-        ("/matrix", "one mix per line", "matrix"),
+        ("/agents", "agents", "No agents are configured"),
+        ("/submit", "submit", "Built-in workload"),
+        ("/matrix", "matrix", "one mix per line"),
     ] {
         browser.open(&format!("{url}{path}"))?;
         browser.see(words)?;
@@ -149,39 +128,27 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
         .wait("document.querySelector('#text').value.includes('[phases.64KiB-w4-get80-put20]')")?;
     browser.pictures(&picture("matrix-made"))?;
     // A mistake is told with its place, and what was entered stays.
-    submit(
-        browser,
-        &url,
-        "{text: 'name = \"x\"\\nbogus = 1\\n', size: '1KiB'}",
-    )?;
+    let wrong = "{text: 'name = \"x\"\\nbogus = 1\\n', size: '1KiB'}";
+    submit(browser, &url, wrong)?;
     browser.see("Not accepted")?;
     browser.see("workload.toml:2")?;
     browser.wait("document.querySelector('#f-size').value === '1KiB'")?;
     browser.pictures(&picture("refused"))?;
     // The same in a file, under the name that it has.
     let file = dir.file("mine.toml");
-    std::fs::write(&file, "name = \"x\"\n\nbogus = 1\n").map_err(|e| format!("{file}: {e}"))?;
-    browser.open(&format!("{url}/submit"))?;
-    browser.choose_file("#file", &file)?;
-    browser.eval("document.querySelector('#submit').click()")?;
+    upload(browser, &url, &file, "name = \"x\"\n\nbogus = 1\n")?;
     browser.see("mine.toml:3")?;
     // Submit, watch.
     submit(browser, &url, SHORT)?;
     browser.wait("location.pathname.startsWith('/jobs/')")?;
-    let first = browser.eval("location.pathname.slice(6)")?;
-    let first = first.as_str().unwrap_or_default().to_owned();
+    let first = browser.text("location.pathname.slice(6)")?;
     browser.wait("Number(document.body.dataset.points) >= 5 && document.querySelectorAll('#live-charts svg[role=img] path').length > 4")?;
     browser.wait("document.querySelector('#live-table tbody tr') !== null")?;
     browser.pictures(&picture("live"))?;
     // Two more wait; one is cancelled in the list, the other moved and cancelled.
-    submit(
-        browser,
-        &url,
-        "{builtin: 'get', duration: '300s', objects: '50', size: '1KiB'}",
-    )?;
+    submit(browser, &url, LONG)?;
     browser.wait("document.querySelector('#cancel') !== null")?;
-    let second = browser.eval("location.pathname.slice(6)")?;
-    let second = second.as_str().unwrap_or_default().to_owned();
+    let second = browser.text("location.pathname.slice(6)")?;
     submit(browser, &url, SHORT)?;
     browser.wait("location.pathname.startsWith('/jobs/')")?;
     browser.open(&format!("{url}/"))?;
@@ -199,9 +166,7 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     browser.see("cancelled")?;
     // The first one ends: the page says so and leads to the report.
     browser.open(&format!("{url}/jobs/{first}"))?;
-    browser.wait(
-        "document.querySelector('iframe.report') !== null || (document.querySelector('#over') && !document.querySelector('#over').hidden)",
-    )?;
+    browser.wait(OVER)?;
     browser.open(&format!("{url}/jobs/{first}"))?;
     browser.wait("document.querySelector('iframe.report') !== null")?;
     browser.see("finished")?;
@@ -211,14 +176,10 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     cosbench(browser, &url, dir, pictures)?;
     // The third is cancelled while it runs, from its page.
     submit(browser, &url, SHORT)?;
-    browser.wait("document.querySelector('#over') !== null && !document.querySelector('#over').hidden || document.querySelector('iframe.report') !== null")?;
-    submit(
-        browser,
-        &url,
-        "{builtin: 'get', duration: '300s', objects: '50', size: '1KiB'}",
-    )?;
+    browser.wait(OVER)?;
+    submit(browser, &url, LONG)?;
     browser.wait("document.body.dataset.live === 'yes'")?;
-    browser.eval("document.querySelector('#cancel').click()")?;
+    browser.click("#cancel")?;
     browser.see("cancelled")?;
     // Compare two runs of the list.
     browser.open(&format!("{url}/compare"))?;
@@ -241,27 +202,20 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
 
 /// A workload of COSBench by upload: what is ignored is said, and its files are there.
 fn cosbench(browser: &mut Browser, url: &str, dir: &TempDir, pictures: &Path) -> Result {
-    let file = dir.file("cosbench.xml");
-    std::fs::write(&file, XML).map_err(|e| format!("{file}: {e}"))?;
-    browser.open(&format!("{url}/submit"))?;
-    browser.choose_file("#file", &file)?;
-    browser.eval("document.querySelector('#submit').click()")?;
+    upload(browser, url, &dir.file("cosbench.xml"), XML)?;
     browser.wait("location.pathname.startsWith('/jobs/')")?;
     browser.see("Runtime")?;
-    let page = browser.eval("location.href")?;
-    let page = page.as_str().unwrap_or_default().to_owned();
-    browser.wait("document.querySelector('iframe.report') !== null || (document.querySelector('#over') && !document.querySelector('#over').hidden)")?;
+    let page = browser.text("location.href")?;
+    browser.wait(OVER)?;
     browser.open(&page)?;
     browser.see("COSBench's archive")?;
     browser.see("finished")?;
     browser.wait("document.body.innerText.includes('s2-main-worker.csv')")?;
-    let figures = browser.eval(
+    let figures = browser.text(
         "fetch([...document.querySelectorAll('.files a')].find(a => a.textContent.endsWith('-web.csv')).href).then(r => r.text())",
     )?;
-    let figures = figures.as_str().unwrap_or_default();
-    if !figures.starts_with("Stage,Op-Name,Op-Type,") || !figures.contains("s2-main,") {
-        return Err(format!("COSBench's figures: {figures}"));
-    }
+    let right = figures.starts_with("Stage,Op-Name,Op-Type,") && figures.contains("s2-main,");
+    ensure(right, || format!("COSBench's figures: {figures}"))?;
     browser.pictures(&pictures.join("cosbench"))
 }
 
@@ -274,37 +228,15 @@ const XML: &str = "<workload name=\"web\"><storage type=\"mock\"/><workflow>
 <workstage name=\"dispose\"><work type=\"dispose\" workers=\"1\" config=\"cprefix=web;containers=r(1,1)\"/></workstage>
 </workflow></workload>\n";
 
-/// A process that is ended when this is dropped.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Two agents, of which one goes, and an address where there never was one.
 fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
-    let agent = || -> Result<(Ended, String)> {
-        let mut child = bucketload(&["agent", "--listen", "127.0.0.1:0", "--announce", "--quiet"])?
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("agent: {e}"))?;
-        let stdout = child.stdout.take().ok_or("agent: no output")?;
-        let agent = Ended(child);
-        let mut line = String::new();
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .map_err(|e| format!("agent: {e}"))?;
-        let announced: serde_json::Value =
-            serde_json::from_str(&line).map_err(|e| format!("agent: {line:?}: {e}"))?;
-        let address = announced["listening"].as_str().unwrap_or_default();
-        Ok((agent, address.to_owned()))
+    let agent = || {
+        let line = "agent --listen 127.0.0.1:0 --announce --quiet";
+        Process::announced(&mut bucketload(line)?)
     };
     let ((first, a), (_second, b)) = (agent()?, agent()?);
-    let both = format!("{a},{b}");
-    let controller = Controller::start(&dir.file("agents"), &["--agents", &both])?;
+    let both = format!("--agents {a},{b}");
+    let controller = Controller::start(&dir.file("agents"), &both)?;
     let url = controller.url.clone();
     browser.open(&format!("{url}/agents"))?;
     browser.wait("document.querySelectorAll('#fleet .finished').length === 2")?;
@@ -321,35 +253,19 @@ fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
 
 /// The commands against the same controller.
 fn commands(url: &str, xml: &str) -> Result {
-    let info = call(&mut bucketload(&["info", "--controller", url])?)?;
-    info.expect_code(0)?;
-    if !info.stdout.contains("FINISHED") || !info.stdout.contains("CANCELLED") {
-        return Err(format!("{}: {}", info.shown, info.stdout));
-    }
+    let info = own(&format!("info --controller {url}"))?;
+    info.expect(0, &["FINISHED", "CANCELLED"])?;
     let bomb =
         "<?xml version=\"1.0\"?>\n<!DOCTYPE w [<!ENTITY a \"aaa\">]>\n<workload name=\"&a;\"/>\n";
-    std::fs::write(xml, bomb).map_err(|e| format!("{xml}: {e}"))?;
-    let refused = call(&mut bucketload(&["submit", xml, "--controller", url])?)?;
-    refused.expect_code(2)?;
-    if refused.stderr.contains("line 2, column 1") {
-        Ok(())
-    } else {
-        Err(format!("{}: {}", refused.shown, refused.stderr))
-    }
+    files::write(xml, bomb)?;
+    let refused = own(&format!("submit {xml} --controller {url}"))?;
+    refused.complains(2, &["line 2, column 1"])
 }
-
 fn closed_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
     let (cert, key, token) = (dir.file("cert.pem"), dir.file("key.pem"), dir.file("token"));
     self_signed(&cert, &key)?;
-    std::fs::write(&token, "a-token-for-conformance\n").map_err(|e| format!("{token}: {e}"))?;
-    let tls = [
-        "--tls-cert",
-        &cert,
-        "--tls-key",
-        &key,
-        "--token-file",
-        &token,
-    ];
+    files::write(&token, "a-token-for-conformance\n")?;
+    let tls = format!("--tls-cert {cert} --tls-key {key} --token-file {token}");
     let controller = Controller::start(&dir.file("closed"), &tls)?;
     let url = controller.url.clone();
     browser.open(&format!("{url}/"))?;
@@ -365,27 +281,15 @@ fn closed_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
     browser.pictures(&pictures.join("wrong-token"))?;
     enter(browser, "a-token-for-conformance")?;
     browser.see("Nothing runs and nothing waits")?;
-    let visible = browser.eval("document.cookie")?;
-    if visible != "" {
-        return Err(format!("scripts can read the cookie: {visible}"));
-    }
+    let visible = browser.text("document.cookie")?;
+    ensure(visible.is_empty(), || {
+        format!("scripts can read the cookie: {visible}")
+    })?;
     browser.eval(
         "[...document.querySelectorAll('button')].find(b => b.textContent === 'Log out').click()",
     )?;
     browser.wait("location.pathname === '/login'")?;
-    let refused = call(
-        bucketload(&["info", "--controller", &url, "--ca-bundle", &cert])?
-            .env_remove("BUCKETLOAD_TOKEN"),
-    )?;
-    refused.expect_code(2)?;
-    call(&mut bucketload(&[
-        "info",
-        "--controller",
-        &url,
-        "--ca-bundle",
-        &cert,
-        "--token-file",
-        &token,
-    ])?)?
-    .expect_code(0)
+    let info = format!("info --controller {url} --ca-bundle {cert}");
+    call(bucketload(&info)?.env_remove("BUCKETLOAD_TOKEN"))?.expect_code(2)?;
+    own(&format!("{info} --token-file {token}"))?.expect_code(0)
 }

@@ -8,6 +8,6 @@ const INPUTS: &str = "10000000";
 
 /// Runs the parser's fuzz example, built as it is shipped.
 pub(crate) fn fuzz() -> Result {
-    let fuzz = own::example("bucketload-cosbench", "fuzz")?;
+    let fuzz = own::example("fuzz")?;
     run(&mut cmd(&fuzz.to_string_lossy(), [INPUTS]))
 }

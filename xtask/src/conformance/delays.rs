@@ -14,9 +14,10 @@
 
 use serde_json::Value;
 
+use crate::files::{self, TempDir};
 use crate::machine::{Times, undisturbed};
-use crate::own::{Serve, TempDir, bucketload, call, percentile_ns, run_phase};
-use crate::sh::Result;
+use crate::own::{Serve, percentile_ns, run_phase, whole};
+use crate::sh::{Result, ensure, none_of};
 
 /// Offered load, operations per second.
 const RATE: u32 = 1000;
@@ -140,25 +141,16 @@ pub(crate) fn all() -> Result {
             failures.push(format!("{}: {what}", law.name));
         }
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("\n"))
-    }
+    none_of(&failures)
 }
 
 fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Times> {
     let measured = measure(dir, name, law.rules, 40)?;
-    let log =
-        std::fs::read_to_string(dir.file(&format!("{name}.csv"))).map_err(|e| e.to_string())?;
-    let answers = answers(&log)?;
-    if answers.len() as u64 != measured.operations {
-        return Err(format!(
-            "the server held back {} answers, the client saw {}",
-            answers.len(),
-            measured.operations
-        ));
-    }
+    let answers = answers(&files::read(dir.file(&format!("{name}.csv")))?)?;
+    let (held_back, seen) = (answers.len(), measured.operations);
+    ensure(held_back as u64 == seen, || {
+        format!("the server held back {held_back} answers, the client saw {seen}")
+    })?;
     let sorted = |seconds: fn(&Answer) -> f64| {
         let mut sorted: Vec<f64> = answers.iter().map(seconds).collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -280,41 +272,23 @@ fn measure(dir: &TempDir, name: &str, rules: &[&str], seconds: u32) -> Result<Me
          [phases.run]\nduration = \"{seconds}s\"\nrate = \"{RATE}/s\"\narrival = \"poisson\"\n\
          max-in-flight = 4000\nsteady-state = false\ndrain = \"10s\"\nmix = {{ get = 100 }}\n"
     );
-    std::fs::write(&file, workload).map_err(|e| e.to_string())?;
+    files::write(&file, workload)?;
     let log = dir.file(&format!("{name}.csv"));
-    let mut args = vec!["--store", "memory"];
+    let mut args = "--store memory".to_owned();
     for rule in rules {
-        args.extend(["--fault", rule]);
+        args += &format!(" --fault '{rule}'");
     }
     if !rules.is_empty() {
-        args.extend(["--fault-log", &log]);
+        args += &format!(" --fault-log {log}");
     }
     let server = Serve::start(&args)?;
-    let (address, _, _) = server.endpoint();
-    let (url, out) = (
-        format!("http://{address}"),
-        dir.file(&format!("{name}-run")),
-    );
-    let run = [
-        "run",
-        &file,
-        "--target",
-        "s3://delays/t",
-        "--create-bucket",
-        "--no-calibration",
-        "--endpoint-url",
-        &url,
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ];
-    let outcome = call(bucketload(&run)?.envs(server.aws_env()))?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    let out = dir.file(&format!("{name}-run"));
+    let result = server.measured(&format!(
+        "run {file} --target s3://delays/t --create-bucket --no-calibration --out {out}"
+    ))?;
     let phase = run_phase(&result)?;
     Ok(Measured {
-        operations: phase["totals"]["ok"].as_u64().unwrap_or(0),
+        operations: whole(&phase["totals"]["ok"]),
         service: phase["classes"][0]["service"].clone(),
     })
 }

@@ -5,13 +5,17 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::own::TempDir;
-use crate::sh::{Result, root};
+use crate::files::{self, TempDir};
+use crate::own::{items, text};
+use crate::process::Process;
+use crate::sh::{Result, cmd, ensure, words};
 
 /// Widths of windows, pixels: a desk and a telephone.
 const WIDE: u32 = 1280;
@@ -21,13 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A browser with one page.
 pub(crate) struct Browser {
-    child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
     session: String,
     /// Complaints of the page: errors of scripts, violations of its policy.
     pub(crate) complaints: Vec<String>,
+    // Ended before its profile goes.
+    _process: Process,
     _profile: TempDir,
 }
 
@@ -36,39 +41,19 @@ impl Browser {
     pub(crate) fn start() -> Result<Self> {
         let profile = TempDir::new("devtools")?;
         let user_data = format!("--user-data-dir={}", profile.file("profile"));
-        let mut child = Command::new("sh")
-            .args([
-                "-c",
-                "exec chromium \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null",
-                "sh",
-            ])
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                // The certificate of the test is nobody's.
-                "--ignore-certificate-errors",
-                "--window-size=1280,1000",
-                "--remote-debugging-pipe",
-                &user_data,
-                "about:blank",
-            ])
-            .current_dir(root())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("chromium: {e}"))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("chromium: no pipes".to_owned());
-        };
+        // The certificate of the test is nobody's.
+        let line = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run \
+                    --disable-background-networking --disable-component-update --disable-sync \
+                    --ignore-certificate-errors --window-size=1280,1000 --remote-debugging-pipe";
+        let shell = "exec chromium \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
+        let mut command = cmd("sh", ["-c", shell, "sh"]);
+        command.args(words(line)).args([&user_data, "about:blank"]);
+        let mut process = Process::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+        let (input, output) = (process.child.stdin.take(), process.child.stdout.take());
+        let input = input.ok_or("chromium: no pipe")?;
+        let output = output.ok_or("chromium: no pipe")?;
         let mut browser = Self {
-            child,
+            _process: process,
             input,
             output: BufReader::new(output),
             next: 0,
@@ -81,18 +66,10 @@ impl Browser {
             "Target.attachToTarget",
             json!({"targetId": target["targetId"], "flatten": true}),
         )?;
-        browser.session = attached["sessionId"]
-            .as_str()
-            .ok_or("chromium: no session")?
-            .to_owned();
-        for domain in [
-            "Page.enable",
-            "Runtime.enable",
-            "Log.enable",
-            "Performance.enable",
-            "DOM.enable",
-        ] {
-            browser.call(domain, json!({}))?;
+        browser.session = text(&attached["sessionId"]).to_owned();
+        ensure(!browser.session.is_empty(), || "chromium: no session")?;
+        for domain in ["Page", "Runtime", "Log", "Performance", "DOM"] {
+            browser.call(&format!("{domain}.enable"), json!({}))?;
         }
         Ok(browser)
     }
@@ -106,18 +83,12 @@ impl Browser {
         }
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
-        self.input
-            .write_all(&bytes)
-            .map_err(|e| format!("chromium: {method}: {e}"))?;
+        let at = |e: std::io::Error| format!("chromium: {method}: {e}");
+        self.input.write_all(&bytes).map_err(at)?;
         loop {
             let mut bytes = Vec::new();
-            let read = self
-                .output
-                .read_until(0, &mut bytes)
-                .map_err(|e| format!("chromium: {method}: {e}"))?;
-            if read == 0 {
-                return Err(format!("chromium ended during {method}"));
-            }
+            let read = self.output.read_until(0, &mut bytes).map_err(at)?;
+            ensure(read > 0, || format!("chromium ended during {method}"))?;
             bytes.pop();
             let answer: Value =
                 serde_json::from_slice(&bytes).map_err(|e| format!("chromium: {method}: {e}"))?;
@@ -165,6 +136,17 @@ impl Browser {
         }
     }
 
+    /// A text that an expression in the page gives.
+    pub(crate) fn text(&mut self, expression: &str) -> Result<String> {
+        Ok(text(&self.eval(expression)?).to_owned())
+    }
+
+    /// Clicks the element that a selector names.
+    pub(crate) fn click(&mut self, selector: &str) -> Result {
+        let expression = format!("document.querySelector({}).click()", json!(selector));
+        self.eval(&expression).map(drop)
+    }
+
     /// Waits until an expression in the page is true; a page that is being replaced has none.
     pub(crate) fn wait(&mut self, expression: &str) -> Result {
         self.wait_for(expression, PATIENCE)
@@ -172,23 +154,20 @@ impl Browser {
 
     /// As [`Browser::wait`], for at most `patience`.
     pub(crate) fn wait_for(&mut self, expression: &str, patience: Duration) -> Result {
-        let begin = Instant::now();
-        loop {
-            if self
-                .eval(expression)
-                .is_ok_and(|value| value == json!(true))
-            {
-                return Ok(());
-            }
-            if begin.elapsed() > patience {
-                let text = self.eval("location.href + '\\n' + document.body.innerText")?;
+        let end = Instant::now() + patience;
+        while !self
+            .eval(expression)
+            .is_ok_and(|value| value == json!(true))
+        {
+            if Instant::now() > end {
+                let page = self.text("location.href + '\\n' + document.body.innerText")?;
                 return Err(format!(
-                    "{expression} did not become true; the page:\n{}",
-                    text.as_str().unwrap_or_default()
+                    "{expression} did not become true; the page:\n{page}"
                 ));
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+        Ok(())
     }
 
     /// Waits for a text on the page.
@@ -232,10 +211,8 @@ impl Browser {
     pub(crate) fn heap(&mut self) -> Result<f64> {
         self.call("HeapProfiler.collectGarbage", json!({}))?;
         let metrics = self.call("Performance.getMetrics", json!({}))?;
-        let used = metrics["metrics"].as_array().into_iter().flatten();
-        let used = used
-            .filter(|m| m["name"] == "JSHeapUsedSize")
-            .find_map(|m| m["value"].as_f64());
+        let mut used = items(&metrics["metrics"]).filter(|m| m["name"] == "JSHeapUsedSize");
+        let used = used.find_map(|m| m["value"].as_f64());
         used.ok_or_else(|| "chromium: no JSHeapUsedSize".to_owned())
     }
 
@@ -258,12 +235,10 @@ impl Browser {
                 "Page.captureScreenshot",
                 json!({"format": "png", "captureBeyondViewport": true}),
             )?;
-            let bytes = base64(shot["data"].as_str().unwrap_or_default());
-            let file = path.with_file_name(format!(
-                "{}-{scheme}.png",
-                path.file_name().unwrap_or_default().to_string_lossy()
-            ));
-            std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+            let bytes = STANDARD.decode(text(&shot["data"]));
+            let bytes = bytes.map_err(|e| format!("chromium: a picture: {e}"))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            files::write(path.with_file_name(format!("{name}-{scheme}.png")), bytes)?;
         }
         self.call("Emulation.clearDeviceMetricsOverride", json!({}))?;
         self.call("Emulation.setEmulatedMedia", json!({"features": []}))
@@ -272,7 +247,7 @@ impl Browser {
 
     /// What a program can see of a page's accessibility.
     fn check_page(&mut self, path: &Path) -> Result {
-        let wrong = self.eval(
+        let wrong = self.text(
             "(() => { const wrong = [], root = document.documentElement; \
              if (root.scrollWidth > innerWidth) wrong.push(`wider than the window: ${root.scrollWidth} > ${innerWidth}`); \
              for (const e of document.querySelectorAll('input:not([type=hidden]), select, textarea, button, a, iframe')) \
@@ -283,14 +258,7 @@ impl Browser {
              if (document.querySelectorAll('h1').length !== 1 || !root.lang) wrong.push('no heading or language'); \
              return wrong.join('\\n'); })()",
         )?;
-        match wrong.as_str() {
-            Some("") => Ok(()),
-            other => Err(format!(
-                "{}: {}",
-                path.display(),
-                other.unwrap_or("not checked")
-            )),
-        }
+        ensure(wrong.is_empty(), || format!("{}: {wrong}", path.display()))
     }
 }
 
@@ -298,35 +266,5 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // Closing lets the browser's own children end.
         let _ = self.call("Browser.close", json!({}));
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Decodes base64 (RFC 4648 section 4); what is no digit is passed over.
-fn base64(text: &str) -> Vec<u8> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bits, mut held, mut out) = (0u32, 0u32, Vec::new());
-    for digit in text
-        .bytes()
-        .filter_map(|b| DIGITS.iter().position(|&d| d == b))
-    {
-        bits = bits << 6 | digit as u32;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn base64_is_decoded() {
-        assert_eq!(super::base64("Zm9vYmE="), b"fooba");
-        assert_eq!(super::base64("Zm9vYmFy"), b"foobar");
     }
 }

@@ -2,12 +2,12 @@
 //! command-line clients operation by operation, all against the embedded server; Swift's own client
 //! against OpenStack Swift, Azure's against Azurite, Google's against the emulator of its storage.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::own::{self, Serve, TempDir, bucketload, call, run_phase, self_signed};
-use crate::server::{Server, parse_env};
-use crate::sh::{Result, cargo, cmd, output, root, run, step};
+use crate::files::TempDir;
+use crate::own::{self, Env, Serve, call, measured, run_phase, self_signed};
+use crate::server::{Clients, Server};
+use crate::sh::{Result, cargo, cmd, ensure, none_of, run, step};
 
 /// The cargo features of the libraries.
 const LIBRARIES: &str = "engine-aws-sdk,engine-object-store,engine-opendal";
@@ -22,77 +22,26 @@ const PROGRAMS: [(&str, &str); 4] = [
 
 /// The shared suite, retries, failures and TLS with each library. Building them takes minutes.
 pub(crate) fn libraries() -> Result {
-    run(&mut cargo([
-        "test",
-        "--locked",
-        "-p",
-        "bucketload-drivers",
-        "--features",
-        LIBRARIES,
-        "--test",
-        "it",
-        "engines::",
-    ]))
+    run(&mut cargo(&format!(
+        "test --locked -p bucketload-drivers --features {LIBRARIES} --test it engines::"
+    )))
 }
 
 /// Each operation of each program, and a short verified run; prints a table client x operation.
 pub(crate) fn programs() -> Result {
-    let script = root().join("servers/clients.sh");
-    let script = script.to_string_lossy().into_owned();
-    run(&mut cmd(&script, ["install"]))?;
-    let tools = parse_env(&output(&mut cmd(&script, ["env"]))?);
-    let server = Serve::start(&["--store", "memory"])?;
-    let mut columns = Vec::new();
-    let mut failures = Vec::new();
+    let tools = Clients::install("")?;
+    let server = Serve::start("--store memory")?;
+    let mut met = Met::default();
     for (name, key) in PROGRAMS {
-        let tool = tool(&tools, key)?;
-        let client = Client {
-            name,
-            path: format!("{}:/usr/bin:/bin", folder(tool)),
-            env: server.aws_env(),
-            target: "s3://engine-runs/x",
-            flags: Vec::new(),
-            excused: None,
-        };
-        columns.push((name, client.meet(&mut failures)?));
+        met.client(name, tools.get(key)?, server.aws_env(), "s3", "", None)?;
     }
     let swift = Server::start("swift")?;
-    let client = Client {
-        name: "swift",
-        path: format!("{}:/usr/bin:/bin", folder(tool(&tools, "SWIFT")?)),
-        env: swift.env.clone().into_iter().collect(),
-        target: "swift://engine-runs/x",
-        flags: Vec::new(),
-        excused: None,
-    };
-    columns.push((client.name, client.meet(&mut failures)?));
+    let tool = tools.get("SWIFT")?;
+    met.client("swift", tool, swift.env.clone(), "swift", "", None)?;
     drop(swift);
-    clouds(&script, &mut columns, &mut failures)?;
-    println!("{}", table(&columns));
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
-    }
-}
-
-/// The clients of Azure and of Google Cloud Storage.
-fn clouds(
-    script: &str,
-    columns: &mut Vec<(&'static str, String)>,
-    failures: &mut Vec<String>,
-) -> Result {
-    run(&mut cmd(script, ["install-clouds"]))?;
-    let tools = parse_env(&output(&mut cmd(script, ["env-clouds"]))?);
+    let clouds = Clients::install("-clouds")?;
     let azurite = Server::start("azurite")?;
-    let client = Client {
-        name: "az",
-        path: format!("{}:/usr/bin:/bin", folder(tool(&tools, "AZ")?)),
-        env: azurite.env.clone().into_iter().collect(),
-        target: "az://engine-runs/x",
-        flags: Vec::new(),
-        excused: None,
-    };
-    columns.push((client.name, client.meet(failures)?));
+    met.client("az", clouds.get("AZ")?, azurite.env.clone(), "az", "", None)?;
     drop(azurite);
     // gsutil speaks https only.
     let dir = TempDir::new("gsutil")?;
@@ -104,30 +53,52 @@ fn clouds(
         ("GCS_BACKEND", "memory"),
     ];
     let emulator = Server::start_with("fake-gcs-server", &settings)?;
-    let mut env: Vec<_> = emulator.env.clone().into_iter().collect();
-    env.push(("GCS_CA_BUNDLE".to_owned(), cert.clone()));
-    let client = Client {
-        name: "gsutil",
-        path: format!("{}:/usr/bin:/bin", folder(tool(&tools, "GSUTIL")?)),
-        env,
-        target: "gs://engine-runs/x",
-        flags: vec!["--ca-bundle".to_owned(), cert],
-        // The emulator answers deletes with `null` where the service answers nothing, at which gsutil
-        // stumbles after the deed.
-        excused: Some("'NoneType' object has no attribute"),
-    };
-    columns.push((client.name, client.meet(failures)?));
-    Ok(())
+    let mut env = emulator.env.clone();
+    env.insert("GCS_CA_BUNDLE".to_owned(), cert.clone());
+    // The emulator answers deletes with `null` where the service answers nothing, at which gsutil stumbles after
+    // the deed.
+    let excused = Some("'NoneType' object has no attribute");
+    let flags = format!("--ca-bundle {cert}");
+    met.client("gsutil", clouds.get("GSUTIL")?, env, "gs", &flags, excused)?;
+    println!("{}", table(&met.columns));
+    none_of(&met.failures)
 }
 
-fn tool<'a>(tools: &'a BTreeMap<String, String>, key: &str) -> Result<&'a str> {
-    let tool = tools.get(key).map(String::as_str);
-    tool.ok_or_else(|| format!("clients.sh names no {key}"))
+/// What was seen of the clients so far.
+#[derive(Default)]
+struct Met {
+    /// Name of a client, and what it printed about each operation.
+    columns: Vec<(&'static str, String)>,
+    failures: Vec<String>,
 }
 
-fn folder(program: &str) -> String {
-    let parent = std::path::Path::new(program).parent();
-    parent.unwrap_or("/".as_ref()).display().to_string()
+impl Met {
+    /// Every operation of a client, then a short run with further `flags`.
+    fn client(
+        &mut self,
+        name: &'static str,
+        program: &str,
+        env: Env,
+        scheme: &str,
+        flags: &str,
+        excused: Option<&'static str>,
+    ) -> Result {
+        let folder = std::path::Path::new(program).parent();
+        let folder = folder.unwrap_or("/".as_ref()).display();
+        let client = Client {
+            name,
+            path: format!("{folder}:/usr/bin:/bin"),
+            env,
+            excused,
+        };
+        let printed = client.operations(&mut self.failures)?;
+        self.columns.push((name, printed));
+        let line = format!("--target {scheme}://engine-runs/x {flags}");
+        let what = format!("a run with cli:{name}");
+        self.failures
+            .extend(step(&what, || client.measured(&line)).err());
+        Ok(())
+    }
 }
 
 /// What the table says of an operation that the server and not the client is to blame for.
@@ -139,24 +110,12 @@ struct Client {
     /// `PATH` with which it is found.
     path: String,
     /// Where the server is and who asks.
-    env: Vec<(String, String)>,
-    /// Of the short run.
-    target: &'static str,
-    /// Further flags of the short run.
-    flags: Vec<String>,
+    env: Env,
     /// What a failure says that is the server's and not the client's.
     excused: Option<&'static str>,
 }
 
 impl Client {
-    /// Every operation, then a short run; returns what was printed about each operation.
-    fn meet(&self, failures: &mut Vec<String>) -> Result<String> {
-        let printed = self.operations(failures)?;
-        let what = format!("a run with cli:{}", self.name);
-        failures.extend(step(&what, || self.measured()).err());
-        Ok(printed)
-    }
-
     /// Performs every operation; returns what was printed about each.
     fn operations(&self, failures: &mut Vec<String>) -> Result<String> {
         let client = own::tested_example("client")?;
@@ -165,7 +124,7 @@ impl Client {
             cmd(&client.to_string_lossy(), [self.name])
                 .env("PATH", format!("{}:{own}", self.path))
                 .env_remove("AWS_CA_BUNDLE")
-                .envs(self.env.iter().map(|(name, value)| (name, value))),
+                .envs(&self.env),
         )?;
         let failed = |line: &&str| {
             let words = line.split_once('\t').map_or(*line, |(_, words)| words);
@@ -189,47 +148,22 @@ impl Client {
     }
 
     /// A short run of the whole program that reads and verifies.
-    fn measured(&self) -> Result {
+    fn measured(&self, more: &str) -> Result {
         let dir = TempDir::new("engine-run")?;
-        let engine = format!("cli:{}", self.name);
-        let out = dir.file("run");
-        let line = [
-            "run",
-            "get",
-            "--engine",
-            &engine,
-            "--target",
-            self.target,
-            "--create-bucket",
-            "--objects",
-            "3",
-            "--size",
-            "20KiB",
-            "--workers",
-            "2",
-            "--ops",
-            "6",
-            "--verify",
-            "--no-calibration",
-            "--out",
-            &out,
-            "--output",
-            "json",
-        ];
-        let env = self.env.iter().map(|(name, value)| (name, value));
-        let outcome = call(
-            bucketload(&line)?
-                .args(&self.flags)
-                .envs(env)
-                .env("PATH", &self.path),
+        let (name, out) = (self.name, dir.file("run"));
+        let mut env = self.env.clone();
+        env.insert("PATH".to_owned(), self.path.clone());
+        let result = measured(
+            &format!(
+                "run get --engine cli:{name} --create-bucket --objects 3 --size 20KiB --workers 2 --ops 6 --verify \
+                 --no-calibration --out {out} {more}"
+            ),
+            &env,
         )?;
-        outcome.expect_code(0)?;
-        let result = outcome.json()?;
         let totals = &run_phase(&result)?["totals"];
-        match (totals["ok"] == 6, totals["failed"] == 0) {
-            (true, true) => Ok(()),
-            _ => Err(format!("{totals}")),
-        }
+        ensure(totals["ok"] == 6 && totals["failed"] == 0, || {
+            format!("{totals}")
+        })
     }
 }
 

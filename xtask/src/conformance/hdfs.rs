@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::servers::{Case, meet};
-use crate::own::{self, TempDir, bucketload, call};
+use crate::files::{self, TempDir};
+use crate::own::{self, items, measured, own_with};
 use crate::server::Server;
-use crate::sh::{Result, cmd, output, run, step};
+use crate::sh::{Result, cmd, ensure, output, run, step};
 
 /// Largest difference between worked-out and counted reads of a data node, as a share.
 const TOLERANCE: f64 = 0.02;
@@ -52,7 +53,7 @@ fn one_copy(server: &Server, dir: &Path) -> Result {
         property("dfs.namenode.http-address", &address),
         property("dfs.replication", "1"),
     );
-    std::fs::write(dir.join("hdfs-site.xml"), text).map_err(|e| e.to_string())
+    files::write(dir.join("hdfs-site.xml"), text)
 }
 
 /// Blocks read from each data node since its start, by the address that block locations name.
@@ -83,54 +84,26 @@ fn blocks_read(server: &Server) -> Result<BTreeMap<String, u64>> {
 fn balance(server: &Server, api: &str) -> Result {
     let dir = TempDir::new("balance")?;
     let conf = dir.file("conf");
-    std::fs::create_dir_all(&conf).map_err(|e| e.to_string())?;
+    files::make_dir(&conf)?;
     one_copy(server, Path::new(&conf))?;
     let mut env = server.env.clone();
     env.insert("HADOOP_CONF_DIR".to_owned(), conf);
     let out = dir.file("run");
-    let target = format!("{api}://balance/bench");
-    let run = |args: &[&str]| call(bucketload(args)?.envs(&env));
     let before = blocks_read(server)?;
-    run(&[
-        "run",
-        "hotspot",
-        "--target",
-        &target,
-        "--create-bucket",
-        "--objects",
-        "300",
-        "--size",
-        "4KiB",
-        "--rate",
-        "60/s",
-        "--duration",
-        "60s",
-        "--op-log",
-        "--keep",
-        "--out",
-        &out,
-    ])?
-    .expect_code(0)?;
+    let line = format!(
+        "run hotspot --target {api}://balance/bench --create-bucket --objects 300 --size 4KiB --rate 60/s \
+         --duration 60s --op-log --keep --out {out}"
+    );
+    own_with(&line, &env)?;
     let after = blocks_read(server)?;
     let placement = dir.file("placement.csv");
-    run(&["placement", "hdfs", &out, "--out", &placement])?.expect_code(0)?;
-    let report = run(&[
-        "report",
-        &out,
-        "--placement",
-        &placement,
-        "--output",
-        "json",
-    ])?;
-    report.expect_code(0)?;
-    let nodes = report.json()?["nodes"]["nodes"].clone();
+    own_with(&format!("placement hdfs {out} --out {placement}"), &env)?;
+    let report = measured(&format!("report {out} --placement {placement}"), &env)?;
+    let nodes = &report["nodes"]["nodes"];
     let mut worst: f64 = 0.0;
     for (name, count) in &after {
         let counted = (count - before.get(name).copied().unwrap_or(0)) as f64;
-        let worked_out = nodes
-            .as_array()
-            .into_iter()
-            .flatten()
+        let worked_out = items(nodes)
             .find(|node| node["name"] == name.as_str())
             .and_then(|node| node["expected"].as_f64())
             .ok_or_else(|| format!("the report names no data node {name}: {nodes}"))?;
@@ -141,12 +114,8 @@ fn balance(server: &Server, api: &str) -> Result {
         );
         worst = worst.max(off);
     }
-    if worst > TOLERANCE {
-        return Err(format!(
-            "{:.1} % off, more than {:.0} %",
-            100.0 * worst,
-            100.0 * TOLERANCE
-        ));
-    }
-    Ok(())
+    ensure(worst <= TOLERANCE, || {
+        let (worst, allowed) = (100.0 * worst, 100.0 * TOLERANCE);
+        format!("{worst:.1} % off, more than {allowed:.0} %")
+    })
 }

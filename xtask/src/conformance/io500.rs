@@ -1,10 +1,10 @@
 //! IO500 on a directory and on MinIO, in every mapping and in the extended mode, in one process and on several agents: nothing fails, ranks
 //! compare what others wrote, the searches find exactly what is there, and the result agrees with itself.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::own::{TempDir, bucketload, call};
+use crate::files::{self, TempDir};
+use crate::own::{Env, own, own_with};
 use crate::server::Server;
 use crate::sh::Result;
 
@@ -20,8 +20,8 @@ const REPLACED: u64 = 4;
 /// What is run, where, and what must come out.
 struct Case<'a> {
     name: &'a str,
-    target: &'a [&'a str],
-    env: &'a BTreeMap<String, String>,
+    target: &'a str,
+    env: &'a Env,
     mapping: &'a str,
     is_extended: bool,
 }
@@ -29,18 +29,18 @@ struct Case<'a> {
 /// All phases on a directory and on MinIO.
 pub(super) fn all() -> Result {
     let data = TempDir::new("io500-data")?;
-    let target = format!("file://{}", data.file(""));
-    let nothing = BTreeMap::new();
+    let target = format!("--target file://{}", data.file(""));
+    let nothing = Env::new();
     let directory = Case {
         name: "a directory",
-        target: &["--target", &target],
+        target: &target,
         env: &nothing,
         mapping: "files",
         is_extended: false,
     };
     let on_agents = Case {
         name: "a directory, 3 agents",
-        target: &["--target", &target, "--launch", "local:3"],
+        target: &format!("{target} --launch local:3"),
         ..directory
     };
     for case in [&directory, &on_agents] {
@@ -53,10 +53,10 @@ pub(super) fn all() -> Result {
         .run()?;
     }
     let server = Server::start("minio")?;
-    let bucket = ["--target", "s3://io500/x", "--create-bucket"];
-    let agents = [&bucket[..], &["--launch", "local:2"]].concat();
+    let bucket = "--target s3://io500/x --create-bucket";
+    let agents = format!("{bucket} --launch local:2");
     for mapping in ["native", "multipart", "ior-libs3-single"] {
-        for (name, target) in [("MinIO", &bucket[..]), ("MinIO, 2 agents", &agents)] {
+        for (name, target) in [("MinIO", bucket), ("MinIO, 2 agents", &*agents)] {
             Case {
                 name,
                 target,
@@ -70,7 +70,7 @@ pub(super) fn all() -> Result {
     // Every bucket is the run's own; one process makes them.
     Case {
         name: "MinIO",
-        target: &bucket,
+        target: bucket,
         env: &server.env,
         mapping: PER_FILE,
         is_extended: true,
@@ -84,42 +84,26 @@ const PER_FILE: &str = "ior-libs3-bucket-per-file";
 impl Case<'_> {
     fn run(&self) -> Result {
         let dir = TempDir::new("io500")?;
-        let (out, ranks) = (dir.file("out"), RANKS.to_string());
+        let out = dir.file("out");
         let has_buckets = self.mapping == PER_FILE;
         let files = if has_buckets { BUCKETS } else { FILES };
-        let mut args = vec![
-            "io500",
-            "--mapping",
-            self.mapping,
-            "--ranks",
-            &ranks,
-            "--out",
-            &out,
-        ];
-        let mut sets = vec![
-            // Everything is done before; the random reads would last as long.
-            "debug.stonewall-time=200".to_owned(),
-            "ior-rnd4K-easy-read.run=FALSE".to_owned(),
-            "ior-easy.transferSize=6m".to_owned(),
-            "ior-easy.blockSize=48m".to_owned(),
-            "ior-hard.segmentCount=100".to_owned(),
-            format!("mdtest-easy.n={files}"),
-            format!("mdtest-hard.n={files}"),
-        ];
+        let (name, mapping, target) = (self.name, self.mapping, self.target);
+        // Everything is done before the stonewall; the random reads would last as long.
+        let mut line = format!(
+            "io500 --mapping {mapping} --ranks {RANKS} --out {out} --set debug.stonewall-time=200 \
+             --set ior-rnd4K-easy-read.run=FALSE --set ior-easy.transferSize=6m --set ior-easy.blockSize=48m \
+             --set ior-hard.segmentCount=100 --set mdtest-easy.n={files} --set mdtest-hard.n={files} {target}"
+        );
         if self.is_extended {
-            args.extend(["--mode", "extended"]);
-            sets.push(format!("mdworkbench.precreatePerSet={OBJECTS}"));
-            sets.push(format!("mdworkbench.filesPerProc={REPLACED}"));
+            line += &format!(
+                " --mode extended --set mdworkbench.precreatePerSet={OBJECTS} \
+                 --set mdworkbench.filesPerProc={REPLACED}"
+            );
         }
-        args.extend(sets.iter().flat_map(|set| ["--set", set]));
-        args.extend(self.target);
-        let outcome = call(bucketload(&args)?.envs(self.env))?;
-        outcome.expect_code(0)?;
-        let (name, mapping) = (self.name, self.mapping);
+        let outcome = own_with(&line, self.env)?;
         eprintln!("{name}, {mapping}:\n{}", outcome.stdout);
         let path = Path::new(&out).join("result.txt");
-        let text =
-            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = files::read(&path)?;
         let wrong = |what: &str| Err(format!("{name}, {mapping}: {what}"));
         if let Some(line) = text
             .lines()
@@ -135,8 +119,7 @@ impl Case<'_> {
                 ));
             }
         }
-        let result = path.display().to_string();
-        let verified = call(&mut bucketload(&["io500", "--verify", &result])?)?;
+        let verified = own(&format!("io500 --verify {}", path.display()))?;
         verified.expect_code(1)?;
         match verified.stdout.contains("[OK] But this is an invalid run!") {
             true => Ok(()),

@@ -6,12 +6,15 @@
 //! declaration of the interface.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use crate::own::{self, TempDir, call, program};
-use crate::sh::{Result, cargo, cmd, need_programs, output, root, run, show, step};
+use crate::files::{self, TempDir};
+use crate::own::{self, bucketload, call, done};
+use crate::process::Process;
+use crate::sh::{
+    Result, cargo, cmd, ensure, line, need_programs, none_of, output, root, run, steps, words,
+};
 
 /// The functions of libs3 4.1; what the library exports must be just these.
 const EXPORTS: &str = "S3_abort_multipart_upload S3_complete_multipart_upload S3_convert_acl S3_copy_object \
@@ -53,7 +56,7 @@ pub(super) fn all() -> Result {
         work: work.path(),
         library: &library,
     };
-    let steps: [(&str, &dyn Fn() -> Result); 8] = [
+    steps(&[
         ("libs3: exports and soname", &|| exports(&library)),
         ("libs3: vectors in the process", &|| {
             bench.vectors(&bench.embedded("vectors"))
@@ -66,17 +69,8 @@ pub(super) fn all() -> Result {
         ("libs3: crashes and forks", &|| bench.crashes()),
         ("libs3: the s3 tool of version 2", &|| bench.tool()),
         ("libs3: a million objects", &|| bench.scale()),
-    ];
-    let failures: Vec<String> = steps
-        .iter()
-        .filter_map(|(name, body)| step(name, body).err())
-        .collect();
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
-    }
+    ])
 }
-
 /// Builds the library for a version of the interface and puts it under its soname into a folder of
 /// its own below `work`; returns the folder.
 pub(crate) fn library(work: &Path, version: u32) -> Result<PathBuf> {
@@ -86,26 +80,19 @@ pub(crate) fn library(work: &Path, version: u32) -> Result<PathBuf> {
 /// Copies a library to `work/libVERSION/libs3.so.VERSION`.
 fn install(built: &Path, work: &Path, version: u32) -> Result<PathBuf> {
     let folder = work.join(format!("lib{version}"));
-    let place = folder.join(format!("libs3.so.{version}"));
-    let at = |e: std::io::Error| format!("{}: {e}", place.display());
-    std::fs::create_dir_all(&folder).map_err(at)?;
-    std::fs::copy(built, &place).map_err(at)?;
+    files::copy(built, &folder.join(format!("libs3.so.{version}")))?;
     Ok(folder)
 }
-
 /// Compiles programs of the tests into `to`, linked with the library of `folder`.
-pub(crate) fn compile(sources: &[&str], options: &[&str], folder: &Path, to: &Path) -> Result {
+pub(crate) fn compile(sources: &[&str], options: &str, folder: &Path, to: &Path) -> Result {
     let at = root().join("crates/libs3-bucketload/tests/c");
-    run(
-        cmd("gcc", ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror"])
-            .args(options)
-            .args(sources.iter().map(|source| at.join(source)))
-            .arg(folder.join("libs3.so.4"))
-            .arg("-o")
-            .arg(to),
-    )
+    run(line("gcc -std=gnu11 -g -Wall -Wextra -Werror")
+        .args(words(options))
+        .args(sources.iter().map(|source| at.join(source)))
+        .arg(folder.join("libs3.so.4"))
+        .arg("-o")
+        .arg(to))
 }
-
 fn exports(folder: &Path) -> Result {
     let library = folder.join("libs3.so.4");
     let symbols = output(cmd("nm", ["-D", "--defined-only"]).arg(&library))?;
@@ -114,22 +101,20 @@ fn exports(folder: &Path) -> Result {
         .filter_map(|line| line.split_whitespace().last())
         .collect();
     let wanted: BTreeSet<&str> = EXPORTS.split_whitespace().collect();
-    if found != wanted {
+    ensure(found == wanted, || {
         let differ: Vec<_> = found.symmetric_difference(&wanted).collect();
-        return Err(format!("exported or missing: {differ:?}"));
-    }
+        format!("exported or missing: {differ:?}")
+    })?;
     let dynamic = output(cmd("readelf", ["-d"]).arg(&library))?;
-    if !dynamic.contains("soname: [libs3.so.4]") {
-        return Err(format!("no soname libs3.so.4\n{dynamic}"));
+    ensure(dynamic.contains("soname: [libs3.so.4]"), || {
+        format!("no soname libs3.so.4\n{dynamic}")
+    })?;
+    let mut needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
+    let known = ["libc.so", "libgcc_s.so", "ld-linux"];
+    match needed.find(|line| !known.iter().any(|name| line.contains(name))) {
+        Some(line) => Err(format!("needs more than the C library: {line}")),
+        None => Ok(()),
     }
-    let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
-    for line in needed {
-        let known = ["libc.so", "libgcc_s.so", "ld-linux"];
-        if !known.iter().any(|name| line.contains(name)) {
-            return Err(format!("needs more than the C library: {line}"));
-        }
-    }
-    Ok(())
 }
 
 /// What a program is told by its environment.
@@ -155,39 +140,26 @@ impl Bench<'_> {
     /// Runs `program`, found as an application finds the library, and expects success.
     fn run(&self, command: &mut Command, environment: &Environment) -> Result {
         command.env("LD_LIBRARY_PATH", self.library);
-        command.envs(environment.iter().map(|(name, value)| (name, value)));
-        call(command)?.expect_code(0)
+        done(command.envs(environment.iter().cloned())).map(drop)
     }
 
     /// valgrind's memory checker: no error, no leak.
     fn memcheck(program: &Path) -> Command {
-        let mut command = cmd(
-            "valgrind",
-            [
-                "--quiet",
-                "--error-exitcode=9",
-                "--leak-check=full",
-                "--show-leak-kinds=all",
-            ],
+        let mut command = line(
+            "valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=all \
+             --errors-for-leak-kinds=definite,indirect,possible",
         );
-        command
-            .arg("--errors-for-leak-kinds=definite,indirect,possible")
-            .arg(program);
+        command.arg(program);
         command
     }
-
     fn vectors(&self, environment: &Environment) -> Result {
         let sources = ["vectors.c", "multipart.c"];
         let plain = self.program("vectors");
-        compile(&sources, &["-O1"], self.library, &plain)?;
+        compile(&sources, "-O1", self.library, &plain)?;
         self.run(&mut Self::memcheck(&plain), environment)?;
         let sanitized = self.program("vectors.asan");
-        let options = [
-            "-O1",
-            "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=all",
-        ];
-        compile(&sources, &options, self.library, &sanitized)?;
+        let options = "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all";
+        compile(&sources, options, self.library, &sanitized)?;
         self.run(&mut Command::new(&sanitized), environment)?;
         // The host name as the directory, as clients of S3Embedded give it.
         if let Some((_, root)) = environment.first() {
@@ -198,7 +170,7 @@ impl Bench<'_> {
 
     fn threads(&self, environment: &Environment) -> Result {
         let plain = self.program("threads");
-        compile(&["threads.c"], &["-O1", "-pthread"], self.library, &plain)?;
+        compile(&["threads.c"], "-O1 -pthread", self.library, &plain)?;
         self.run(Command::new(&plain).args(["8", "300"]), environment)?;
         self.run(Self::memcheck(&plain).args(["3", "20"]), environment)
     }
@@ -206,12 +178,12 @@ impl Bench<'_> {
     fn remote(&self) -> Result {
         let socket = self.work.join("gateway.sock");
         let served = self.work.join("root-gateway");
-        let gateway = Gateway::start(&served, &format!("unix:{}", socket.display()))?;
+        let gateway = Gateway::start(&served, &format!("--listen unix:{}", socket.display()))?;
         let environment = vec![("BUCKETLOAD_S3_REMOTE", gateway.address.clone())];
         self.vectors(&environment)?;
         self.threads(&environment)?;
         drop(gateway);
-        let gateway = Gateway::start(&served, "127.0.0.1:0")?;
+        let gateway = Gateway::start(&served, "--listen 127.0.0.1:0")?;
         let environment = vec![("BUCKETLOAD_S3_REMOTE", gateway.address.clone())];
         self.run(&mut Command::new(self.program("vectors")), &environment)
     }
@@ -225,14 +197,9 @@ impl Bench<'_> {
         const TRIPLE: &str = "x86_64-unknown-linux-gnu";
         let target = root().join("target/libs3-tsan");
         let flags = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
-        run(cargo([
-            "build",
-            "--locked",
-            "-p",
-            "libs3-bucketload",
-            "--target",
-            TRIPLE,
-        ])
+        run(cargo(&format!(
+            "build --locked -p libs3-bucketload --target {TRIPLE}"
+        ))
         .arg("--target-dir")
         .arg(&target)
         .env("RUSTC_BOOTSTRAP", "1")
@@ -241,24 +208,21 @@ impl Bench<'_> {
         let folder = install(&built, &self.work.join("tsan"), 4)?;
         let suppressions = self.work.join("suppressions");
         let left_out = "race:*bucketload_store*\nrace:*2s37library*\nrace:*alloc/src/sync.rs\n";
-        std::fs::write(&suppressions, left_out).map_err(|e| format!("suppressions: {e}"))?;
+        files::write(&suppressions, left_out)?;
         let judge = |source: &str, code: i32| {
             let program = self.program(&format!("{source}.tsan"));
-            let options = ["-O1", "-pthread", "-fsanitize=thread"];
-            compile(&[source, "tsan_names.c"], &options, &folder, &program)?;
-            let environment = self.embedded("races");
+            let options = "-O1 -pthread -fsanitize=thread";
+            compile(&[source, "tsan_names.c"], options, &folder, &program)?;
+            let suppressions = suppressions.display();
             let mut command = Command::new(&program);
             command
                 .args(["8", "100"])
                 .env(
                     "TSAN_OPTIONS",
-                    format!(
-                        "halt_on_error=1 exitcode=66 suppressions={}",
-                        suppressions.display()
-                    ),
+                    format!("halt_on_error=1 exitcode=66 suppressions={suppressions}"),
                 )
                 .env("LD_LIBRARY_PATH", &folder)
-                .envs(environment.iter().map(|(name, value)| (name, value)));
+                .envs(self.embedded("races"));
             call(&mut command)?.expect_code(code)
         };
         judge("threads.c", 0)?;
@@ -268,7 +232,7 @@ impl Bench<'_> {
 
     fn crashes(&self) -> Result {
         let program = self.program("crash");
-        compile(&["crash.c"], &["-O1"], self.library, &program)?;
+        compile(&["crash.c"], "-O1", self.library, &program)?;
         let root = self.work.join("root-crash");
         self.run(Command::new(&program).arg(root), &Vec::new())
     }
@@ -278,25 +242,18 @@ impl Bench<'_> {
         let folder = library(self.work, 2)?;
         let ours = folder.join("libs3.so.2");
         let symbols = output(cmd("nm", ["-D", "--defined-only"]).arg(&ours))?;
-        if symbols.lines().count() != EXPORTS_2 {
-            return Err(format!(
-                "not the {EXPORTS_2} functions of version 2:\n{symbols}"
-            ));
-        }
+        ensure(symbols.lines().count() == EXPORTS_2, || {
+            format!("not the {EXPORTS_2} functions of version 2:\n{symbols}")
+        })?;
         for (variable, value) in [("LD_LIBRARY_PATH", &folder), ("LD_PRELOAD", &ours)] {
-            let environment = self.embedded(variable);
-            let tool = Tool {
-                environment: [
-                    &environment[..],
-                    &[
-                        (variable, value.display().to_string()),
-                        ("S3_ACCESS_KEY_ID", "access".to_owned()),
-                        ("S3_SECRET_ACCESS_KEY", "secret-of-the-tool".to_owned()),
-                        ("S3_HOSTNAME", "unused.example".to_owned()),
-                    ],
-                ]
-                .concat(),
-            };
+            let mut environment = self.embedded(variable);
+            environment.extend([
+                (variable, value.display().to_string()),
+                ("S3_ACCESS_KEY_ID", "access".to_owned()),
+                ("S3_SECRET_ACCESS_KEY", "secret-of-the-tool".to_owned()),
+                ("S3_HOSTNAME", "unused.example".to_owned()),
+            ]);
+            let tool = Tool { environment };
             tool.session(self.work)?;
         }
         Ok(())
@@ -304,16 +261,14 @@ impl Bench<'_> {
 
     fn scale(&self) -> Result {
         let program = self.program("scale");
-        compile(&["scale.c"], &["-O2"], self.library, &program)?;
+        compile(&["scale.c"], "-O2", self.library, &program)?;
         let mut environment = self.embedded("scale");
         environment.push(("BUCKETLOAD_S3_ETAG", "opaque".to_owned()));
         let measure = |objects: u64| -> Result<BTreeMap<String, f64>> {
             let mut command = Command::new(&program);
             command.args([format!("scale-{objects}"), objects.to_string()]);
             command.env("LD_LIBRARY_PATH", self.library);
-            command.envs(environment.iter().map(|(name, value)| (name, value)));
-            let outcome = call(&mut command)?;
-            outcome.expect_code(0)?;
+            let outcome = done(command.envs(environment.iter().cloned()))?;
             eprintln!("{}", outcome.stdout.trim());
             let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
             let figures = words
@@ -345,62 +300,26 @@ impl Bench<'_> {
                 missed.push(line);
             }
         }
-        match missed.is_empty() {
-            true => Ok(()),
-            false => Err(missed.join("\n")),
-        }
+        none_of(&missed)
     }
 }
 
 /// `bucketload gateway` as a child process, ended when dropped.
 pub(crate) struct Gateway {
-    child: Child,
+    _process: Process,
     /// As a client names it.
     pub(crate) address: String,
 }
 
 impl Gateway {
-    /// Serves `directory`.
-    pub(crate) fn start(directory: &Path, listen: &str) -> Result<Self> {
-        let mut command = Command::new(program()?);
-        command
-            .args([
-                "gateway",
-                "--announce",
-                "--exit-with-stdin",
-                "--listen",
-                listen,
-            ])
-            .arg("--root")
-            .arg(directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let shown = show(&command);
-        eprintln!("$ {shown}");
-        let mut child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout)
-                .read_line(&mut line)
-                .map_err(|e| format!("{shown}: {e}"))?;
-        }
-        let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        let address = said["listening"].as_str().map(str::to_owned);
-        let mut gateway = Self {
-            child,
-            address: String::new(),
-        };
-        gateway.address = address.ok_or_else(|| format!("{shown}: it says {line:?}"))?;
-        Ok(gateway)
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        if let Err(error) = self.child.wait() {
-            eprintln!("xtask: bucketload gateway: {error}");
-        }
+    /// Serves `directory` with the further flags in `line`.
+    pub(crate) fn start(directory: &Path, line: &str) -> Result<Self> {
+        let line = format!("gateway --announce --exit-with-stdin {line} --root");
+        let (process, address) = Process::announced(bucketload(&line)?.arg(directory))?;
+        Ok(Self {
+            _process: process.ending_with_input(),
+            address,
+        })
     }
 }
 
@@ -411,99 +330,84 @@ struct Tool {
 }
 
 impl Tool {
-    fn call(&self, args: &[&str]) -> Result<String> {
+    fn call(&self, args: &str) -> Result<String> {
         let mut command = cmd("s3", ["-u"]);
-        command.args(args);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let outcome = call(&mut command)?;
-        outcome.expect_code(0)?;
-        let said = outcome.stdout + &outcome.stderr;
-        if said.contains("secret-of-the-tool") {
-            return Err("the secret key is shown".to_owned());
-        }
+        command.args(words(args));
+        let said = done(command.envs(self.environment.iter().cloned()))?.said();
+        ensure(
+            !said.contains("secret-of-the-tool"),
+            || "the secret key is shown",
+        )?;
         Ok(said)
     }
 
-    fn good(&self, args: &[&str]) -> Result<String> {
+    fn good(&self, args: &str) -> Result<String> {
         let said = self.call(args)?;
-        match said.contains("ERROR") {
-            false => Ok(said),
-            true => Err(format!("s3 {args:?}: {said}")),
-        }
+        ensure(!said.contains("ERROR"), || format!("s3 {args}: {said}"))?;
+        Ok(said)
     }
 
-    fn bad(&self, args: &[&str], status: &str) -> Result {
+    fn bad(&self, args: &str, status: &str) -> Result {
         let said = self.call(args)?;
-        match said.contains(&format!("ERROR: {status}")) {
-            true => Ok(()),
-            false => Err(format!("s3 {args:?}: no {status}: {said}")),
+        ensure(said.contains(&format!("ERROR: {status}")), || {
+            format!("s3 {args}: no {status}: {said}")
+        })
+    }
+
+    /// Succeeds, and says all of `wanted`.
+    fn tells(&self, args: &str, wanted: &[&str]) -> Result {
+        let said = self.good(args)?;
+        match wanted.iter().find(|word| !said.contains(**word)) {
+            Some(word) => Err(format!("s3 {args}: lacks {word:?}: {said}")),
+            None => Ok(()),
         }
     }
 
     /// What a user does with it, on a bucket that is gone afterwards.
     fn session(&self, work: &Path) -> Result {
-        let at = |e: std::io::Error| format!("{}: {e}", work.display());
         let body: Vec<u8> = (0..30_u32 << 20).map(|i| (i ^ (i >> 11)) as u8).collect();
-        let source = work.join("source");
-        std::fs::write(&source, &body).map_err(at)?;
+        let (source, back) = (work.join("source"), work.join("back"));
+        files::write(&source, &body)?;
         let from = format!("filename={}", source.display());
-        let back = work.join("back");
         let to = format!("filename={}", back.display());
-        let same = |what: &str| match std::fs::read(&back).map_err(at)? == body {
-            true => Ok(()),
-            false => Err(format!("{what} differs from what was put")),
-        };
-        self.good(&["create", "tool"])?;
-        self.good(&["create", "other"])?;
-        self.good(&["test", "tool"])?;
-        self.good(&[
-            "put",
-            "tool/dir/a",
-            &from,
-            "contentType=text/x",
-            "x-amz-meta-colour=blue",
-        ])?;
-        let head = self.good(&["head", "tool/dir/a"])?;
-        for wanted in [
-            "Content-Type: text/x",
-            "Content-Length: 31457280",
-            "colour: blue",
-        ] {
-            if !head.contains(wanted) {
-                return Err(format!("head lacks {wanted:?}: {head}"));
-            }
-        }
-        self.good(&["get", "tool/dir/a", &to])?;
-        same("the object")?;
-        self.good(&["copy", "tool/dir/a", "other/b"])?;
-        self.good(&["get", "other/b", &to])?;
-        same("the copy")?;
-        self.good(&["get", "tool/dir/a", &to])?;
-        same("the source of the copy")?;
-        self.good(&["put", "tool/empty", "filename=/dev/null"])?;
-        let listed = self.good(&["list", "tool"])?;
-        if !listed.contains("dir/a") || !listed.contains("empty") {
-            return Err(format!("the listing lacks objects: {listed}"));
-        }
-        let acl = self.good(&["getacl", "tool/dir/a"])?;
-        if !acl.contains("FULL_CONTROL") {
-            return Err(format!("no access control list: {acl}"));
-        }
-        self.bad(&["head", "tool/none"], "HttpErrorNotFound")?;
-        self.bad(&["get", "tool/none", &to], "ErrorNoSuchKey")?;
-        self.bad(&["list", "missing"], "ErrorNoSuchBucket")?;
-        self.bad(&["delete", "tool"], "ErrorBucketNotEmpty")?;
-        for place in ["tool/dir/a", "tool/empty", "other/b", "tool", "other"] {
-            self.good(&["delete", place])?;
-        }
-        self.bad(&["test", "tool"], "ErrorNoSuchBucket")
-            .or_else(|_| {
-                // Version 2 shows a missing bucket as a row of its table.
-                let said = self.good(&["test", "tool"])?;
-                match said.contains("Does Not Exist") {
-                    true => Ok(()),
-                    false => Err(format!("the bucket is still there: {said}")),
-                }
+        let same = |what: &str| {
+            ensure(files::bytes(&back)? == body, || {
+                format!("{what} differs from what was put")
             })
+        };
+        self.good("create tool")?;
+        self.good("create other")?;
+        self.good("test tool")?;
+        self.good(&format!(
+            "put tool/dir/a {from} contentType=text/x x-amz-meta-colour=blue"
+        ))?;
+        self.tells(
+            "head tool/dir/a",
+            &[
+                "Content-Type: text/x",
+                "Content-Length: 31457280",
+                "colour: blue",
+            ],
+        )?;
+        self.good(&format!("get tool/dir/a {to}"))?;
+        same("the object")?;
+        self.good("copy tool/dir/a other/b")?;
+        self.good(&format!("get other/b {to}"))?;
+        same("the copy")?;
+        self.good(&format!("get tool/dir/a {to}"))?;
+        same("the source of the copy")?;
+        self.good("put tool/empty filename=/dev/null")?;
+        self.tells("list tool", &["dir/a", "empty"])?;
+        self.tells("getacl tool/dir/a", &["FULL_CONTROL"])?;
+        self.bad("head tool/none", "HttpErrorNotFound")?;
+        self.bad(&format!("get tool/none {to}"), "ErrorNoSuchKey")?;
+        self.bad("list missing", "ErrorNoSuchBucket")?;
+        self.bad("delete tool", "ErrorBucketNotEmpty")?;
+        for place in ["tool/dir/a", "tool/empty", "other/b", "tool", "other"] {
+            self.good(&format!("delete {place}"))?;
+        }
+        // Version 2 shows a missing bucket as a row of its table.
+        self.bad("test tool", "ErrorNoSuchBucket")
+            .or_else(|_| self.tells("test tool", &["Does Not Exist"]))
     }
 }

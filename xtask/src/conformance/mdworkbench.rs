@@ -1,42 +1,26 @@
 //! MD-Workbench on a directory and on MinIO: nothing fails, every byte is what was written, and the working
 //! set is as large in the end as in the beginning.
 
-use std::collections::BTreeMap;
-
-use crate::own::{TempDir, bucketload, call};
+use crate::files::TempDir;
+use crate::own::{Env, own_with};
 use crate::server::Server;
-use crate::sh::Result;
+use crate::sh::{Result, ensure};
 
 /// All parts on a directory and on MinIO.
 pub(super) fn all() -> Result {
     let data = TempDir::new("mdworkbench-data")?;
-    let target = format!("file://{}", data.file(""));
-    parts("a directory", &["--target", &target], &BTreeMap::new())?;
+    let target = format!("--target file://{}", data.file(""));
+    parts("a directory", &target, &Env::new())?;
     let server = Server::start("minio")?;
-    let args = ["--target", "s3://mdworkbench/x", "--create-bucket"];
-    parts("MinIO", &args, &server.env)
+    let target = "--target s3://mdworkbench/x --create-bucket";
+    parts("MinIO", target, &server.env)
 }
 
-fn parts(name: &str, target: &[&str], env: &BTreeMap<String, String>) -> Result {
+fn parts(name: &str, target: &str, env: &Env) -> Result {
     let dir = TempDir::new("mdworkbench")?;
     let out = dir.file("out");
-    let mut args = vec![
-        "md-workbench",
-        "--ranks",
-        "5",
-        "-D",
-        "2",
-        "-P",
-        "60",
-        "-I",
-        "40",
-        "-R",
-        "2",
-    ];
-    args.extend(["-X", "--out", &out]);
-    args.extend(target);
-    let outcome = call(bucketload(&args)?.envs(env))?;
-    outcome.expect_code(0)?;
+    let line = format!("md-workbench --ranks 5 -D 2 -P 60 -I 40 -R 2 -X --out {out} {target}");
+    let outcome = own_with(&line, env)?;
     eprintln!("{name}:\n{}", outcome.stdout);
     let lines = || outcome.stdout.lines();
     let benchmarks = lines().filter(|line| line.starts_with("benchmark process"));
@@ -46,14 +30,10 @@ fn parts(name: &str, target: &[&str], env: &BTreeMap<String, String>) -> Result 
     if let Some(line) = wrong {
         return Err(format!("{name}: {line}"));
     }
-    match (
-        benchmarks.count(),
-        lines().any(|line| line == "audit objects:600 expected:600"),
-    ) {
-        (2, true) => Ok(()),
-        (n, _) => Err(format!(
-            "{name}: {n} iterations, and the working set did not stay:\n{}",
-            outcome.stdout
-        )),
-    }
+    let stayed = lines().any(|line| line == "audit objects:600 expected:600");
+    let n = benchmarks.count();
+    ensure(n == 2 && stayed, || {
+        let said = &outcome.stdout;
+        format!("{name}: {n} iterations, and the working set did not stay:\n{said}")
+    })
 }

@@ -1,5 +1,6 @@
 //! Conformance: our driver against servers we did not write, our server against clients we did not
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
+
 //! `servers/`; what cannot be had fails the run.
 
 mod agents;
@@ -21,6 +22,7 @@ mod io500;
 pub(crate) mod libs3;
 mod matrix;
 mod mdworkbench;
+mod netns;
 mod oplog;
 mod oracle;
 mod ossperf;
@@ -39,89 +41,64 @@ mod truth;
 use std::sync::Mutex;
 
 use crate::machine::{take_not_judged, undisturbed};
-use crate::sh::{Result, step};
+use crate::sh::{Result, none_of, step};
 
-type Part = (&'static str, fn() -> Result);
+/// When a part runs without being named.
+#[derive(Clone, Copy, PartialEq)]
+enum Runs {
+    /// On every change, alone: it bounds times.
+    Alone,
+    /// On every change, two at once and beside other steps of CI: it checks no times, and waits for servers and for runs
+    /// of fixed length more than it computes.
+    Beside,
+    /// With `--all`, before a release: it takes minutes, or a cluster, or another hundred thousand lines to compile.
+    Long,
+}
 
-/// Parts that take minutes each, or a cluster, or another hundred thousand lines to compile: they run when
-/// they are named or with `--all`, before a release, not on each change.
-const LONG: &[&str] = &[
-    "traces",
-    "compare",
-    "capacity",
-    "scenarios",
-    "cosbench",
-    "programs",
-    "engines",
-    "files",
-    "gateway",
-    "gcs",
-    "azure",
-    "swift",
-    "hdfs",
-    "seaweedfs",
-    "agents",
-    "agents-scale",
-    "slurm",
-    "mpi",
-    "k8s",
-    "console",
-    "io500",
-    "md-workbench",
-    "libs3",
-    "packages",
-    "examples",
-];
+/// Name of a part, when it runs, and what it does.
+type Part = (&'static str, Runs, fn() -> Result);
 
-/// Parts that run on every change and check no times: two of them run at once, beside other steps of CI. They wait
-/// for servers and for runs of fixed length more than they compute.
-const BESIDE: &[&str] = &[
-    "oracle",
-    "browser",
-    "clients",
-    "oplog",
-    "servers",
-    "small-servers",
-    "study",
-];
+use Runs::{Alone, Beside, Long};
 
 const PARTS: &[Part] = &[
-    ("truth", || undisturbed("truth", 2, truth::stall)),
-    ("replay", replay::instants),
-    ("traces", traces::constant_memory),
-    ("backlog", || undisturbed("backlog", 2, truth::backlog)),
-    ("oracle", oracle::all),
-    ("compare", compare::words),
-    ("delays", delays::all),
-    ("capacity", capacity::all),
-    ("browser", browser::all),
-    ("clients", clients::all),
-    ("programs", engines::programs),
-    ("engines", engines::libraries),
-    ("oplog", oplog::all),
-    ("scenarios", scenarios::all),
-    ("cosbench", cosbench::fuzz),
-    ("servers", servers::all),
-    ("small-servers", small_servers::all),
-    ("study", study::study),
-    ("files", files::all),
-    ("gateway", gateway::all),
-    ("gcs", servers::gcs),
-    ("azure", azure::all),
-    ("swift", swift::all),
-    ("hdfs", hdfs::all),
-    ("seaweedfs", seaweedfs::all),
-    ("agents", agents::all),
-    ("agents-scale", schedulers::scale),
-    ("slurm", schedulers::slurm),
-    ("mpi", schedulers::mpi),
-    ("k8s", schedulers::kubernetes),
-    ("console", console::all),
-    ("io500", io500::all),
-    ("md-workbench", mdworkbench::all),
-    ("libs3", libs3::all),
-    ("packages", packages::all),
-    ("examples", crate::examples::all),
+    ("truth", Alone, || undisturbed("truth", 2, truth::stall)),
+    ("replay", Alone, replay::instants),
+    ("traces", Long, traces::constant_memory),
+    ("backlog", Alone, || {
+        undisturbed("backlog", 2, truth::backlog)
+    }),
+    ("oracle", Beside, oracle::all),
+    ("compare", Long, compare::words),
+    ("delays", Alone, delays::all),
+    ("capacity", Long, capacity::all),
+    ("browser", Beside, browser::all),
+    ("clients", Beside, clients::all),
+    ("programs", Long, engines::programs),
+    ("engines", Long, engines::libraries),
+    ("oplog", Beside, oplog::all),
+    ("scenarios", Long, scenarios::all),
+    ("cosbench", Long, cosbench::fuzz),
+    ("servers", Beside, servers::all),
+    ("small-servers", Beside, small_servers::all),
+    ("study", Beside, study::study),
+    ("files", Long, files::all),
+    ("gateway", Long, gateway::all),
+    ("gcs", Long, servers::gcs),
+    ("azure", Long, azure::all),
+    ("swift", Long, swift::all),
+    ("hdfs", Long, hdfs::all),
+    ("seaweedfs", Long, seaweedfs::all),
+    ("agents", Long, agents::all),
+    ("agents-scale", Long, schedulers::scale),
+    ("slurm", Long, schedulers::slurm),
+    ("mpi", Long, schedulers::mpi),
+    ("k8s", Long, schedulers::kubernetes),
+    ("console", Long, console::all),
+    ("io500", Long, io500::all),
+    ("md-workbench", Long, mdworkbench::all),
+    ("libs3", Long, libs3::all),
+    ("packages", Long, packages::all),
+    ("examples", Long, crate::examples::all),
 ];
 
 /// All parts but the long ones, or those that are named, or with `--all` all; then the table of what
@@ -134,9 +111,9 @@ pub(crate) fn all(args: &[String]) -> Result {
     let (flags, names): (Vec<_>, Vec<_>) = args.iter().partition(|arg| *arg == "--all");
     if let Some(unknown) = names
         .iter()
-        .find(|arg| !PARTS.iter().any(|(name, _)| name == **arg))
+        .find(|arg| !PARTS.iter().any(|(name, ..)| name == **arg))
     {
-        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
         return Err(format!(
             "conformance has no part {unknown:?}; its parts: {}; --all runs every one",
             names.join(", ")
@@ -144,12 +121,12 @@ pub(crate) fn all(args: &[String]) -> Result {
     }
     if args.is_empty() {
         let failures = [beside(), alone()].into_iter().filter_map(Result::err);
-        return all_or(failures.collect());
+        return none_of(&failures.collect::<Vec<_>>());
     }
     let chosen = |name: &str| !flags.is_empty() || names.iter().any(|arg| arg.as_str() == name);
-    let mut failures = in_turn(chosen);
+    let mut failures = in_turn(|part| chosen(part.0));
     failures.extend(summary());
-    all_or(failures)
+    none_of(&failures)
 }
 
 /// The parts that run on every change and check no times, two at once.
@@ -157,11 +134,11 @@ pub(crate) fn all(args: &[String]) -> Result {
 /// # Errors
 /// What failed.
 pub(crate) fn beside() -> Result {
-    let queue = Mutex::new(PARTS.iter().filter(|(name, _)| BESIDE.contains(name)));
+    let queue = Mutex::new(PARTS.iter().filter(|part| part.1 == Beside));
     let next = || queue.lock().ok()?.next();
     let lane = || {
         let mut failures = Vec::new();
-        while let Some((name, body)) = next() {
+        while let Some((name, _, body)) = next() {
             failures.extend(step(name, body).err());
         }
         failures
@@ -171,7 +148,7 @@ pub(crate) fn beside() -> Result {
         let ends = lanes.map(|lane| lane.join().unwrap_or_else(|_| vec!["panicked".to_owned()]));
         ends.concat()
     });
-    all_or(failures)
+    none_of(&failures)
 }
 
 /// The other parts that run on every change, one after another; then the table and what could not be judged.
@@ -179,16 +156,16 @@ pub(crate) fn beside() -> Result {
 /// # Errors
 /// What failed.
 pub(crate) fn alone() -> Result {
-    let failures = in_turn(|name| !LONG.contains(&name) && !BESIDE.contains(&name));
+    let failures = in_turn(|part| part.1 == Alone);
     summary();
-    all_or(failures)
+    none_of(&failures)
 }
 
 /// What failed of the chosen parts; one failure does not hide the next.
-fn in_turn(chosen: impl Fn(&str) -> bool) -> Vec<String> {
-    let parts = PARTS.iter().filter(|(name, _)| chosen(name));
+fn in_turn(chosen: impl Fn(&Part) -> bool) -> Vec<String> {
+    let parts = PARTS.iter().filter(|part| chosen(part));
     parts
-        .filter_map(|(name, body)| step(name, body).err())
+        .filter_map(|(name, _, body)| step(name, body).err())
         .collect()
 }
 
@@ -198,11 +175,4 @@ fn summary() -> Vec<String> {
     let lines = take_not_judged().into_iter();
     let lines = lines.map(|line| format!("NOT JUDGED: {line}"));
     lines.inspect(|line| eprintln!("{line}")).collect()
-}
-
-fn all_or(failures: Vec<String>) -> Result {
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
-    }
 }

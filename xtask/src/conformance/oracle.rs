@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, call};
-use crate::sh::Result;
+use crate::files::{self, TempDir};
+use crate::own::{Serve, bucketload, call, items, whole};
+use crate::sh::{Result, ensure};
 
 /// The workload of the program's own test.
 const WORKLOAD: &str = include_str!("../../../crates/bucketload/tests/workloads/consistency.toml");
@@ -54,47 +55,28 @@ fn cases(store: &str) -> Result {
 fn case(store: &str, large: bool, faults: &[&str], wanted: &[(&str, u64)]) -> Result {
     let dir = TempDir::new(&format!("oracle-{store}"))?;
     let file = dir.file("consistency.toml");
-    std::fs::write(&file, WORKLOAD).map_err(|e| e.to_string())?;
+    files::write(&file, WORKLOAD)?;
     let place = match store {
-        "posix" => {
-            let place = dir.path().join("store");
-            std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
-            format!("posix:{}", place.display())
-        }
+        "posix" => format!("posix:{}", dir.file("store")),
         other => other.to_owned(),
     };
-    let mut args = vec!["--store", &place, "--stats-page"];
+    files::make_dir(dir.file("store"))?;
+    let mut args = format!("--store {place} --stats-page");
     for fault in TROUBLE.iter().chain(faults) {
-        args.extend(["--fault", fault]);
+        args += &format!(" --fault {fault}");
     }
     let server = Serve::start(&args)?;
-    let (address, _, _) = server.endpoint();
-    let url = format!("http://{address}");
-    let out = dir.file("run");
-    let mut args = vec![
-        "run",
-        &file,
-        "--target",
-        "s3://oracle/t",
-        "--create-bucket",
-        "--endpoint-url",
-        &url,
-        "--no-calibration",
-        "--out",
-        &out,
-        "--output",
-        "json",
-        "--set",
-        "phases.load.duration=20s",
-    ];
-    if large {
-        args.extend(["--profile-name", "large"]);
-    }
-    let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
+    let (url, out) = (server.url(), dir.file("run"));
+    let profile = if large { "--profile-name large" } else { "" };
+    let line = format!(
+        "run {file} --target s3://oracle/t --create-bucket --endpoint-url {url} --no-calibration --out {out} \
+         --output json --set phases.load.duration=20s {profile}"
+    );
+    let outcome = call(bucketload(&line)?.envs(server.aws_env()))?;
     outcome.expect_code(i32::from(!wanted.is_empty()))?;
     let result = outcome.json()?;
     let found = found(&result)?;
-    let injected = injected(address)?;
+    let injected = injected(server.endpoint().0)?;
     eprintln!(
         "{store}{}: injected {:?}, found {found:?}",
         if large { ", large objects" } else { "" },
@@ -107,11 +89,9 @@ fn case(store: &str, large: bool, faults: &[&str], wanted: &[(&str, u64)]) -> Re
             .all(|(found, wanted)| (found.0.as_str(), found.1) == *wanted)
         && injected.iter().all(|&n| n > 0)
         && injected[TROUBLE.len()..].iter().all(|&n| n == 100);
-    if holds {
-        Ok(())
-    } else {
-        Err(format!("{store}: what was found is not what was injected"))
-    }
+    ensure(holds, || {
+        format!("{store}: what was found is not what was injected")
+    })
 }
 
 /// Findings by kind; of stale reads the answers, since each is a fault of its own.
@@ -120,17 +100,13 @@ fn found(result: &Value) -> Result<Vec<(String, u64)>> {
         .as_object()
         .ok_or_else(|| format!("no oracle in {result}"))?;
     let number = |kind: &str, count: &Value| {
-        let name = if kind == "stale" {
-            "answers"
-        } else {
-            "findings"
-        };
-        count[name].as_u64().unwrap_or(0)
+        let is_stale = kind == "stale";
+        whole(&count[if is_stale { "answers" } else { "findings" }])
     };
-    Ok(found
+    let counted = found
         .iter()
-        .map(|(kind, count)| (kind.clone(), number(kind, count)))
-        .collect())
+        .map(|(kind, count)| (kind.clone(), number(kind, count)));
+    Ok(counted.collect())
 }
 
 /// How often each fault rule struck, by the server's own count.
@@ -143,9 +119,6 @@ fn injected(address: &str) -> Result<Vec<u64>> {
     stream.read_to_string(&mut answer).map_err(fail)?;
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     let stats: Value = serde_json::from_str(body).map_err(|e| e.to_string())?;
-    let faults = stats["faults"].as_array().cloned().unwrap_or_default();
-    Ok(faults
-        .iter()
-        .map(|fault| fault["injected"].as_u64().unwrap_or(0))
-        .collect())
+    let faults = items(&stats["faults"]);
+    Ok(faults.map(|fault| whole(&fault["injected"])).collect())
 }

@@ -1,7 +1,8 @@
 //! OSSperf's six steps on a real server: every step succeeds, the line has its 13 columns by OSSperf's formula,
 //! and a bucket's name that the service does not take is refused.
 
-use crate::own::{TempDir, bucketload, call};
+use crate::files::{self, TempDir};
+use crate::own::{bucketload, call, items, measured};
 use crate::server::Server;
 use crate::sh::Result;
 
@@ -10,38 +11,19 @@ pub(super) fn six_steps(server: &Server, api: &str) -> Result {
     let dir = TempDir::new("ossperf")?;
     let (out, lines) = (dir.file("run"), dir.file("results.csv"));
     let target = format!("{api}://shared-bucket/ossperf");
-    let args = [
-        "run",
-        "ossperf",
-        "--objects",
-        "6",
-        "--size",
-        "100001",
-        "--parallel",
-        "3",
-        "--target",
-        &target,
-        "--create-bucket",
-        "--results-csv",
-        &lines,
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ];
-    let outcome = call(bucketload(&args)?.envs(&server.env))?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
-    let done: Vec<u64> = result["ossperf"]["steps"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|step| step["ok"].as_u64())
-        .collect();
+    let result = measured(
+        &format!(
+            "run ossperf --objects 6 --size 100001 --parallel 3 --target {target} --create-bucket \
+             --results-csv {lines} --out {out}"
+        ),
+        &server.env,
+    )?;
+    let steps = items(&result["ossperf"]["steps"]);
+    let done: Vec<u64> = steps.filter_map(|step| step["ok"].as_u64()).collect();
     if done != [1, 6, 1, 6, 6, 1] {
         return Err(format!("the steps did {done:?} operations"));
     }
-    let text = std::fs::read_to_string(&lines).map_err(|e| format!("{lines}: {e}"))?;
+    let text = files::read(&lines)?;
     let line = text.lines().nth(1).unwrap_or_default();
     eprintln!("{}: {line}", server.name);
     formula(line, 6.0, 100_001.0)?;
@@ -74,18 +56,8 @@ fn formula(line: &str, files: f64, size: f64) -> Result {
 
 /// No service takes a slash in a bucket's name: the run ends before anything is sent.
 fn refused_name(server: &Server, target: &str) -> Result {
-    let args = [
-        "run",
-        "ossperf",
-        "--target",
-        target,
-        "--set",
-        "keysets.files.buckets.name=a/b",
-        "--set",
-        "keysets.files.buckets.exact=true",
-    ];
-    let outcome = call(bucketload(&args)?.envs(&server.env))?;
-    outcome.expect_code(2)?;
-    eprintln!("{}", outcome.stderr.trim_end());
-    Ok(())
+    let line = format!(
+        "run ossperf --target {target} --set keysets.files.buckets.name=a/b --set keysets.files.buckets.exact=true"
+    );
+    call(bucketload(&line)?.envs(&server.env))?.complains(2, &[])
 }

@@ -3,13 +3,13 @@
 //! brings.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::dist;
-use crate::own::{Outcome, call, target};
-use crate::sh::{Result, cmd, need_programs, output, run, step};
+use crate::files;
+use crate::own::{Outcome, call, done, items, target, text};
+use crate::sh::{Result, cmd, ensure, line, need_programs, run, steps, words};
 
 /// What would make a system one with a toolchain.
 const TOOLS: [&str; 8] = ["cc", "gcc", "clang", "ld", "make", "rustc", "cargo", "go"];
@@ -44,15 +44,15 @@ pub(super) fn all() -> Result {
     let paths = dist::make(&out)?;
     let again = dist::make(&place.join("again"))?;
     for (one, other) in paths.iter().zip(&again) {
-        if read(one)? != read(other)? {
-            return Err(format!("{} differs when it is made again", one.display()));
-        }
+        ensure(files::bytes(one)? == files::bytes(other)?, || {
+            format!("{} differs when it is made again", one.display())
+        })?;
     }
-    run(cmd("sha256sum", ["--quiet", "--check", "SHA256SUMS"]).current_dir(&out))?;
+    run(line("sha256sum --quiet --check SHA256SUMS").current_dir(&out))?;
     let packages = Packages(paths);
     let base = base(&place)?;
     let root = place.join("root");
-    remove(&root)?;
+    files::remove_dir(&root)?;
     run(cmd("cp", ["-a", "--reflink=auto"]).args([&base, &root]))?;
     run(cmd("cp", ["-r"]).arg(&out).arg(root.join("packages")))?;
     let debian = System {
@@ -61,18 +61,15 @@ pub(super) fn all() -> Result {
         user: 0,
         env: vec![PATH.to_owned(), "HOME=/root".to_owned()],
     };
-    let mut failures = Vec::new();
-    let mut judge = |name: &str, body: &dyn Fn() -> Result| failures.extend(step(name, body).err());
-    judge("the archive", &|| archive(&debian, &packages));
-    judge("the Debian packages", &|| debs(&debian, &packages));
-    judge("the wheel", &|| wheel(&debian, &packages));
-    judge("the image", &|| image(&place, &packages));
-    judge("the bills of materials", &|| bills(&packages));
-    remove(&root)?;
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
-    }
+    let outcome = steps(&[
+        ("the archive", &|| archive(&debian, &packages)),
+        ("the Debian packages", &|| debs(&debian, &packages)),
+        ("the wheel", &|| wheel(&debian, &packages)),
+        ("the image", &|| image(&place, &packages)),
+        ("the bills of materials", &|| bills(&packages)),
+    ]);
+    files::remove_dir(&root)?;
+    outcome
 }
 
 /// What was made.
@@ -103,42 +100,20 @@ impl Packages {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-fn remove(dir: &Path) -> Result {
-    match std::fs::remove_dir_all(dir) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("{}: {e}", dir.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The smallest Debian with a Python that can install packages, made once.
 fn base(place: &Path) -> Result<PathBuf> {
     let (base, made) = (place.join("bookworm"), place.join("bookworm.made"));
     if !made.exists() {
-        remove(&base)?;
-        run(cmd(
-            "debootstrap",
-            ["--variant=minbase", "--include=python3-venv", "bookworm"],
-        )
-        .arg(&base)
-        .stdout(std::process::Stdio::null()))?;
-        std::fs::write(&made, "").map_err(|e| format!("{}: {e}", made.display()))?;
+        files::remove_dir(&base)?;
+        let make = "debootstrap --variant=minbase --include=python3-venv bookworm";
+        run(line(make).arg(&base).stdout(std::process::Stdio::null()))?;
+        files::write(&made, "")?;
     }
     for tool in TOOLS {
-        if ["usr/bin", "usr/local/bin"]
-            .iter()
-            .any(|dir| base.join(dir).join(tool).exists())
-        {
-            return Err(format!(
-                "{} has {tool}; it is to have no toolchain",
-                base.display()
-            ));
-        }
+        let has = |dir: &str| base.join(dir).join(tool).exists();
+        ensure(!has("usr/bin") && !has("usr/local/bin"), || {
+            format!("{} has {tool}; it is to have no toolchain", base.display())
+        })?;
     }
     Ok(base)
 }
@@ -154,22 +129,13 @@ struct System {
 
 impl System {
     fn call(&self, args: &[&str]) -> Result<Outcome> {
-        let mut command = Command::new("unshare");
-        command.args([
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "sh",
-            "-ec",
-            ENTER,
-            "sh",
-        ]);
+        let mut command = line("unshare --mount --pid --fork --kill-child sh -ec");
         command
+            .args([ENTER, "sh"])
             .arg(&self.root)
             .args([&self.home, &self.user.to_string()])
-            .args(args);
-        command.env_clear();
+            .args(args)
+            .env_clear();
         for pair in &self.env {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             command.env(name, value);
@@ -177,8 +143,9 @@ impl System {
         call(&mut command)
     }
 
-    fn must(&self, args: &[&str]) -> Result<Outcome> {
-        let outcome = self.call(args)?;
+    fn must(&self, line: &str) -> Result<Outcome> {
+        let words = words(line);
+        let outcome = self.call(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
         outcome.expect_code(0)?;
         Ok(outcome)
     }
@@ -191,46 +158,38 @@ impl System {
     /// `run smoke`, `run online-service` and a study with nothing but `program`: all end with a verdict.
     fn measures(&self, program: &str) -> Result {
         for args in [
-            &["run", "smoke", "--verify", "--out", "smoke"][..],
-            &[
-                "run",
-                "online-service",
-                "--duration",
-                "5s",
-                "--out",
-                "online",
-            ],
+            "run smoke --verify --out smoke",
+            "run online-service --duration 5s --out online",
         ] {
-            let line = [&[program][..], args, &["--output", "json"]].concat();
-            let result = self.must(&line)?.json()?;
-            let verdict = result["verdict"]["word"].as_str().unwrap_or_default();
-            if verdict.is_empty() || verdict == "INCOMPLETE" {
-                return Err(format!("{}: verdict {}", line.join(" "), result["verdict"]));
-            }
+            let result = self
+                .must(&format!("{program} {args} --output json"))?
+                .json()?;
+            let verdict = &result["verdict"];
+            let word = text(&verdict["word"]);
+            ensure(!word.is_empty() && word != "INCOMPLETE", || {
+                format!("{program} {args}: verdict {verdict}")
+            })?;
         }
         // MinIO has no Go here: it is left out, and the study says how to add stores.
-        let line = "study ossperf --quick --only sequential --repetitions 1 --dir study";
-        let line: Vec<&str> = [program].into_iter().chain(line.split(' ')).collect();
-        let outcome = self.must(&line)?;
-        for word in ["left out", "--retry", "--target NAME=s3://BUCKET"] {
-            if !outcome.stderr.contains(word) {
-                return Err(format!(
-                    "the study does not say {word}:\n{}",
-                    outcome.stderr
-                ));
-            }
-        }
+        self.must(&format!(
+            "{program} study ossperf --quick --only sequential --repetitions 1 --dir study"
+        ))?
+        .complains(0, &["left out", "--retry", "--target NAME=s3://BUCKET"])?;
         self.cells("study", 15)?;
-        for dir in ["smoke", "online", "study"] {
-            remove(&self.path(&self.home).join(dir))?;
-        }
-        Ok(())
+        self.forget(&["smoke", "online", "study"])
+    }
+
+    /// Removes directories of runs.
+    fn forget(&self, dirs: &[&str]) -> Result {
+        let home = self.path(&self.home);
+        dirs.iter()
+            .try_for_each(|dir| files::remove_dir(&home.join(dir)))
     }
 
     /// Fails unless the study in `dir` measured so many cells, each with a verdict.
     fn cells(&self, dir: &str, wanted: usize) -> Result {
         let journal = self.path(&self.home).join(dir).join("journal.jsonl");
-        let text = String::from_utf8_lossy(&read(&journal)?).into_owned();
+        let text = files::read(&journal)?;
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -245,29 +204,21 @@ impl System {
 
     /// A study of the libs3 library by `program`, which has to find it by itself.
     fn library_measures(&self, program: &str) -> Result {
-        let line = "study ossperf --quick --only sequential --repetitions 1 --target libs3:objects --dir library";
-        let line: Vec<&str> = [program].into_iter().chain(line.split(' ')).collect();
-        self.must(&line)?;
+        self.must(&format!(
+            "{program} study ossperf --quick --only sequential --repetitions 1 --target libs3:objects --dir library"
+        ))?;
         self.cells("library", 15)?;
-        for dir in ["library", "objects"] {
-            remove(&self.path(&self.home).join(dir))?;
-        }
-        Ok(())
+        self.forget(&["library", "objects"])
     }
 }
 
 fn archive(debian: &System, packages: &Packages) -> Result {
-    std::fs::create_dir(debian.path("/opt/prefix")).map_err(|e| e.to_string())?;
+    files::make_dir(debian.path("/opt/prefix"))?;
     for name in ["bucketload-0", "libs3-bucketload-0"] {
         let file = packages.inside(name, ".tar.gz")?;
-        debian.must(&[
-            "tar",
-            "-xzf",
-            &file,
-            "--strip-components=1",
-            "-C",
-            "/opt/prefix",
-        ])?;
+        debian.must(&format!(
+            "tar -xzf {file} --strip-components=1 -C /opt/prefix"
+        ))?;
     }
     for file in [
         "share/man/man1/bucketload-run.1.gz",
@@ -283,22 +234,18 @@ fn archive(debian: &System, packages: &Packages) -> Result {
     }
     debian.measures("/opt/prefix/bin/bucketload")?;
     debian.library_measures("/opt/prefix/bin/bucketload")?;
-    remove(&debian.path("/opt/prefix"))
+    files::remove_dir(&debian.path("/opt/prefix"))
 }
 
 fn debs(debian: &System, packages: &Packages) -> Result {
     let program = packages.inside("bucketload_", ".deb")?;
     let library = packages.inside("libs3-bucketload_", ".deb")?;
-    debian.must(&["dpkg", "--install", &program, &library])?;
-    debian.must(&["dpkg", "--verify", "bucketload", "libs3-bucketload"])?;
-    debian.must(&[
-        "bash",
-        "-n",
-        "/usr/share/bash-completion/completions/bucketload",
-    ])?;
+    debian.must(&format!("dpkg --install {program} {library}"))?;
+    debian.must("dpkg --verify bucketload libs3-bucketload")?;
+    debian.must("bash -n /usr/share/bash-completion/completions/bucketload")?;
     debian.measures("bucketload")?;
     debian.library_measures("bucketload")?;
-    debian.must(&["dpkg", "--purge", "bucketload", "libs3-bucketload"])?;
+    debian.must("dpkg --purge bucketload libs3-bucketload")?;
     for left in ["/usr/bin/bucketload", "/usr/share/doc/bucketload"] {
         if debian.path(left).exists() {
             return Err(format!("{left} is still there"));
@@ -309,16 +256,16 @@ fn debs(debian: &System, packages: &Packages) -> Result {
 
 fn wheel(debian: &System, packages: &Packages) -> Result {
     let file = packages.inside("bucketload-", ".whl")?;
-    debian.must(&["python3", "-c", RECORD, &file])?;
-    debian.must(&["python3", "-m", "venv", "/opt/venv"])?;
+    debian.must(&format!("python3 -c {RECORD} {file}"))?;
+    debian.must("python3 -m venv /opt/venv")?;
     let pip = "/opt/venv/bin/pip";
-    debian.must(&[pip, "install", "--no-index", &file])?;
-    debian.must(&[pip, "check"])?;
+    debian.must(&format!("{pip} install --no-index {file}"))?;
+    debian.must(&format!("{pip} check"))?;
     debian.measures("/opt/venv/bin/bucketload")?;
-    debian.must(&[pip, "uninstall", "--yes", "bucketload"])?;
+    debian.must(&format!("{pip} uninstall --yes bucketload"))?;
     match debian.path("/opt/venv/bin/bucketload").exists() {
         true => Err("pip left the program behind".to_owned()),
-        false => remove(&debian.path("/opt/venv")),
+        false => files::remove_dir(&debian.path("/opt/venv")),
     }
 }
 
@@ -326,58 +273,40 @@ fn wheel(debian: &System, packages: &Packages) -> Result {
 fn image(place: &Path, packages: &Packages) -> Result {
     let file = packages.one("bucketload-", ".tar")?.display().to_string();
     // As `docker load` reads it.
-    let seen = output(&mut cmd(
+    let seen = done(&mut cmd(
         "skopeo",
         ["inspect", &format!("docker-archive:{file}")],
-    ))?;
-    let seen: Value = serde_json::from_str(&seen).map_err(|e| e.to_string())?;
-    if seen["Layers"].as_array().map(Vec::len) != Some(1) {
-        return Err(format!("the image is not one layer: {seen}"));
-    }
+    ))?
+    .json()?;
+    ensure(items(&seen["Layers"]).count() == 1, || {
+        format!("the image is not one layer: {seen}")
+    })?;
     let (copy, root) = (place.join("image"), place.join("image-root"));
     for dir in [&copy, &root] {
-        remove(dir)?;
+        files::remove_dir(dir)?;
     }
     // It checks every digest.
     let to = format!("dir:{}", copy.display());
-    run(&mut cmd(
-        "skopeo",
-        [
-            "--insecure-policy",
-            "copy",
-            "--quiet",
-            &format!("oci-archive:{file}"),
-            &to,
-        ],
-    ))?;
+    run(line("skopeo --insecure-policy copy --quiet").args([&format!("oci-archive:{file}"), &to]))?;
     let blob = |described: &Value| {
         let digest = described["digest"].as_str().unwrap_or_default();
         copy.join(digest.trim_start_matches("sha256:"))
     };
-    let json = |path: &Path| -> Result<Value> {
-        serde_json::from_slice(&read(path)?).map_err(|e| format!("{}: {e}", path.display()))
-    };
-    let manifest = json(&copy.join("manifest.json"))?;
-    let config = &json(&blob(&manifest["config"]))?["config"];
-    std::fs::create_dir(&root).map_err(|e| e.to_string())?;
+    let manifest = files::json(copy.join("manifest.json"))?;
+    let config = &files::json(blob(&manifest["config"]))?["config"];
+    files::make_dir(&root)?;
     run(cmd("tar", ["--numeric-owner", "-xzpf"])
         .arg(blob(&manifest["layers"][0]))
         .arg("-C")
         .arg(&root))?;
     // Engines make these.
     for dir in ["dev", "proc"] {
-        std::fs::create_dir(root.join(dir)).map_err(|e| e.to_string())?;
+        files::make_dir(root.join(dir))?;
     }
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let user = word(&config["User"]);
-    let user = user
-        .split(':')
-        .next()
-        .and_then(|user| user.parse().ok())
-        .unwrap_or(0);
-    if user == 0 {
-        return Err(format!("the image runs as root: {config}"));
-    }
+    let word = |value: &Value| text(value).to_owned();
+    let user = text(&config["User"]).split(':').next();
+    let user = user.and_then(|user| user.parse().ok()).unwrap_or(0);
+    ensure(user != 0, || format!("the image runs as root: {config}"))?;
     let system = System {
         root: root.clone(),
         home: word(&config["WorkingDir"]),
@@ -385,7 +314,7 @@ fn image(place: &Path, packages: &Packages) -> Result {
         // The first lines of the entering script are of this machine.
         env: [PATH.to_owned()]
             .into_iter()
-            .chain(config["Env"].as_array().into_iter().flatten().map(word))
+            .chain(items(&config["Env"]).map(word))
             .collect(),
     };
     system.measures(&word(&config["Entrypoint"][0]))?;
@@ -397,26 +326,23 @@ fn image(place: &Path, packages: &Packages) -> Result {
             return Err(format!("the image has no {file}"));
         }
     }
-    remove(&copy)?;
-    remove(&root)
+    files::remove_dir(&copy)?;
+    files::remove_dir(&root)
 }
 
 /// Every component of a bill has a licence and a sum.
 fn bills(packages: &Packages) -> Result {
     for name in ["bucketload-0", "libs3-bucketload-0"] {
         let path = packages.one(name, ".cdx.json")?;
-        let bill: Value = serde_json::from_slice(&read(path)?).map_err(|e| e.to_string())?;
-        let components = bill["components"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let foreign = components.iter().filter(|known| known["purl"].is_string());
+        let bill = files::json(path)?;
+        let components = items(&bill["components"]);
+        let foreign = components.clone().filter(|known| known["purl"].is_string());
         let bare = components
-            .iter()
+            .clone()
             .find(|known| !known["licenses"][0].is_object());
-        if foreign.count() < 5 || bare.is_some() {
-            return Err(format!("{}: names too little: {bare:?}", path.display()));
-        }
+        ensure(foreign.count() >= 5 && bare.is_none(), || {
+            format!("{}: names too little: {bare:?}", path.display())
+        })?;
     }
     Ok(())
 }

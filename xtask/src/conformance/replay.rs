@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::files::{self, TempDir};
 use crate::machine::{Times, undisturbed};
-use crate::own::{TempDir, bucketload, call, percentile_ns, run_phase};
+use crate::own::{Env, measured, percentile_ns, run_phase, whole};
 use crate::random::Random;
 use crate::sh::Result;
 
@@ -22,7 +23,7 @@ const MEMORY: f64 = 100.0 * 1024.0 * 1024.0;
 pub(crate) fn instants() -> Result {
     let dir = TempDir::new("replay")?;
     let trace = dir.file("trace.csv");
-    std::fs::write(&trace, lines()).map_err(|e| e.to_string())?;
+    files::write(&trace, lines())?;
     let mut chance = 0;
     undisturbed("replay", 3, || {
         chance += 1;
@@ -44,31 +45,17 @@ fn lines() -> String {
 }
 
 fn replay(trace: &str, out: &str) -> Result<Times> {
-    let columns = ["--format", "csv", "--map", "ts=1,op=2,key=3,size=4"];
-    let more = [
-        "--time-unit",
-        "ns",
-        "--speed",
-        "10",
-        "--target",
-        "null:",
-        "--threads",
-        "1",
-        "--no-calibration",
-        "--quiet",
-        "--output",
-        "json",
-        "--out",
-        out,
-    ];
-    let args = [&["replay", trace][..], &columns, &more].concat();
-    let outcome = call(&mut bucketload(&args)?)?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    let result = measured(
+        &format!(
+            "replay {trace} --format csv --map ts=1,op=2,key=3,size=4 --time-unit ns --speed 10 --target null: \
+             --threads 1 --no-calibration --quiet --out {out}"
+        ),
+        &Env::new(),
+    )?;
     let phase = run_phase(&result)?;
     let lag = |q| percentile_ns(&phase["lag"], q).map(|ns| ns / 1e3);
     let (p50, p99, p999) = (lag(0.5)?, lag(0.99)?, lag(0.999)?);
-    let ok = phase["totals"]["ok"].as_u64().unwrap_or(0);
+    let ok = whole(&phase["totals"]["ok"]);
     let memory = phase["client"]["rss_max_bytes"]
         .as_f64()
         .unwrap_or(f64::NAN);

@@ -3,11 +3,13 @@
 use std::process::{Command, Stdio};
 
 use super::matrix;
-use crate::own::{self, TempDir, bucketload, call, run_phase};
-use crate::server::{Server, parse_env};
-use crate::sh::{Result, cmd, output, root, run, step};
+use crate::files::TempDir;
+use crate::own::{self, all_worked, measured};
+use crate::server::{Clients, Server};
+use crate::sh::{Result, cmd, ensure, root, run, show, step};
 
 /// A server and how it is spoken to.
+#[derive(Clone, Copy)]
 pub(super) struct Case {
     /// Script in `servers/`, without `.sh`.
     pub(super) server: &'static str,
@@ -42,11 +44,8 @@ pub(crate) fn gcs() -> Result {
 
 /// Installs, starts and drives each server in turn.
 pub(crate) fn all() -> Result {
-    let clients = root().join("servers/clients.sh");
-    let clients = clients.to_string_lossy().into_owned();
-    run(&mut cmd(&clients, ["install"]))?;
-    let tools = parse_env(&output(&mut cmd(&clients, ["env"]))?);
-    let python = tools.get("PYTHON").ok_or("clients.sh names no PYTHON")?;
+    let tools = Clients::install("")?;
+    let python = tools.get("PYTHON")?;
     for case in &CASES {
         drive(case, python)?;
     }
@@ -61,97 +60,68 @@ pub(super) fn drive(case: &Case, python: &str) -> Result {
 
 /// As [`drive`], on a server that runs.
 pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
-    let Case { api, known_as, .. } = *case;
-    let what = format!("{api} driver suite against {}", server.name);
-    step(&what, || suite(server, api, known_as))?;
-    let what = format!(
-        "a thousand random operations by {api} against {}",
-        server.name
-    );
-    step(&what, || {
-        run(&mut example(server, &["differential", api, known_as])?)
+    let (Case { api, known_as, .. }, name) = (*case, &server.name);
+    step(&format!("{api} driver suite against {name}"), || {
+        let printed = example(server, &format!("suite {api} {known_as}"))?;
+        suite(printed, Some((api, name)))
     })?;
-    let what = format!(
-        "online-service by {api} against {}, among foreign objects",
-        server.name
-    );
+    let what = format!("a thousand random operations by {api} against {name}");
+    step(&what, || {
+        run(&mut example(
+            server,
+            &format!("differential {api} {known_as}"),
+        )?)
+    })?;
+    let what = format!("online-service by {api} against {name}, among foreign objects");
     step(&what, || scenario(server, api, python))?;
-    let what = format!("OSSperf's six steps by {api} against {}", server.name);
+    let what = format!("OSSperf's six steps by {api} against {name}");
     step(&what, || super::ossperf::six_steps(server, api))
 }
-
-/// Runs the shared suite and keeps what works for the table.
-fn suite(server: &Server, api: &str, known_as: &str) -> Result {
-    let out = example(server, &["suite", api, known_as])?
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|e| e.to_string())?;
+/// Runs the shared suite; keeps what works for the table where API and server are named.
+pub(super) fn suite(mut command: Command, tell: Option<(&str, &str)>) -> Result {
+    let out = command.stderr(Stdio::inherit()).output();
+    let out = out.map_err(|e| format!("{}: {e}", show(&command)))?;
     let printed = String::from_utf8_lossy(&out.stdout);
     print!("{printed}");
-    matrix::add(api, &server.name, &printed);
-    if out.status.success() {
-        Ok(())
-    } else {
-        Err(format!("the suite ended with {}", out.status))
+    if let Some((api, name)) = tell {
+        matrix::add(api, name, &printed);
     }
+    ensure(out.status.success(), || {
+        format!("the suite ended with {}", out.status)
+    })
 }
 
 /// A call of the drivers' `conformance` example.
-fn example(server: &Server, args: &[&str]) -> Result<Command> {
-    let mut command = own::suite(args)?;
+fn example(server: &Server, line: &str) -> Result<Command> {
+    let mut command = own::suite(line)?;
     command.envs(&server.env);
     Ok(command)
 }
 
 /// Plants foreign objects or looks for them: on S3 with a client that is not ours.
 fn foreign(server: &Server, api: &str, python: &str, verb: &str) -> Result {
-    let place = ["shared-bucket", "bench"];
     if api != "s3" {
-        return run(&mut example(server, &[verb, api, place[0], place[1]])?);
+        return run(&mut example(
+            server,
+            &format!("{verb} {api} shared-bucket bench"),
+        )?);
     }
     let script = root().join("xtask/conformance/foreign.py");
-    let script = script.to_string_lossy();
-    run(cmd(python, [&script, verb, place[0], place[1]]).envs(&server.env))
+    let args = [&*script.to_string_lossy(), verb, "shared-bucket", "bench"];
+    run(cmd(python, args).envs(&server.env))
 }
 
 fn scenario(server: &Server, api: &str, python: &str) -> Result {
     let dir = TempDir::new("scenario")?;
     foreign(server, api, python, "plant")?;
     let out = dir.file("run");
-    let target = format!("{api}://shared-bucket/bench");
-    let args = [
-        "run",
-        "online-service",
-        "--target",
-        &target,
-        "--rate",
-        "20/s",
-        "--duration",
-        "10s",
-        "--objects",
-        "200",
-        "--size",
-        "loguniform(1KiB, 1MiB)",
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ];
-    let outcome = call(bucketload(&args)?.envs(&server.env))?;
-    outcome.expect_code(0)?;
-    measured(&server.name, &outcome.json()?)?;
+    let result = measured(
+        &format!(
+            "run online-service --target {api}://shared-bucket/bench --rate 20/s --duration 10s --objects 200 \
+             --size 'loguniform(1KiB, 1MiB)' --out {out}"
+        ),
+        &server.env,
+    )?;
+    all_worked(&server.name, &result)?;
     foreign(server, api, python, "check")
-}
-
-/// Every operation that was offered in the measured phase of `result` must have worked.
-pub(super) fn measured(name: &str, result: &serde_json::Value) -> Result {
-    let totals = &run_phase(result)?["totals"];
-    eprintln!("{name}: {} {totals}", result["verdict"]["word"]);
-    if totals["failed"] != 0 || totals["ok"] != totals["offered"] {
-        return Err(format!(
-            "operations failed: {totals} {}",
-            result["failures"]
-        ));
-    }
-    Ok(())
 }

@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::own::{Outcome, TempDir, bucketload, call};
+use crate::files::TempDir;
+use crate::own::{Outcome, bucketload, call, items, own_with};
 use crate::server::Server;
-use crate::sh::{Result, cmd, need_programs, output, step};
+use crate::sh::{Result, line, need_programs, none_of, output, step};
 
 /// A server, and what it does otherwise than S3.
 struct Kind {
@@ -73,86 +74,64 @@ const OBJECTS: &str = "1100";
 pub(crate) fn all() -> Result {
     need_programs(&[("curl", "curl")])?;
     // One failure does not hide the next.
-    let failures: Vec<String> = SERVERS
+    let failures = SERVERS
         .iter()
-        .filter_map(|kind| step(kind.name, || one(kind)).err())
-        .collect();
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("; ")),
-    }
+        .filter_map(|kind| step(kind.name, || one(kind)).err());
+    none_of(&failures.collect::<Vec<_>>())
 }
 
 fn one(kind: &Kind) -> Result {
-    let place = Place {
+    let visit = Visit {
         kind,
         server: Server::start(kind.name)?,
         dir: TempDir::new("small-servers")?,
     };
-    place.online_service("fresh-online", "", &[])?;
-    place.gone("fresh-online", false)?;
-    place.smoke("fresh-smoke", "")?;
-    place.gone("fresh-smoke", kind.keeps_folders)?;
+    visit.online_service("fresh-online", "", "")?;
+    visit.gone("fresh-online", false)?;
+    visit.smoke("fresh-smoke", "")?;
+    visit.gone("fresh-smoke", kind.keeps_folders)?;
 
-    place.curl("PUT", "shared", None)?;
+    visit.curl("PUT", "shared", None)?;
     for key in FOREIGN {
-        place.curl("PUT", &format!("shared/{key}"), Some(CONTENT))?;
+        visit.curl("PUT", &format!("shared/{key}"), Some(CONTENT))?;
     }
-    place.online_service("shared", "/p", &["--keep"])?;
-    let kept = place.keys("shared")?.len();
+    visit.online_service("shared", "/p", "--keep")?;
+    let kept = visit.keys("shared")?.len();
     if kept <= FOREIGN.len() {
         return Err(format!("{}: --keep kept nothing: {kept} keys", kind.name));
     }
-    place.cleanup("shared/p")?;
-    place.only_foreign("shared", "cleanup")?;
-    place.smoke("shared", "/p")?;
-    place.only_foreign("shared", "smoke --oracle")
+    visit.cleanup("shared/p")?;
+    visit.only_foreign("shared", "cleanup")?;
+    visit.smoke("shared", "/p")?;
+    visit.only_foreign("shared", "smoke --oracle")
 }
 
 /// A server under test.
-struct Place<'a> {
+struct Visit<'a> {
     kind: &'a Kind,
     server: Server,
     dir: TempDir,
 }
 
-impl Place<'_> {
-    fn run(&self, workload: &str, target: &str, more: &[&str]) -> Result<Outcome> {
-        let target = format!("s3://{target}");
-        let out = self.dir.file(&target.replace([':', '/'], "-"));
-        let out = format!("{out}-{workload}");
-        let args = [
-            "run",
-            workload,
-            "--target",
-            &target,
-            "--create-bucket",
-            "--duration",
-            "2s",
-            // rclone fails now and then where several clients write the first objects of a folder.
-            "--set",
-            "retry.attempts=5",
-            "--threads",
-            "1",
-            "--no-calibration",
-            "--output",
-            "json",
-            "--out",
-            &out,
-        ];
-        call(bucketload(&[&args, more].concat())?.envs(&self.server.env))
+impl Visit<'_> {
+    fn run(&self, workload: &str, place: &str, more: &str) -> Result<Outcome> {
+        let out = self.dir.file(&place.replace('/', "-"));
+        // rclone fails now and then where several clients write the first objects of a folder.
+        let line = format!(
+            "run {workload} --target s3://{place} --create-bucket --duration 2s --set retry.attempts=5 --threads 1 \
+             --no-calibration --output json --out {out}-{workload} {more}"
+        );
+        call(bucketload(&line)?.envs(&self.server.env))
     }
-
     /// Reads and writes of a data set of more than a page, each object 1 KiB.
-    fn online_service(&self, bucket: &str, prefix: &str, more: &[&str]) -> Result {
-        let small = ["--objects", OBJECTS, "--size", "1KiB", "--rate", "100/s"];
-        let more = [&small, more].concat();
-        let outcome = self.run("online-service", &format!("{bucket}{prefix}"), &more)?;
+    fn online_service(&self, bucket: &str, prefix: &str, more: &str) -> Result {
+        let flags = format!("--objects {OBJECTS} --size 1KiB --rate 100/s {more}");
+        let outcome = self.run("online-service", &format!("{bucket}{prefix}"), &flags)?;
         outcome.expect_code(0)?;
         let result = outcome.json()?;
         self.has_result(&result, &[])?;
         // Where nothing is to be deleted nothing is listed.
-        if !more.contains(&"--keep") {
+        if !more.contains("--keep") {
             let v1 = outcome.stderr.contains("ListObjects (V1)");
             if v1 != self.kind.v1_only {
                 return self.changed(&format!("a listing by ListObjects (V1): {v1}"));
@@ -164,7 +143,7 @@ impl Place<'_> {
 
     /// Every operation, judged by the oracle.
     fn smoke(&self, bucket: &str, prefix: &str) -> Result {
-        let outcome = self.run("smoke", &format!("{bucket}{prefix}"), &["--oracle"])?;
+        let outcome = self.run("smoke", &format!("{bucket}{prefix}"), "--oracle")?;
         // A finding fails the run; operations that the server does not offer are told in the result.
         outcome.expect_code(i32::from(!self.kind.findings.is_empty()))?;
         let result = outcome.json()?;
@@ -183,28 +162,19 @@ impl Place<'_> {
     }
 
     fn cleanup(&self, place: &str) -> Result {
-        let target = format!("s3://{place}");
-        let args = ["cleanup", "--target", &target];
-        let outcome = call(bucketload(&args)?.envs(&self.server.env))?;
-        outcome.expect_code(0)?;
+        let outcome = own_with(&format!("cleanup --target s3://{place}"), &self.server.env)?;
         eprintln!("{}: {}", self.kind.name, outcome.stdout.trim_end());
         Ok(())
     }
-
     /// Whether there is a verdict, operations were performed, and those fail that are expected to.
     fn has_result(&self, result: &Value, failing: &[&str]) -> Result {
         let word = result["verdict"]["word"].as_str();
         if word.is_none() {
             return Err(format!("{}: no verdict in {result}", self.kind.name));
         }
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let classes: Vec<Value> = list(&result["phases"])
-            .iter()
-            .flat_map(|phase| list(&phase["classes"]))
-            .collect();
-        let failed: BTreeSet<&str> = classes
-            .iter()
-            .filter(|class| !list(&class["errors"]).is_empty())
+        let failed: BTreeSet<&str> = items(&result["phases"])
+            .flat_map(|phase| items(&phase["classes"]))
+            .filter(|class| items(&class["errors"]).next().is_some())
             .filter_map(|class| class["class"].as_str())
             .collect();
         // Others fail by chance on objects that these have spoilt.
@@ -279,32 +249,18 @@ impl Place<'_> {
 
     /// A request by curl, a client that is not ours; status and body of the answer.
     fn curl(&self, method: &str, path: &str, body: Option<&str>) -> Result<(u16, String)> {
-        let user = [
-            self.server.get("AWS_ACCESS_KEY_ID")?,
-            self.server.get("AWS_SECRET_ACCESS_KEY")?,
-        ];
         let url = format!("{}/{path}", self.server.get("ENDPOINT")?);
-        let user = user.join(":");
-        let mut args = vec![
-            "--silent",
-            "--max-time",
-            "20",
-            "--aws-sigv4",
-            "aws:amz:us-east-1:s3",
-            "--user",
-            &user,
-            "--header",
-            "x-amz-content-sha256: UNSIGNED-PAYLOAD",
-            "--request",
-            method,
-            "--write-out",
-            "\n%{http_code}",
-        ];
+        let (id, secret) = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
+        let user = [self.server.get(id)?, self.server.get(secret)?].join(":");
+        let mut command = line(&format!(
+            "curl --silent --max-time 20 --aws-sigv4 aws:amz:us-east-1:s3 --user {user} \
+             --header 'x-amz-content-sha256: UNSIGNED-PAYLOAD' --request {method}"
+        ));
+        command.args(["--write-out", "\n%{http_code}"]);
         if let Some(body) = body {
-            args.extend(["--data-binary", body]);
+            command.args(["--data-binary", body]);
         }
-        args.push(&url);
-        let answer = output(&mut cmd("curl", args))?;
+        let answer = output(command.arg(&url))?;
         let (body, status) = answer.rsplit_once('\n').unwrap_or_default();
         let status = status
             .parse()

@@ -4,10 +4,12 @@
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::own::{TempDir, bucketload, call};
-use crate::sh::{Result, root};
+use crate::files::{self, TempDir};
+use crate::own::{bucketload, own, text};
+use crate::process::{Process, wait_until};
+use crate::sh::{Result, ensure, root};
 
 const STUDY: &str = r#"
 name = "servers"
@@ -40,51 +42,39 @@ const CELLS: usize = 2 * 2 * 3;
 pub(crate) fn study() -> Result {
     let dir = TempDir::new("study")?;
     let (file, out) = (dir.file("servers.toml"), dir.file("study"));
-    std::fs::write(&file, STUDY).map_err(|e| format!("{file}: {e}"))?;
+    files::write(&file, STUDY)?;
     let scripts = root().join("servers").display().to_string();
-    let args = ["study", &file, "--dir", &out, "--servers", &scripts];
+    let args = format!("study {file} --dir {out} --servers '{scripts}'");
     let journal = dir.path().join("study/journal.jsonl");
     let lines = |event: &str| -> usize {
         let text = std::fs::read_to_string(&journal).unwrap_or_default();
         let tag = format!("\"event\":\"{event}\"");
         text.lines().filter(|line| line.contains(&tag)).count()
     };
-    let mut child = bucketload(&args)?.spawn().map_err(|e| e.to_string())?;
-    let until = Instant::now() + Duration::from_secs(900);
-    while lines("finished") < 2 {
-        if Instant::now() > until {
-            return Err("no two cells were measured in 15 minutes".to_owned());
-        }
-        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            return Err(format!("the study ended too early: {status}"));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().map_err(|e| e.to_string())?;
-    child.wait().map_err(|e| e.to_string())?;
+    let mut study = Process::start(&mut bucketload(&args)?)?;
+    let patience = Duration::from_secs(900);
+    wait_until("two cells are measured", patience, || {
+        study.still_runs()?;
+        Ok(lines("finished") >= 2)
+    })?;
+    study.kill()?;
     let before = lines("finished");
-    call(&mut bucketload(&args)?)?.expect_code(0)?;
-    if lines("finished") != CELLS || lines("failed") + lines("skipped") > 0 {
-        return Err(format!(
-            "{} of {CELLS} cells were measured",
-            lines("finished")
-        ));
-    }
+    own(&args)?.expect_code(0)?;
+    let finished = lines("finished");
+    let whole = finished == CELLS && lines("failed") + lines("skipped") == 0;
+    ensure(whole, || {
+        format!("{finished} of {CELLS} cells were measured")
+    })?;
     let begun = lines("started");
     // The killed cell was begun twice, if one was running.
-    if begun > CELLS + 1 {
-        return Err(format!(
-            "{begun} cells were begun after {before} of {CELLS} had been measured"
-        ));
-    }
-    let facts = dir.path().join("study/targets/proxy.json");
-    let facts = std::fs::read_to_string(&facts).map_err(|e| e.to_string())?;
+    ensure(begun <= CELLS + 1, || {
+        format!("{begun} cells were begun after {before} of {CELLS} had been measured")
+    })?;
+    let facts = files::read(dir.path().join("study/targets/proxy.json"))?;
     for word in ["nginx/1.", "proxy-cache", "\"minio\""] {
-        if !facts.contains(word) {
-            return Err(format!(
-                "the facts of the target do not say {word}: {facts}"
-            ));
-        }
+        ensure(facts.contains(word), || {
+            format!("the facts of the target do not say {word}: {facts}")
+        })?;
     }
     for name in ["minio", "proxy"] {
         ended(&dir.path().join(format!("study/targets/{name}.json")))?;
@@ -94,9 +84,8 @@ pub(crate) fn study() -> Result {
 
 /// Fails when the server of a target still listens.
 fn ended(facts: &Path) -> Result {
-    let text = std::fs::read_to_string(facts).map_err(|e| format!("{}: {e}", facts.display()))?;
-    let facts: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    let endpoint = facts["endpoint"].as_str().unwrap_or_default();
+    let facts = files::json(facts)?;
+    let endpoint = text(&facts["endpoint"]);
     let address = endpoint.trim_start_matches("http://");
     match TcpStream::connect(address) {
         Ok(_) => Err(format!("the server at {endpoint} is still running")),

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::servers::{Case, drive, meet};
-use crate::own::{TempDir, bucketload, call};
+use crate::files::TempDir;
+use crate::own::{items, measured, own_with, text, whole};
 use crate::server::Server;
-use crate::sh::{Result, step};
+use crate::sh::{Result, ensure, step};
 
 const SWIFT: Case = Case {
     server: "swift",
@@ -43,46 +44,26 @@ pub(crate) fn all() -> Result {
 fn hotspot(server: &Server) -> Result {
     let dir = TempDir::new("hotspot")?;
     let out = dir.file("run");
-    let bucketload = |args: &[&str]| {
-        let outcome = call(bucketload(args)?.envs(&server.env))?;
-        outcome.expect_code(0)?;
-        Ok::<_, String>(outcome)
-    };
+    let swift = |line: &str| own_with(line, &server.env);
     let before = settled_reads(server)?;
-    bucketload(&[
-        "run",
-        "hotspot",
-        "--target",
-        "swift://placed/p",
-        "--create-bucket",
-        "--keep",
-        "--op-log",
-        "--objects",
-        "300",
-        "--size",
-        "4KiB",
-        "--rate",
-        "100/s",
-        "--duration",
-        "10s",
-        "--no-calibration",
-        "--out",
-        &out,
-    ])?;
+    let line = format!(
+        "run hotspot --target swift://placed/p --create-bucket --keep --op-log --objects 300 --size 4KiB \
+         --rate 100/s --duration 10s --no-calibration --out {out}"
+    );
+    swift(&line)?;
     let after = settled_reads(server)?;
     let file = dir.file("placement.csv");
-    bucketload(&["placement", "ceph", &out, "--out", &file])?;
-    let outcome = bucketload(&["report", &out, "--placement", &file, "--output", "json"])?;
-    let nodes = &outcome.json()?["nodes"];
-    if nodes["unknown"] != 0 {
-        return Err(format!("requests on objects that lie nowhere: {nodes}"));
-    }
-    let list = nodes["nodes"].as_array().ok_or("no nodes in the report")?;
-    if list.len() != 3 {
-        return Err(format!("{} nodes instead of 3", list.len()));
-    }
+    swift(&format!("placement ceph {out} --out {file}"))?;
+    let line = format!("report {out} --placement {file}");
+    let nodes = &measured(&line, &server.env)?["nodes"];
+    ensure(nodes["unknown"] == 0, || {
+        format!("requests on objects that lie nowhere: {nodes}")
+    })?;
+    let list = items(&nodes["nodes"]);
+    let count = list.clone().count();
+    ensure(count == 3, || format!("{count} nodes instead of 3"))?;
     for node in list {
-        let name = node["name"].as_str().unwrap_or_default();
+        let name = text(&node["name"]);
         let expected = node["expected"].as_f64().unwrap_or(0.0);
         let reads = after.get(name).copied().unwrap_or(0) - before.get(name).copied().unwrap_or(0);
         let counted = reads as f64 / READS_PER_GET as f64;
@@ -91,7 +72,7 @@ fn hotspot(server: &Server) -> Result {
             return Err(format!("{name}: {counted} counted, {expected} expected"));
         }
     }
-    bucketload(&["cleanup", "--target", "swift://placed/p"])?;
+    swift("cleanup --target swift://placed/p")?;
     Ok(())
 }
 
@@ -112,29 +93,20 @@ fn settled_reads(server: &Server) -> Result<BTreeMap<String, u64>> {
 }
 
 fn reads(server: &Server) -> Result<BTreeMap<String, u64>> {
-    let json = |args: &[&str]| -> Result<Value> {
-        serde_json::from_str(&server.ask(args)?).map_err(|e| format!("{args:?}: {e}"))
+    let json = |line: &str| -> Result<Value> {
+        serde_json::from_str(&server.ask(line)?).map_err(|e| format!("{line}: {e}"))
     };
-    let pools = json(&["ceph", "osd", "pool", "ls", "detail", "-f", "json"])?;
-    let pool = pools
-        .as_array()
-        .into_iter()
-        .flatten()
+    let pools = json("ceph osd pool ls detail -f json")?;
+    let pool = items(&pools)
         .find(|pool| pool["pool_name"] == "default.rgw.buckets.data")
         .ok_or("ceph has no pool of objects")?;
     let prefix = format!("{}.", pool["pool_id"]);
-    let dump = json(&["ceph", "pg", "dump", "pgs", "-f", "json"])?;
-    let groups = dump["pg_stats"].as_array().or_else(|| dump.as_array());
+    let dump = json("ceph pg dump pgs -f json")?;
+    let groups = dump.get("pg_stats").unwrap_or(&dump);
     let mut reads = BTreeMap::new();
-    for group in groups.into_iter().flatten() {
-        let of_pool = group["pgid"]
-            .as_str()
-            .is_some_and(|id| id.starts_with(&prefix));
-        if of_pool {
-            let name = format!("osd.{}", group["acting_primary"]);
-            let count = group["stat_sum"]["num_read"].as_u64().unwrap_or(0);
-            *reads.entry(name).or_insert(0) += count;
-        }
+    for group in items(groups).filter(|group| text(&group["pgid"]).starts_with(&prefix)) {
+        let name = format!("osd.{}", group["acting_primary"]);
+        *reads.entry(name).or_insert(0) += whole(&group["stat_sum"]["num_read"]);
     }
     Ok(reads)
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::own::{TempDir, bucketload};
+use crate::files::TempDir;
+use crate::own::{bucketload, whole};
 use crate::random::Random;
 use crate::sh::Result;
 
@@ -23,7 +24,7 @@ const BROKEN: u64 = 5_000;
 /// below 100 MiB.
 pub(crate) fn constant_memory() -> Result {
     let dir = TempDir::new("traces")?;
-    let mut command = bucketload(&["replay", "-", "--dry-run", "--output", "json", "--quiet"])?;
+    let mut command = bucketload("replay - --dry-run --output json --quiet")?;
     command
         .current_dir(dir.path())
         .arg("--temp")
@@ -52,15 +53,14 @@ pub(crate) fn constant_memory() -> Result {
         .map_err(|e| e.to_string())?;
     let found: Value = serde_json::from_str(&out?).map_err(|e| e.to_string())?;
     let trace = &found["trace"];
-    let number = |value: &Value| value.as_u64().unwrap_or(0);
     let (records, broken) = (
-        number(&trace["records"]),
-        number(&trace["dropped"]["unknown-op"]),
+        whole(&trace["records"]),
+        whole(&trace["dropped"]["unknown-op"]),
     );
     let memory = highest.load(Ordering::Relaxed);
     eprintln!(
         "{lines} lines, {records} records, {broken} broken, {} keys, at most {} MiB",
-        number(&trace["keys"]),
+        whole(&trace["keys"]),
         memory >> 20
     );
     if broken != lines.div_ceil(BROKEN) || records + broken != lines {

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
+use crate::files::{self, TempDir};
 use crate::machine::Times;
-use crate::own::{Serve, TempDir, bucketload, call, percentile_ns, run_phase};
+use crate::own::{Serve, items, percentile_ns, run_phase};
 use crate::sh::Result;
 
 const WORKLOAD: &str = r#"
@@ -30,29 +31,13 @@ mix = { get = 100 }
 pub(crate) fn stall() -> Result<Times> {
     let dir = TempDir::new("stall")?;
     let file = dir.file("stall.toml");
-    std::fs::write(&file, WORKLOAD).map_err(|e| e.to_string())?;
+    files::write(&file, WORKLOAD)?;
     // The window opens at a wanted instant after the server's start; preparation takes well under
     // ten seconds.
-    let server = Serve::start(&["--store", "memory", "--fault", "stall,at=30s,for=1s"])?;
-    let (address, _, _) = server.endpoint();
-    let url = format!("http://{address}");
+    let server = Serve::start("--store memory --fault stall,at=30s,for=1s")?;
     let out = dir.file("run");
-    let args = [
-        "run",
-        &file,
-        "--target",
-        "s3://stall/t",
-        "--create-bucket",
-        "--endpoint-url",
-        &url,
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ];
-    let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    let line = format!("run {file} --target s3://stall/t --create-bucket --out {out}");
+    let result = server.measured(&line)?;
     let class = &run_phase(&result)?["classes"][0];
     let seconds = |kind: &str, q| percentile_ns(&class[kind], q).map(|ns| ns / 1e9);
     let (p99, p999) = (seconds("response", 0.99)?, seconds("response", 0.999)?);
@@ -77,40 +62,16 @@ pub(crate) fn stall() -> Result<Times> {
 /// is stopped from 14 to 26 s, so those at 14.69, 19.69 and 24.69 s wait up to 11.3 s.
 pub(crate) fn backlog() -> Result<Times> {
     let dir = TempDir::new("backlog")?;
-    let server = Serve::start(&["--store", "memory", "--fault", "stall,at=14s,for=12s"])?;
-    let (address, _, _) = server.endpoint();
-    let url = format!("http://{address}");
+    let server = Serve::start("--store memory --fault stall,at=14s,for=12s")?;
     let out = dir.file("run");
-    let args = [
-        "run",
-        "file-backup",
-        "--arrival",
-        "periodic-batch(5s, 10, 100, clients=1)",
-        "--duration",
-        "40s",
-        "--size",
-        "4KiB",
-        "--no-calibration",
-        "--target",
-        "s3://backlog/t",
-        "--create-bucket",
-        "--endpoint-url",
-        &url,
-        "--out",
-        &out,
-        "--output",
-        "json",
-    ];
-    let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
-    outcome.expect_code(0)?;
-    let result = outcome.json()?;
+    let result = server.measured(&format!(
+        "run file-backup --arrival 'periodic-batch(5s, 10, 100, clients=1)' --duration 40s --size 4KiB \
+         --no-calibration --target s3://backlog/t --create-bucket --out {out}"
+    ))?;
     let phase = run_phase(&result)?;
     let class = &phase["classes"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
-    let series = |name: &str| -> Vec<f64> {
-        let values = phase["series"][name].as_array();
-        values.into_iter().flatten().map(number).collect()
-    };
+    let series = |name: &str| -> Vec<f64> { items(&phase["series"][name]).map(number).collect() };
     // What fell due in the seconds of the three ticks, against what was in flight at most.
     let offered = series("offered_ops_per_s");
     let waiting: f64 = offered.iter().skip(14).take(12).sum();

@@ -1,4 +1,5 @@
 //! What is packed: the program and the libs3 library, built so that no path of this machine stands in them, or given by
+
 //! `BUCKETLOAD_PROGRAM`, and what the program prints of itself.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::Command;
 
 use super::elf::{Elf, Version};
 use super::when::When;
-use crate::own::{INSTEAD, TempDir, target};
+use crate::files::{self, TempDir};
+use crate::own::{INSTEAD, target};
 use crate::sh::{Result, cargo, cmd, output, root, run};
 
 /// The profile of packages, in Cargo.toml.
@@ -70,13 +72,9 @@ impl Parts {
         let pages = TempDir::new("dist-man")?;
         says(&["man", "--out", &pages.path().to_string_lossy()])?;
         let mut man = Vec::new();
-        for entry in pages.path().read_dir().map_err(|e| e.to_string())? {
-            let entry = entry.map_err(|e| e.to_string())?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            man.push((
-                name,
-                std::fs::read(entry.path()).map_err(|e| e.to_string())?,
-            ));
+        for path in files::below(pages.path())? {
+            let page = files::bytes(pages.path().join(&path))?;
+            man.push((path.to_string_lossy().into_owned(), page));
         }
         let completions = SHELLS
             .iter()
@@ -93,7 +91,7 @@ impl Parts {
 impl Built {
     fn read(path: &Path) -> Result<Self> {
         let at = |e: String| format!("{}: {e}", path.display());
-        let bytes = std::fs::read(path).map_err(|e| at(e.to_string()))?;
+        let bytes = files::bytes(path)?;
         let elf = Elf::read(&bytes).map_err(at)?;
         let floor = elf.newest("GLIBC_");
         let floor = floor.ok_or_else(|| at("needs no symbol of glibc".to_owned()))?;
@@ -109,8 +107,9 @@ fn build(when: When) -> Result<PathBuf> {
     let rust = given.split_whitespace().map(str::to_owned);
     let rust = rust.chain(maps.iter().map(|map| format!("--remap-path-prefix={map}")));
     let rust: Vec<String> = rust.collect();
-    let mut command = cargo(["build", "--locked", "--profile", PROFILE]);
-    command.args(["--features", FEATURES]);
+    let mut command = cargo(&format!(
+        "build --locked --profile {PROFILE} --features {FEATURES}"
+    ));
     command
         .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\x1f"))
         .env("SOURCE_DATE_EPOCH", when.0.to_string());

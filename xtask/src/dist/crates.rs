@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::build::FEATURES;
+use crate::files;
+use crate::own::items;
 use crate::sh::{Result, cargo, output, root};
 
 /// A crate of a program.
@@ -44,25 +46,17 @@ fn features(package: &str) -> &'static [&'static str] {
 /// When cargo cannot tell.
 pub(super) fn of(package: &str) -> Result<Vec<Crate>> {
     // What only builds, and macros, are no part of the program.
-    let mut tree = cargo([
-        "tree",
-        "--locked",
-        "--edges=normal,no-proc-macro",
-        "--prefix=none",
-        "--format={p}",
-        "--package",
-        package,
-    ]);
-    let tree = output(tree.args(features(package)))?;
+    let line = format!(
+        "tree --locked --edges=normal,no-proc-macro --prefix=none --format={{p}} --package {package}"
+    );
+    let tree = output(cargo(&line).args(features(package)))?;
     let linked: BTreeSet<(&str, &str)> = tree.lines().filter_map(named).collect();
-    let metadata = output(&mut cargo(["metadata", "--locked", "--format-version=1"]))?;
+    let metadata = output(&mut cargo("metadata --locked --format-version=1"))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;
-    let lock = root().join("Cargo.lock");
-    let lock = std::fs::read_to_string(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
-    let sums = sums(&lock)?;
+    let sums = sums(&files::read(root().join("Cargo.lock"))?)?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut known: BTreeMap<(String, String), (String, Crate)> = BTreeMap::new();
-    for found in metadata["packages"].as_array().into_iter().flatten() {
+    for found in items(&metadata["packages"]) {
         let (name, version) = (text(&found["name"]), text(&found["version"]));
         if linked.contains(&(name.as_str(), version.as_str())) {
             let manifest = text(&found["manifest_path"]);
@@ -91,25 +85,13 @@ pub(super) fn of(package: &str) -> Result<Vec<Crate>> {
     }
     let (ids, mut crates): (Vec<String>, Vec<Crate>) = known.into_values().unzip();
     let places: BTreeMap<&str, usize> = ids.iter().map(String::as_str).zip(0..).collect();
-    for node in metadata["resolve"]["nodes"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
+    for node in items(&metadata["resolve"]["nodes"]) {
         let Some(&at) = node["id"].as_str().and_then(|id| places.get(id)) else {
             continue;
         };
-        let needed = node["deps"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|needed| {
-                let kinds = needed["dep_kinds"].as_array();
-                kinds
-                    .into_iter()
-                    .flatten()
-                    .any(|kind| kind["kind"].is_null())
-            });
+        let is_linked = |kind: &Value| kind["kind"].is_null();
+        let needed =
+            items(&node["deps"]).filter(|needed| items(&needed["dep_kinds"]).any(is_linked));
         let needed = needed.filter_map(|needed| places.get(needed["pkg"].as_str()?).copied());
         crates[at].needs = needed.collect::<BTreeSet<_>>().into_iter().collect();
     }

@@ -6,7 +6,8 @@ use std::process::Command;
 use super::elf::Elf;
 use super::oci::{HOME, USER};
 use super::tree::Tree;
-use crate::sh::{Result, output};
+use crate::files;
+use crate::sh::{Result, ensure, output};
 
 /// Where distributions keep libraries, Debian's directory last put in front.
 const LIBRARIES: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
@@ -37,7 +38,7 @@ pub(super) fn root(elf: &Elf) -> Result<Tree> {
             continue;
         }
         let path = library(&name, triplet)?;
-        let bytes = read(&path)?;
+        let bytes = files::bytes(&path)?;
         open.extend(
             Elf::read(&bytes)
                 .map_err(|e| format!("{}: {e}", path.display()))?
@@ -47,7 +48,7 @@ pub(super) fn root(elf: &Elf) -> Result<Tree> {
         known.push(name);
     }
     let loader = Path::new(&elf.loader);
-    root.file(inside(loader), 0o755, read(loader)?);
+    root.file(inside(loader), 0o755, files::bytes(loader)?);
     root.file("etc/ssl/certs/ca-certificates.crt", 0o644, certificates()?);
     root.file("etc/passwd", 0o644, format!(
         "root:x:0:0:root:/:/sbin/nologin\nbucketload:x:{USER}:{USER}:bucketload:/{HOME}:/sbin/nologin\n"
@@ -78,27 +79,21 @@ fn inside(path: &Path) -> &str {
     path.to_str().unwrap_or_default().trim_start_matches('/')
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
-}
-
 fn certificates() -> Result<Vec<u8>> {
-    let failed = |e| format!("{CERTIFICATES}: {e}; install the package ca-certificates");
-    let entries = Path::new(CERTIFICATES).read_dir().map_err(failed)?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|word| word == "crt"));
-    paths.sort_unstable();
+    let failed = |e| format!("{e}; install the package ca-certificates");
+    let mut paths = files::list(Path::new(CERTIFICATES)).map_err(failed)?;
+    paths.retain(|path| files::is_kind(path, "crt"));
     let mut all = Vec::new();
     for path in paths {
-        all.extend(read(&path)?);
+        all.extend(files::bytes(&path)?);
         if all.last() != Some(&b'\n') {
             all.push(b'\n');
         }
     }
-    match all.is_empty() {
-        true => Err(failed(std::io::ErrorKind::NotFound.into())),
-        false => Ok(all),
-    }
+    ensure(!all.is_empty(), || {
+        failed(format!("{CERTIFICATES}: is empty"))
+    })?;
+    Ok(all)
 }
 
 /// What is carried from this machine, with versions, sources and licences.
@@ -109,7 +104,7 @@ fn licenses(root: &mut Tree) -> Result {
         .to_owned();
     for (package, license) in CARRIED {
         let terms = Path::new("/usr/share/doc").join(package).join("copyright");
-        let text = read(&terms).map_err(|e| {
+        let text = files::bytes(&terms).map_err(|e| {
             format!("{e}; the image carries {package} with its terms: make packages on Debian or a distribution based on it")
         })?;
         let format = "${Version} (source ${source:Package} ${source:Version})";

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! The same source on the same system gives the same bytes: entries are sorted, owners and modes fixed, and every time is
+
 //! that of the last commit.
 
 mod build;
@@ -30,6 +31,7 @@ use self::build::{Built, Parts};
 use self::texts::dotted;
 use self::tree::{Tree, gzip};
 use self::when::When;
+use crate::files;
 use crate::own::target;
 use crate::sh::{Result, root};
 
@@ -82,8 +84,6 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Replaces what earlier calls made; other files in the directory stay.
 fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
-    let at = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
-    std::fs::create_dir_all(out).map_err(|e| at(out, e))?;
     let earlier = std::fs::read_to_string(out.join(SUMS)).unwrap_or_default();
     for name in earlier
         .lines()
@@ -98,7 +98,7 @@ fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for (name, bytes) in files {
         let path = out.join(name);
-        std::fs::write(&path, bytes).map_err(|e| at(&path, e))?;
+        files::write(&path, bytes)?;
         paths.push(path);
     }
     Ok(paths)
@@ -136,10 +136,7 @@ type File = (String, Vec<u8>);
 
 impl<'a> Source<'a> {
     fn read(name: &'static str, version: &'a str, when: When, built: &'a Built) -> Result<Self> {
-        let license = |name: &str| {
-            let path = root().join(name);
-            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
-        };
+        let license = |name: &str| files::read(root().join(name));
         let machine = built.elf.machine()?;
         eprintln!(
             "{name} {version}: {}, glibc {} or newer, {} bytes",

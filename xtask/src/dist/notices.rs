@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::crates::Crate;
+use crate::files;
 use crate::sh::Result;
 
 /// Beginnings of names of files that hold a licence or a notice.
@@ -60,12 +61,16 @@ pub(super) fn text(crates: &[Crate]) -> Result<String> {
 
 /// The texts in the directory of a crate, and in the directories of the C library that it may carry.
 fn licenses(dir: &Path) -> Result<Vec<String>> {
-    let at = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     let mut texts = Vec::new();
-    let (files, dirs) = list(dir).map_err(|e| at(dir, e))?;
+    let list = |dir: &Path| -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+        Ok(files::list(dir)?
+            .into_iter()
+            .partition(|path| !path.is_dir()))
+    };
+    let (files, dirs) = list(dir)?;
     let mut places = vec![files];
     for below in dirs {
-        places.push(list(&below).map_err(|e| at(&below, e))?.0);
+        places.push(list(&below)?.0);
     }
     for files in places {
         let is = |path: &Path, word: &str| {
@@ -81,7 +86,7 @@ fn licenses(dir: &Path) -> Result<Vec<String>> {
         for path in &files {
             let wanted = NAMES.iter().any(|word| is(path, word));
             if wanted && !(choice && is(path, "copying")) {
-                let bytes = std::fs::read(path).map_err(|e| at(path, e))?;
+                let bytes = files::bytes(path)?;
                 texts.push(String::from_utf8_lossy(&bytes).into_owned());
             }
         }
@@ -89,22 +94,10 @@ fn licenses(dir: &Path) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-type Paths = Vec<std::path::PathBuf>;
-
-/// Files and directories in `dir`, sorted.
-fn list(dir: &Path) -> std::io::Result<(Paths, Paths)> {
-    let mut all: Paths = Vec::new();
-    for entry in dir.read_dir()? {
-        all.push(entry?.path());
-    }
-    all.sort_unstable();
-    Ok(all.into_iter().partition(|path| !path.is_dir()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Crate, text};
-    use crate::own::TempDir;
+    use crate::files::TempDir;
 
     #[test]
     fn a_text_stands_once_with_all_that_it_is_of() {

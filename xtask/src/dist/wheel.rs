@@ -1,4 +1,5 @@
 //! A Python wheel that carries a program: `pip install` puts it on the path. A wheel is a zip file with a list of what is
+
 //! in it.
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! What a command promises is its exit code (0 unless the table says otherwise), the files that it names for its
+
 //! output, and the report that it says it wrote. A command that does not run has a reason in `table`.
 
 mod block;
@@ -23,8 +24,8 @@ use places::Places;
 use shell::{Ended, Served, Shell};
 use table::{How, RULES};
 
-use crate::manual;
-use crate::sh::{Result, root};
+use crate::files;
+use crate::sh::{Result, ensure, root};
 
 /// The pages whose commands are a user's.
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "servers/README.md"];
@@ -64,7 +65,7 @@ pub(crate) fn all() -> Result {
 /// The pages with commands, relative to the root.
 fn pages() -> Result<Vec<PathBuf>> {
     let mut pages: Vec<PathBuf> = PAGES.iter().map(PathBuf::from).collect();
-    let docs = manual::files_below(&root().join("docs"))?;
+    let docs = files::below(&root().join("docs"))?;
     let docs = docs.into_iter().map(|path| Path::new("docs").join(path));
     pages.extend(docs.filter(|path| path.extension().is_some_and(|end| end == "md")));
     Ok(pages)
@@ -91,14 +92,13 @@ fn run(pages: &[PathBuf], long: bool, whole: bool) -> Result {
             format!("xtask/src/examples/table.rs: no command has the rule for {page:?}, {words:?}")
         }));
     }
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
-        "{} faults in examples:\n{}",
-        faults.len(),
-        faults.join("\n")
-    ))
+    ensure(faults.is_empty(), || {
+        format!(
+            "{} faults in examples:\n{}",
+            faults.len(),
+            faults.join("\n")
+        )
+    })
 }
 
 /// Pages whose commands run one after another.
@@ -113,7 +113,7 @@ impl Lane {
     fn run(pages: &[(usize, &PathBuf)], places: &Places, long: bool) -> Result<Self> {
         let mut lane = Self::default();
         for (n, path) in pages {
-            let text = manual::read(&root().join(path))?;
+            let text = files::read(&root().join(path))?;
             let (examples, unknown) = block::examples(&text);
             let at = path.display();
             for (line, command) in unknown {
@@ -275,12 +275,9 @@ impl Page<'_> {
                 .any(|entry| entry.file_name().to_string_lossy().starts_with(start)),
             None => std::fs::metadata(&path).is_ok_and(|meta| meta.is_dir() || meta.len() > 0),
         };
-        if there {
-            return Ok(());
-        }
-        Err(format!(
-            "{file} is missing or empty, which it promises to write"
-        ))
+        ensure(there, || {
+            format!("{file} is missing or empty, which it promises to write")
+        })
     }
 
     /// How many commands ran, and who runs the others.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::shell::{Served, Shell};
 use super::table::{BUCKETS, PLACES};
-use crate::own::{TempDir, program};
+use crate::files;
+use crate::files::TempDir;
+use crate::own::program;
 use crate::server::free_port;
 use crate::sh::{Result, root};
 
@@ -31,11 +33,11 @@ impl Places {
         let home = TempDir::new("examples")?;
         let bin = home.path().join("bin");
         let at = |e: std::io::Error| format!("{}: {e}", home.path().display());
-        std::fs::create_dir_all(&bin).map_err(at)?;
+        files::make_dir(&bin)?;
         std::os::unix::fs::symlink(program()?, bin.join("bucketload")).map_err(at)?;
         for store in ["store", "other"] {
             for bucket in BUCKETS {
-                std::fs::create_dir_all(home.path().join(store).join(bucket)).map_err(at)?;
+                files::make_dir(home.path().join(store).join(bucket))?;
             }
         }
         let port = free_port()?;
@@ -52,7 +54,7 @@ impl Places {
             fixed("NO_COLOR", "1".into()),
         ];
         let inputs = home.path().join("inputs");
-        std::fs::create_dir_all(&inputs).map_err(at)?;
+        files::make_dir(&inputs)?;
         let keys = home.path().join("inputs/aws-credentials");
         env.push(fixed(
             "AWS_SHARED_CREDENTIALS_FILE",

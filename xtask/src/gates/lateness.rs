@@ -3,13 +3,15 @@
 //! The goal holds on an idle core. Whether the core was idle is measured, not assumed: before and after each run a bare
 //! timer keeps the same kind of instants on the same core. A hypervisor that gives the core to others is
 //! late for the bare timer as well, and then the program is held to what the machine can do. One that gives
+
 //! the core away for many milliseconds at a time says nothing of the program: such a turn is taken again.
 
 use std::time::{Duration, Instant};
 
 use super::null_run;
+use crate::files::TempDir;
 use crate::machine::{Late, bare_timer};
-use crate::own::{TempDir, percentile_ns, run_phase};
+use crate::own::{percentile_ns, run_phase};
 use crate::sh::Result;
 
 /// Arrivals per second.
@@ -73,8 +75,7 @@ pub(super) fn lateness() -> Result {
 }
 
 fn of_program(dir: &TempDir, turn: usize) -> Result<Late> {
-    let rate = format!("{RATE}/s");
-    let more = ["--rate", &rate, "--arrival", "poisson", "--duration", "5s"];
+    let more = format!("--rate {RATE}/s --arrival poisson --duration 5s");
     let result = null_run(dir, &format!("run{turn}"), &more)?;
     let late = &run_phase(&result)?["late"];
     let at = |q| percentile_ns(late, q).map(|ns| ns / 1e3);

@@ -2,14 +2,15 @@
 //!
 //! System calls and instructions are differences of two runs of different length, so that start-up
 //! cancels. The remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary
+
 //! tests of the drivers and the runner.
 
 mod lateness;
-
 use serde_json::Value;
 
-use crate::own::{Serve, TempDir, bucketload, call, program, run_phase};
-use crate::sh::{Result, cmd, need_programs, show, step};
+use crate::files::{self, TempDir};
+use crate::own::{Env, Serve, done, measured, own_with, program, run_phase};
+use crate::sh::{Result, ensure, line, need_programs, none_of, step, words};
 
 type Gate = (&'static str, fn() -> Result);
 
@@ -35,20 +36,14 @@ pub(crate) fn all(args: &[String]) -> Result {
             missed.extend(step(name, gate).err());
         }
     }
-    if missed.is_empty() {
-        Ok(())
-    } else {
-        Err(missed.join("\n"))
-    }
+    none_of(&missed)
 }
 
 fn hold(what: &str, measured: f64, limit: f64) -> Result {
     eprintln!("{what}: {measured:.3} (limit {limit})");
-    if measured <= limit {
-        Ok(())
-    } else {
-        Err(format!("{what}: {measured:.3} is above the limit {limit}"))
-    }
+    ensure(measured <= limit, || {
+        format!("{what}: {measured:.3} is above the limit {limit}")
+    })
 }
 
 /// A gate that is not at its goal yet: CI holds what is reached, so that it can only get better.
@@ -60,83 +55,38 @@ fn hold_towards(what: &str, measured: f64, limit: f64, goal: f64) -> Result {
 }
 
 fn null_store(size: &str) -> Result<Serve> {
-    Serve::start(&["--store", "null", "--null-size", size, "--threads", "1"])
+    Serve::start(&format!("--store null --null-size {size} --threads 1"))
 }
 
 /// Arguments of a closed-loop run of `ops` operations against `server`.
-fn closed(
-    server: &Serve,
-    out: &str,
-    verb: &str,
-    size: &str,
-    workers: u32,
-    ops: u64,
-) -> Vec<String> {
-    let url = format!("http://{}", server.endpoint().0);
-    let (workers, ops) = (workers.to_string(), ops.to_string());
-    let args = [
-        "run",
-        verb,
-        "--size",
-        size,
-        "--objects",
-        "4",
-        "--workers",
-        &workers,
-        "--ops",
-        &ops,
-        "--threads",
-        "1",
-        "--target",
-        "s3://gate/g",
-        "--endpoint-url",
-        &url,
-        "--no-calibration",
-        "--create-bucket",
-        "--output",
-        "json",
-        "--out",
-        out,
-    ];
-    args.map(str::to_owned).to_vec()
+fn closed(server: &Serve, out: &str, verb: &str, size: &str, workers: u32, ops: u64) -> String {
+    let url = server.url();
+    format!(
+        "run {verb} --size {size} --objects 4 --workers {workers} --ops {ops} --threads 1 --target s3://gate/g \
+         --endpoint-url {url} --no-calibration --create-bucket --output json --out {out}"
+    )
 }
 
-/// Runs the program behind a tool and returns what the tool wrote to `log`.
-fn behind(tool: &[&str], log: &str, args: &[String], server: &Serve) -> Result<String> {
-    let program = program()?.to_string_lossy();
-    let mut command = cmd(tool[0], &tool[1..]);
-    command.arg(&*program).args(args).envs(server.aws_env());
-    let outcome = call(&mut command)?;
-    outcome.expect_code(0)?;
-    std::fs::read_to_string(log).map_err(|e| format!("{}: {log}: {e}", show(&command)))
+/// Runs the program behind a tool.
+fn behind(tool: &str, args: &str, server: &Serve) -> Result {
+    let mut command = line(tool);
+    command.arg(program()?).args(words(args));
+    done(command.envs(server.aws_env())).map(drop)
 }
 
 fn syscalls(verb: &str, size: &str, workers: u32, counts: [u64; 2]) -> Result<f64> {
     let (dir, server) = (TempDir::new("strace")?, null_store(size)?);
     let mut totals = [0.0; 2];
     for (total, ops) in totals.iter_mut().zip(counts) {
-        let (log, out) = (
-            dir.file(&format!("log{ops}")),
-            dir.file(&format!("run{ops}")),
-        );
-        let tool = [
-            "strace",
-            "-f",
-            "-qq",
-            "-c",
-            "-S",
-            "calls",
-            "-U",
-            "calls,name",
-            "-o",
-            &log,
-        ];
-        let text = behind(
+        let log = dir.file(&format!("log{ops}"));
+        let out = dir.file(&format!("run{ops}"));
+        let tool = format!("strace -f -qq -c -S calls -U calls,name -o {log}");
+        behind(
             &tool,
-            &log,
             &closed(&server, &out, verb, size, workers, ops),
             &server,
         )?;
+        let text = files::read(&log)?;
         // The last line is the total: "   123456 total".
         *total = text
             .lines()
@@ -185,25 +135,17 @@ fn large_syscalls() -> Result {
 
 /// Instructions of every thread, by valgrind's numbers of them, which go by the order in which they start.
 fn thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<Vec<f64>> {
-    let (log, out) = (
-        dir.file(&format!("log{ops}")),
-        dir.file(&format!("run{ops}")),
-    );
-    let file = format!("--callgrind-out-file={log}");
+    let log = dir.file(&format!("log{ops}"));
+    let out = dir.file(&format!("run{ops}"));
     let args = closed(server, &out, "get", "4KiB", 8, ops);
-    let tool = [
-        "valgrind",
-        "--tool=callgrind",
-        "--separate-threads=yes",
-        "-q",
-        &file,
-    ];
-    behind(&tool, &log, &args, server)?;
+    let tool =
+        format!("valgrind --tool=callgrind --separate-threads=yes -q --callgrind-out-file={log}");
+    behind(&tool, &args, server)?;
     (1..)
         .map(|number| format!("{log}-{number:02}"))
         .take_while(|part| std::path::Path::new(part).exists())
         .map(|part| {
-            let text = std::fs::read_to_string(&part).map_err(|e| format!("{part}: {e}"))?;
+            let text = files::read(&part)?;
             text.lines()
                 .find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
                 .ok_or_else(|| format!("{part}: no total"))
@@ -255,11 +197,8 @@ fn number(value: &Value, name: &str) -> Result<f64> {
 /// The most that was resident at a time of a run with so many workers, bytes.
 fn resident(dir: &TempDir, server: &Serve, workers: u32, turn: u32) -> Result<f64> {
     let out = dir.file(&format!("run{workers}-{turn}"));
-    let mut args = closed(server, &out, "get", "4KiB", workers, 200_000);
-    args.extend(["--duration".to_owned(), "20s".to_owned()]);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = call(bucketload(&args)?.envs(server.aws_env()))?;
-    outcome.expect_code(0)?;
+    let args = closed(server, &out, "get", "4KiB", workers, 200_000);
+    let outcome = own_with(&format!("{args} --duration 20s"), &server.aws_env())?;
     number(
         &run_phase(&outcome.json()?)?["client"]["rss_max_bytes"],
         "rss_max_bytes",
@@ -292,22 +231,12 @@ fn best(tries: u32, mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
         .try_fold(f64::MAX, |best, next| Ok(best.min(next?)))
 }
 
-fn null_run(dir: &TempDir, name: &str, more: &[&str]) -> Result<Value> {
+fn null_run(dir: &TempDir, name: &str, more: &str) -> Result<Value> {
     let out = dir.file(name);
-    let base = [
-        "run",
-        "online-service",
-        "--target",
-        "null:",
-        "--threads",
-        "1",
-        "--no-calibration",
-        "--output",
-        "json",
-    ];
-    let outcome = call(&mut bucketload(&[&base, more, &["--out", &out]].concat())?)?;
-    outcome.expect_code(0)?;
-    outcome.json()
+    let line = format!(
+        "run online-service --target null: --threads 1 --no-calibration {more} --out {out}"
+    );
+    measured(&line, &Env::new())
 }
 
 fn null_driver() -> Result {
@@ -315,8 +244,7 @@ fn null_driver() -> Result {
     let mut turn = 0;
     let us = best(3, || {
         turn += 1;
-        let more = ["--workers", "8", "--duration", "3s"];
-        let result = null_run(&dir, &format!("run{turn}"), &more)?;
+        let result = null_run(&dir, &format!("run{turn}"), "--workers 8 --duration 3s")?;
         number(
             &run_phase(&result)?["client"]["load_cpu_us_per_op"],
             "load_cpu_us_per_op",

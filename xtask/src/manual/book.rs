@@ -1,6 +1,7 @@
 //! mdBook: the pinned version, installed below `target` by cargo on first use.
 //!
 //! It is a tool, not a dependency: nothing of ours links it, and a machine that has the toolchain can
+
 //! build it (0.5.4 without its web server: about a minute of CPU time).
 
 use std::path::{Path, PathBuf};
@@ -44,19 +45,9 @@ pub(super) fn installed() -> Result<PathBuf> {
     if program.is_file() && has_version(&program) {
         return Ok(program);
     }
-    let mut install = cargo([
-        "install",
-        "mdbook",
-        "--version",
-        VERSION,
-        "--locked",
-        "--debug",
-        "--no-default-features",
-        "--features",
-        "search",
-        "--force",
-        "--root",
-    ]);
+    let mut install = cargo(&format!(
+        "install mdbook --version {VERSION} --locked --debug --no-default-features --features search --force --root"
+    ));
     let objects = home.join("build");
     install
         .arg(&home)

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::{files_below, links, normal, read};
+use super::{links, normal};
+use crate::files;
 use crate::sh::{Result, root};
 
 /// Where sources are looked for.
@@ -17,16 +18,16 @@ pub(super) fn check() -> Result {
     let mut pages = BTreeMap::new();
     let mut paths = links::paths()?;
     for path in &paths {
-        pages.insert(path.clone(), sections(&read(&root().join(path))?));
+        pages.insert(path.clone(), sections(&files::read(&root().join(path))?));
     }
     for place in PLACES {
-        let below = files_below(&root().join(place))?;
+        let below = files::below(&root().join(place))?;
         let sources = below.into_iter().filter(|path| is_source(path));
         paths.extend(sources.map(|path| Path::new(place).join(path)));
     }
     let (mut faults, mut count) = (Vec::new(), 0);
     for path in &paths {
-        for citation in citations(&read(&root().join(path))?) {
+        for citation in citations(&files::read(&root().join(path))?) {
             count += 1;
             if let Some(fault) = fault(path, &citation, &pages) {
                 faults.push(format!("{}:{}: {fault}", path.display(), citation.line));

@@ -1,12 +1,13 @@
 //! The page of environment variables: what each means, and a proof that the list is complete.
 //!
 //! The sources are searched for the names of variables; a name without a meaning here, or a meaning whose
+
 //! name the sources do not have, is an error.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{files_below, read};
+use crate::files;
 use crate::sh::{Result, root};
 
 /// Beginnings of names that are environment variables where they stand alone in a string.
@@ -343,12 +344,12 @@ pub(super) fn page() -> Result<String> {
 fn used() -> Result<BTreeSet<String>> {
     let crates = root().join("crates");
     let mut names = BTreeSet::new();
-    for file in files_below(&crates)? {
+    for file in files::below(&crates)? {
         let path = format!("/{}", file.display());
         if !path.ends_with(".rs") || LEFT_OUT.iter().any(|part| path.contains(part)) {
             continue;
         }
-        let text = read(&crates.join(&file))?;
+        let text = files::read(&crates.join(&file))?;
         // Tests inside a module stand at its end.
         let code = text
             .split("#[cfg(test)]\nmod tests {")

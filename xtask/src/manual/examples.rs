@@ -1,13 +1,15 @@
 //! Examples in the documents: every command line names a command and options that exist, and every workload
+
 //! resolves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::markdown::{self, Code};
-use super::{links, read, work_dir, write};
-use crate::own;
-use crate::sh::{Result, root};
+use super::{links, work_dir};
+use crate::files;
+use crate::own::{own, quoted};
+use crate::sh::{Result, ensure, no_faults, root};
 
 /// The options of each command, by its name without the program's.
 pub(super) type Commands = BTreeMap<String, BTreeSet<String>>;
@@ -18,7 +20,7 @@ pub(super) fn check(commands: &Commands) -> Result {
     let mut lines = 0;
     let mut workloads = 0;
     for path in links::own_paths()? {
-        let text = read(&root().join(&path))?;
+        let text = files::read(&root().join(&path))?;
         for code in markdown::code(&text) {
             let number = text[..code.at].matches('\n').count() + 1;
             let place = format!("{}:{number}", path.display());
@@ -36,13 +38,7 @@ pub(super) fn check(commands: &Commands) -> Result {
             }
         }
     }
-    if !faults.is_empty() {
-        return Err(format!(
-            "{} faults in examples:\n  {}",
-            faults.len(),
-            faults.join("\n  ")
-        ));
-    }
+    no_faults("faults in examples", &faults)?;
     eprintln!(
         "{lines} command lines and {workloads} workloads in examples, all as the program has them"
     );
@@ -167,18 +163,11 @@ fn is_workload(path: &Path, code: &Code) -> bool {
 
 fn check_workload(text: &str) -> Result {
     let file = work_dir().join("example.toml");
-    write(&file, text)?;
-    let file = file.to_string_lossy().into_owned();
-    let done = own::bucketload(&["run", &file, "--dry-run", "--quiet"])?
-        .output()
-        .map_err(|e| format!("--dry-run: {e}"))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(format!(
-        "a workload that is refused: {}",
-        String::from_utf8_lossy(&done.stderr).trim()
-    ))
+    files::write(&file, text)?;
+    let done = own(&format!("run {} --dry-run --quiet", quoted(&file)?))?;
+    ensure(done.code == 0, || {
+        format!("a workload that is refused: {}", done.stderr.trim())
+    })
 }
 
 #[cfg(test)]

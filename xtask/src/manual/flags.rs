@@ -1,10 +1,12 @@
 //! Flags in the documents: each that stands in code or in a table is one of the program, or of a program of others
+
 //! that is named here.
 
 use std::collections::BTreeSet;
 
 use super::examples::{Commands, check_line, joined};
-use super::{links, markdown, read};
+use super::{links, markdown};
+use crate::files;
 use crate::sh::{Result, root};
 
 /// Programs of others whose lines may name any flag.
@@ -52,7 +54,7 @@ pub(super) fn check(commands: &Commands) -> Result {
     let mut count = 0;
     let mut used = BTreeSet::new();
     for path in links::own_paths()? {
-        let text = read(&root().join(&path))?;
+        let text = files::read(&root().join(&path))?;
         for (line, piece) in pieces(&text) {
             for flag in flags(&piece) {
                 count += 1;

@@ -1,11 +1,13 @@
 //! The finished pages: every link leads to a file of the book, every anchor to an element with that
+
 //! identifier, every picture is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::links::well_formed;
-use super::{files_below, normal, read};
+use super::normal;
+use crate::files;
 use crate::sh::Result;
 
 /// What a page offers and what it asks for.
@@ -17,13 +19,13 @@ struct Page {
 
 /// Checks the book in `dir`; the error names every fault.
 pub(super) fn check(dir: &Path) -> Result {
-    let files: BTreeSet<PathBuf> = files_below(dir)?.into_iter().collect();
+    let files: BTreeSet<PathBuf> = files::below(dir)?.into_iter().collect();
     let mut pages = BTreeMap::new();
     for path in &files {
         let is_html = path.extension().is_some_and(|end| end == "html");
         // Copies of the repository's files are no pages of ours.
         if is_html && !path.starts_with("files") {
-            pages.insert(path.clone(), scan(&read(&dir.join(path))?));
+            pages.insert(path.clone(), scan(&files::read(&dir.join(path))?));
         }
     }
     let mut faults = Vec::new();

@@ -1,12 +1,14 @@
 //! Links of the repository's Markdown files: files and anchors exist, pictures are small, URLs are well
+
 //! formed, and every page of `docs` is a chapter of the book.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::markdown::{self, Link};
-use super::{files_below, normal, read};
-use crate::sh::{Result, root};
+use super::normal;
+use crate::files;
+use crate::sh::{Result, ensure, root};
 
 /// Largest picture, bytes: pages are read over slow lines, too, and history keeps every version.
 const LARGEST_PICTURE: u64 = 280_000;
@@ -18,7 +20,7 @@ const PLACES: [&str; 2] = ["docs", "servers"];
 pub(super) fn check() -> Result {
     let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
     for path in paths()? {
-        let text = read(&root().join(&path))?;
+        let text = files::read(&root().join(&path))?;
         pages.insert(path, text);
     }
     let anchors: BTreeMap<&Path, BTreeSet<String>> = pages
@@ -57,14 +59,9 @@ pub(super) fn check() -> Result {
             faults.push(format!("{}: not in {}", path.display(), summary.display()));
         }
     }
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
-        "{} faults:\n  {}",
-        faults.len(),
-        faults.join("\n  ")
-    ))
+    ensure(faults.is_empty(), || {
+        format!("{} faults:\n  {}", faults.len(), faults.join("\n  "))
+    })
 }
 
 /// Every Markdown file of the repository's documents, relative to its root.
@@ -75,7 +72,7 @@ pub(super) fn paths() -> Result<Vec<PathBuf>> {
         paths.push(PathBuf::from(entry.map_err(at)?.file_name()));
     }
     for place in PLACES {
-        let below = files_below(&root().join(place))?;
+        let below = files::below(&root().join(place))?;
         paths.extend(below.into_iter().map(|path| Path::new(place).join(path)));
     }
     paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
@@ -141,11 +138,7 @@ fn check_link(from: &Path, link: &Link, anchors: &BTreeMap<&Path, BTreeSet<Strin
 /// What an address in the network must look like; it is not visited.
 pub(super) fn well_formed(url: &str) -> Result {
     if url.starts_with("mailto:") {
-        return if url.contains('@') {
-            Ok(())
-        } else {
-            Err("no address".to_owned())
-        };
+        return ensure(url.contains('@'), || "no address");
     }
     let (scheme, rest) = url.split_once("://").ok_or("no scheme")?;
     if scheme != "http" && scheme != "https" {

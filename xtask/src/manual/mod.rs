@@ -11,6 +11,7 @@
 //! ```
 //!
 //! Chapters are written for the repository: their links are right on a code host. `stage` turns what
+
 //! leads out of `docs` into chapters, so the same text is right in the book, too.
 
 mod book;
@@ -70,40 +71,6 @@ pub(crate) fn need_mdbook() -> Result {
 /// Where stage and book lie.
 fn work_dir() -> PathBuf {
     root().join("target/manual")
-}
-
-/// The text of a file, with its path in the error.
-pub(crate) fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-/// Writes a file and the directories above it.
-fn write(path: &Path, text: impl AsRef<[u8]>) -> Result {
-    let at = |e: std::io::Error| format!("{}: {e}", path.display());
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(at)?;
-    }
-    std::fs::write(path, text).map_err(at)
-}
-
-/// Every file below `dir` in alphabetical order, as paths relative to it.
-pub(crate) fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut dirs = vec![PathBuf::new()];
-    while let Some(next) = dirs.pop() {
-        let at = |e: std::io::Error| format!("{}: {e}", dir.join(&next).display());
-        for entry in std::fs::read_dir(dir.join(&next)).map_err(at)? {
-            let entry = entry.map_err(at)?;
-            let path = next.join(entry.file_name());
-            if entry.file_type().map_err(at)?.is_dir() {
-                dirs.push(path);
-            } else {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// `path` without `.` and `..`; `None` when it leads above its beginning.

@@ -1,6 +1,7 @@
 //! The pages of the reference that follow from the code, and the chapters of commands in the contents.
 //!
 //! They are committed, so that a code host shows them; [`update`] writes them, or fails when what is
+
 //! committed differs.
 
 use std::collections::BTreeMap;
@@ -8,7 +9,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::rust::{self, Item};
-use super::{environment, files_below, read, results, schema, work_dir, write};
+use super::{environment, results, schema, work_dir};
+use crate::files;
 use crate::own;
 use crate::sh::{Result, root, run};
 
@@ -55,7 +57,7 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
             format!("{MARK}{text}"),
         );
     }
-    let summary = read(&docs.join("SUMMARY.md"))?;
+    let summary = files::read(&docs.join("SUMMARY.md"))?;
     let summary = with_further(&with_commands(&summary, &commands)?, &docs)?;
     pages.insert("SUMMARY.md".into(), summary);
     let mut stale: Vec<PathBuf> = Vec::new();
@@ -65,13 +67,13 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
             continue;
         }
         if write_pages {
-            write(&full, text)?;
+            files::write(&full, text)?;
             eprintln!("wrote docs/{}", path.display());
         } else {
             stale.push(path.clone());
         }
     }
-    for path in files_below(&docs.join("reference"))? {
+    for path in files::below(&docs.join("reference"))? {
         let path = Path::new("reference").join(path);
         if pages.contains_key(&path) {
             continue;
@@ -101,11 +103,13 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
 fn commands() -> Result<Vec<(String, String)>> {
     let dir = work_dir().join("commands");
     let _ = std::fs::remove_dir_all(&dir);
-    let out = dir.to_string_lossy().into_owned();
-    run(&mut own::bucketload(&["man", "--markdown", "--out", &out])?)?;
+    let out = own::quoted(&dir)?;
+    run(&mut own::bucketload(&format!(
+        "man --markdown --out {out}"
+    ))?)?;
     let mut pages = Vec::new();
-    for file in files_below(&dir)? {
-        let text = read(&dir.join(&file))?;
+    for file in files::below(&dir)? {
+        let text = files::read(&dir.join(&file))?;
         pages.push((file.to_string_lossy().into_owned(), text));
     }
     if pages.len() < 10 {
@@ -134,7 +138,7 @@ fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String>
 fn with_further(summary: &str, docs: &Path) -> Result<String> {
     let (before, after) = around(summary, MORE, END_OF_MORE)?;
     let mut list = String::new();
-    for path in files_below(docs)? {
+    for path in files::below(docs)? {
         let name = path.to_string_lossy();
         let is_page =
             name.ends_with(".md") && name != "SUMMARY.md" && !path.starts_with("reference");
@@ -142,7 +146,7 @@ fn with_further(summary: &str, docs: &Path) -> Result<String> {
         if !is_page || before.contains(&link) || after.contains(&link) {
             continue;
         }
-        let text = read(&docs.join(&path))?;
+        let text = files::read(&docs.join(&path))?;
         let title = text.lines().find_map(|line| line.strip_prefix("# "));
         let _ = writeln!(list, "- [{}]({name})", title.unwrap_or(&name));
     }
@@ -163,13 +167,13 @@ fn around<'a>(summary: &'a str, begin: &str, end: &str) -> Result<(&'a str, &'a 
 }
 
 fn language() -> Result<String> {
-    let text = read(&root().join("docs/workload.schema.json"))?;
+    let text = files::read(&root().join("docs/workload.schema.json"))?;
     schema::page(&serde_json::from_str(&text).map_err(|e| e.to_string())?)
 }
 
 /// Every built-in workload: what it is, its variants, its text.
 fn workloads() -> Result<String> {
-    let list = read(&root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
+    let list = files::read(&root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
     let list = list
         .split_once("= builtin![")
         .and_then(|(_, rest)| rest.split_once("];"));
@@ -183,7 +187,7 @@ fn workloads() -> Result<String> {
             your own.\n\n| workload | |\n|---|---|\n";
     let mut texts = String::new();
     for name in &names {
-        let text = read(&root().join(format!("workloads/{name}.toml")))?;
+        let text = files::read(&root().join(format!("workloads/{name}.toml")))?;
         let table: toml::Table = text.parse().map_err(|e| format!("{name}: {e}"))?;
         let about = table
             .get("description")
@@ -263,7 +267,7 @@ fn errors() -> Result<String> {
 fn exit_codes() -> Result<String> {
     let file = "crates/bucketload-cli/src/exit.rs";
     let exit = rust::declared(file, "Exit")?;
-    let source = read(&root().join(file))?;
+    let source = files::read(&root().join(file))?;
     let mut out = String::from("# Exit codes\n\n| code | |\n|---|---|\n");
     for item in &exit.items {
         let arm = format!("Exit::{} => ", item.name);
@@ -292,7 +296,7 @@ fn verdict() -> Result<String> {
     let table: Vec<&str> = docs.lines().filter(|line| line.starts_with('|')).collect();
     let _ = write!(out, "{}\n\n## Conditions\n\n", table.join("\n"));
     out += "| rule | holds when | otherwise |\n|---|---|---|\n";
-    let rules = read(&root().join("crates/bucketload-core/src/verdict/rules.rs"))?;
+    let rules = files::read(&root().join("crates/bucketload-core/src/verdict/rules.rs"))?;
     let mut count = 0;
     for call in rules.split("\n    reason(\n").skip(1) {
         let strings: Vec<&str> = call.split('"').skip(1).step_by(2).take(2).collect();

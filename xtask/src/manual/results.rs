@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::markdown;
 use super::rust::{self, Type};
-use super::{files_below, markdown, read};
+use crate::files;
 use crate::sh::{Result, root};
 
 /// Where structures are declared; the earlier place is meant when two share a name.
@@ -82,14 +83,14 @@ fn sources() -> Result<BTreeMap<String, Type>> {
     let mut found: BTreeMap<String, Type> = BTreeMap::new();
     for place in PLACES {
         let dir = root().join(place);
-        let mut files = files_below(&dir)?;
+        let mut files = files::below(&dir)?;
         // The result's own modules before the rest of their crate.
         files.sort_by_key(|file| !file.starts_with("result"));
         for file in files
             .iter()
             .filter(|file| file.extension().is_some_and(|end| end == "rs"))
         {
-            let text = read(&dir.join(file))?;
+            let text = files::read(&dir.join(file))?;
             for line in text.lines() {
                 let rest = line
                     .strip_prefix("pub struct ")

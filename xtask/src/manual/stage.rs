@@ -1,13 +1,15 @@
 //! The book's sources: `docs` with its inclusions expanded and every link leading to a chapter.
 //!
 //! Links are written as they must be in the repository. One that leads out of `docs` becomes a link to
+
 //! the chapter that includes that file, or to a copy of the file in the book.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::markdown;
-use super::{files_below, normal, read, write};
+use super::normal;
+use crate::files;
 use crate::sh::{Result, root};
 
 /// Where copies of files that are no chapters lie in the book.
@@ -19,10 +21,10 @@ pub(super) fn make(stage: &Path) -> Result {
         std::fs::remove_dir_all(stage).map_err(|e| format!("{}: {e}", stage.display()))?;
     }
     let docs = root().join("docs");
-    let files = files_below(&docs)?;
+    let files = files::below(&docs)?;
     let mut chapters = BTreeMap::new();
     for file in files.iter().filter(|file| is_markdown(file)) {
-        for line in read(&docs.join(file))?.lines() {
+        for line in files::read(&docs.join(file))?.lines() {
             if let Some(path) = markdown::included(line).and_then(|to| beside(file, to)) {
                 chapters.insert(path, file.clone());
             }
@@ -31,16 +33,15 @@ pub(super) fn make(stage: &Path) -> Result {
     let mut copies = Vec::new();
     for file in &files {
         if !is_markdown(file) {
-            let bytes =
-                std::fs::read(docs.join(file)).map_err(|e| format!("{}: {e}", file.display()))?;
-            write(&stage.join(file), bytes)?;
+            let bytes = files::bytes(docs.join(file))?;
+            files::write(&stage.join(file), bytes)?;
             continue;
         }
         let mut text = String::new();
-        for line in read(&docs.join(file))?.lines() {
+        for line in files::read(&docs.join(file))?.lines() {
             match markdown::included(line).and_then(|to| beside(file, to)) {
                 Some(path) => {
-                    let included = read(&root().join(&path))?;
+                    let included = files::read(&root().join(&path))?;
                     text += &relinked(&included, &path, file, &chapters, &mut copies);
                 }
                 None => text += line,
@@ -48,15 +49,14 @@ pub(super) fn make(stage: &Path) -> Result {
             text.push('\n');
         }
         let own = Path::new("docs").join(file);
-        write(
+        files::write(
             &stage.join(page(file)),
             relinked(&text, &own, file, &chapters, &mut copies),
         )?;
     }
     for copy in copies {
-        let bytes =
-            std::fs::read(root().join(&copy)).map_err(|e| format!("{}: {e}", copy.display()))?;
-        write(&stage.join(COPIES).join(&copy), bytes)?;
+        let bytes = files::bytes(root().join(&copy))?;
+        files::write(&stage.join(COPIES).join(&copy), bytes)?;
     }
     Ok(())
 }

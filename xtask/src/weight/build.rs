@@ -1,12 +1,14 @@
 //! Times of builds, in a directory of their own.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use super::Row;
+use crate::files;
 use crate::own::target;
-use crate::sh::{Result, cargo, root, run};
+use crate::sh::{Result, cargo, output, root, run, words};
 
 /// A file of a driver, as somebody changes it who works on one.
 const DRIVER: &str = "crates/bucketload-drivers/src/azblob/checksum.rs";
@@ -20,16 +22,22 @@ pub(super) struct Place(PathBuf);
 impl Place {
     pub(super) fn new() -> Result<Self> {
         let path = target().join("weight");
-        match std::fs::remove_dir_all(&path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(format!("{}: {e}", path.display()))
-            }
-            _ => Ok(Self(path)),
-        }
+        files::remove_dir(&path)?;
+        Ok(Self(path))
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Calls `cargo rustc` as a row shows it: options of rustc stand behind ` -- `.
+    pub(super) fn rustc(&self, line: &str) -> Result {
+        let (before, after) = line.split_once(" -- ").unwrap_or((line, ""));
+        run(cargo(before)
+            .arg("--target-dir")
+            .arg(&self.0)
+            .arg("--")
+            .args(words(after)))
     }
 
     /// The release build of the program.
@@ -54,31 +62,56 @@ struct Cost {
 
 /// Builds from nothing, then after a driver's file was touched.
 pub(super) fn rows(place: &Place) -> Result<Vec<Row>> {
-    const RELEASE: [&str; 3] = ["build", "--release", "--locked"];
-    const CHECK: [&str; 2] = ["check", "--locked"];
+    const RELEASE: &str = "build --release --locked";
+    const CHECK: &str = "check --locked";
     let driver = Touched::new(&root().join(DRIVER))?;
     let mut rows = Vec::new();
-    let mut row = |what: &str, args: &[&str], command: &str| -> Result {
-        let Cost { wall_s, cpu_s } = timed(place, args)?;
+    let mut row = |what: &str, target: &Path, line: &str, before: &str| -> Result {
+        let Cost { wall_s, cpu_s } = timed(target, line)?;
         let value = format!("{wall_s:.0} s wall, {cpu_s:.0} s CPU");
-        rows.push(Row::new(what, value, command));
+        rows.push(Row::new(what, value, format!("{before}cargo {line}")));
         Ok(())
     };
-    let all = format!("cargo {}", RELEASE.join(" "));
-    row("build from an empty target directory", &RELEASE, &all)?;
-    driver.touch()?;
-    let touched = format!("touch {DRIVER}; {all}");
+    let what = "procedural macros alone: the machine's pace";
+    let macros = format!("{RELEASE} {}", macros()?);
+    row(what, &place.path().join("pace"), &macros, "")?;
     row(
-        "build after a driver's file was touched",
-        &RELEASE,
-        &touched,
+        "build from an empty target directory",
+        place.path(),
+        RELEASE,
+        "",
     )?;
-    // Makes what the check of one change finds done.
-    timed(place, &CHECK)?;
     driver.touch()?;
-    let touched = format!("touch {DRIVER}; cargo {}", CHECK.join(" "));
-    row("check after a driver's file was touched", &CHECK, &touched)?;
+    let touch = format!("touch {DRIVER}; ");
+    let what = "build after a driver's file was touched";
+    row(what, place.path(), RELEASE, &touch)?;
+    // Makes what the check of one change finds done.
+    timed(place.path(), CHECK)?;
+    driver.touch()?;
+    let what = "check after a driver's file was touched";
+    row(what, place.path(), CHECK, &touch)?;
     Ok(rows)
+}
+
+/// The options that choose the procedural macros of the program's build. They are compiled for this machine and without
+/// optimisation whatever the profile, so two builds do alike with them: their times compare two machines, or two days.
+fn macros() -> Result<String> {
+    let tree = output(&mut cargo(
+        "tree --locked -p bucketload -e normal,build --prefix none -f {p}",
+    ))?;
+    Ok(chosen_macros(&tree))
+}
+
+/// `-p NAME@VERSION` for every macro in the output of `cargo tree`.
+fn chosen_macros(tree: &str) -> String {
+    let lines = tree.lines().filter(|line| line.contains(" (proc-macro)"));
+    let named = lines.filter_map(|line| {
+        let mut words = line.split(' ');
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
+        Some(format!("-p {name}@{version}"))
+    });
+    let named: BTreeSet<String> = named.collect();
+    named.into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// A file whose time of change is put back when dropped, so that nobody's build begins anew.
@@ -89,7 +122,7 @@ struct Touched {
 
 impl Touched {
     fn new(path: &Path) -> Result<Self> {
-        let at = |e: std::io::Error| format!("{}: {e}", path.display());
+        let at = files::at(path);
         let file = File::options().append(true).open(path).map_err(at)?;
         let before = file.metadata().and_then(|m| m.modified()).map_err(at)?;
         Ok(Self { file, before })
@@ -109,11 +142,11 @@ impl Drop for Touched {
     }
 }
 
-fn timed(place: &Place, args: &[&str]) -> Result<Cost> {
+fn timed(target: &Path, line: &str) -> Result<Cost> {
     let (begun, before) = (Instant::now(), children_s()?);
-    run(cargo(args)
+    run(cargo(line)
         .arg("--target-dir")
-        .arg(place.path())
+        .arg(target)
         // as a user has it, whatever CI sets
         .env_remove("CARGO_INCREMENTAL")
         .env_remove("CARGO_PROFILE_DEV_DEBUG"))?;
@@ -126,7 +159,7 @@ fn timed(place: &Place, args: &[&str]) -> Result<Cost> {
 /// Processor time of all child processes that have ended, with theirs, seconds.
 fn children_s() -> Result<f64> {
     let path = "/proc/self/stat";
-    let stat = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    let stat = files::read(path)?;
     let ticks = children_ticks(&stat).ok_or_else(|| format!("{path}: unexpected text {stat:?}"))?;
     Ok(ticks as f64 / TICKS_PER_S)
 }
@@ -145,14 +178,20 @@ fn children_ticks(stat: &str) -> Option<u64> {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use super::{Touched, children_ticks};
-    use crate::own::TempDir;
+    use super::{Touched, children_ticks, chosen_macros};
+    use crate::files::TempDir;
 
     #[test]
     fn time_of_children_is_read_whatever_the_name() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 0 11 12 13 14 150 160 1700 18 20 0";
         assert_eq!(children_ticks(stat), Some(1718));
         assert_eq!(children_ticks("7 (x) S 1"), None);
+    }
+
+    #[test]
+    fn macros_are_chosen_once_by_name_and_version() {
+        let tree = "bucketload v0.1.0 (/x)\nb v2.0.1 (proc-macro)\na v1.0.0 (proc-macro)\na v1.0.0 (proc-macro) (*)\n";
+        assert_eq!(chosen_macros(tree), "-p a@1.0.0 -p b@2.0.1");
     }
 
     #[test]

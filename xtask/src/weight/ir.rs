@@ -1,4 +1,5 @@
 //! The intermediate code of the last crate, the program: how many lines rustc hands to LLVM, and of which functions.
+
 //! A generic function is there once per set of types that it is compiled for.
 
 use std::collections::HashMap;
@@ -8,7 +9,8 @@ use std::io::{BufRead, BufReader};
 
 use super::build::Place;
 use super::{Row, grouped};
-use crate::sh::{Result, cargo, run};
+use crate::files;
+use crate::sh::Result;
 
 /// How many functions are named.
 const NAMED: usize = 10;
@@ -27,20 +29,12 @@ pub(super) struct Function {
 
 /// Compiles the program once more and counts.
 pub(super) fn of_the_program(place: &Place) -> Result<Vec<Function>> {
-    let (before, after) = BUILD.split_once(" -- ").unwrap_or((BUILD, ""));
-    run(cargo(before.split_whitespace())
-        .arg("--target-dir")
-        .arg(place.path())
-        .arg("--")
-        .args(after.split_whitespace()))?;
+    place.rustc(BUILD)?;
     let folder = place.path().join("release/deps");
-    let at = |e: std::io::Error| format!("{}: {e}", folder.display());
-    for entry in std::fs::read_dir(&folder).map_err(at)? {
-        let path = entry.map_err(at)?.path();
-        if path.extension().is_some_and(|end| end == "ll") {
-            let at = |e: std::io::Error| format!("{}: {e}", path.display());
-            let file = File::open(&path).map_err(at)?;
-            return count(BufReader::new(file)).map_err(at);
+    for path in files::list(&folder)? {
+        if files::is_kind(&path, "ll") {
+            let file = File::open(&path).map_err(files::at(&path))?;
+            return count(BufReader::new(file)).map_err(files::at(&path));
         }
     }
     Err(format!(

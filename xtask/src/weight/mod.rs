@@ -1,4 +1,5 @@
 //! What the project weighs for who builds it: times of builds, packages, intermediate code, the program, lines of
+
 //! code. `cargo xtask weight` prints it, each row with its command; `docs/project/weight.md` keeps the last table.
 
 mod build;
@@ -11,7 +12,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::own::target;
-use crate::sh::{Result, cargo, cmd, need_programs, output, root, run, write_between};
+use crate::sh::{Result, cargo, cmd, need_programs, output, root, write_between};
 
 /// Where the last table is kept.
 const PAGE: &str = "docs/project/weight.md";
@@ -76,13 +77,7 @@ pub(crate) fn main(args: &[String]) -> Result {
         heaviest = ir::heaviest(functions);
     }
     rows.push(packages()?);
-    let metadata = output(&mut cargo([
-        "metadata",
-        "--no-deps",
-        "--locked",
-        "--format-version",
-        "1",
-    ]))?;
+    let metadata = output(&mut cargo("metadata --no-deps --locked --format-version 1"))?;
     let metadata: Value =
         serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
     let crates = lines::crates(&metadata)?;
@@ -101,17 +96,7 @@ pub(crate) fn main(args: &[String]) -> Result {
 
 /// How many packages a build of the program compiles, ours among them.
 fn packages() -> Result<Row> {
-    const LINE: [&str; 9] = [
-        "tree",
-        "--locked",
-        "-p",
-        "bucketload",
-        "-e",
-        "normal,build",
-        "--prefix",
-        "none",
-        "-f",
-    ];
+    const LINE: &str = "tree --locked -p bucketload -e normal,build --prefix none -f";
     let tree = output(cargo(LINE).arg("{p}"))?;
     let mut names: Vec<&str> = tree
         .lines()
@@ -126,7 +111,7 @@ fn packages() -> Result<Row> {
     Ok(Row::new(
         "packages",
         grouped(names.len() as u64),
-        format!("cargo {} '{{p}}'", LINE.join(" ")),
+        format!("cargo {LINE} '{{p}}'"),
     ))
 }
 
@@ -142,11 +127,7 @@ fn size(path: &Path) -> Result<Row> {
 
 /// Number of functions of the program. A release build has no symbols, so it is linked once more with them.
 fn functions(place: &build::Place) -> Result<Row> {
-    let (before, after) = SYMBOLS.split_once(" -- ").unwrap_or((SYMBOLS, ""));
-    run(cargo(before.split_whitespace())
-        .arg("--target-dir")
-        .arg(place.path())
-        .args(["--", after]))?;
+    place.rustc(SYMBOLS)?;
     let program = place.program();
     let symbols = output(&mut cmd(
         "nm",

@@ -1,15 +1,16 @@
 //! The console over simulated runs (the example `simulated_console`): a run of a day in the browser and in the
 //! server, and a comparison of VALID runs on a machine that may be busy.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::super::devtools::Browser;
 use super::submit;
-use crate::own::{self, TempDir};
-use crate::sh::Result;
+use crate::files::{self, TempDir};
+use crate::own;
+use crate::process::Process;
+use crate::sh::{Result, ensure};
 
 /// Environment variable with the example's executable, instead of the build of the tests.
 const INSTEAD: &str = "BUCKETLOAD_SIMULATED_CONSOLE";
@@ -20,10 +21,9 @@ const A_DAY: Duration = Duration::from_secs(900);
 
 /// The simulated controller; ended when dropped.
 struct Simulated {
-    child: Child,
+    process: Process,
     url: String,
 }
-
 impl Simulated {
     fn start(data: &str) -> Result<Self> {
         let mut command = match std::env::var_os(INSTEAD) {
@@ -32,46 +32,31 @@ impl Simulated {
         };
         // Its standard input ends with us. The program sets this threshold itself (bucketload's `memory`), so
         // that zeroed histograms take no memory before they are touched.
-        let mut child = command
+        let piped = command
             .arg(data)
             .env("MALLOC_MMAP_THRESHOLD_", "131072")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("simulated console: {e}"))?;
-        let stdout = child.stdout.take().ok_or("simulated console: no output")?;
-        let mut line = String::new();
-        let read = BufReader::new(stdout).read_line(&mut line);
-        let url = line.trim().strip_prefix("console: ").map(str::to_owned);
-        let mut simulated = Self {
-            child,
-            url: String::new(),
-        };
-        match (read, url) {
-            (Ok(_), Some(url)) => {
-                url.trim_end_matches('/').clone_into(&mut simulated.url);
-                Ok(simulated)
-            }
-            _ => Err(format!("simulated console: unexpected output {line:?}")),
-        }
+            .stdout(Stdio::piped());
+        let mut process = Process::start(piped)?;
+        let stdout = process.child.stdout.take();
+        let (line, _) = process.first_line(stdout)?;
+        let url = line.trim().strip_prefix("console: ");
+        let url = url.ok_or_else(|| format!("simulated console: unexpected output {line:?}"))?;
+        Ok(Self {
+            process,
+            url: url.trim_end_matches('/').to_owned(),
+        })
     }
 
     /// A field of the process's status such as `VmRSS`, bytes (proc(5)).
     fn memory(&self, field: &str) -> Result<f64> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+        let path = format!("/proc/{}/status", self.process.child.id());
+        let text = files::read(&path)?;
         text.lines()
             .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
             .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<f64>().ok())
             .map(|kb| kb * 1024.0)
             .ok_or_else(|| format!("{path}: no {field}"))
-    }
-}
-
-impl Drop for Simulated {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -103,10 +88,10 @@ fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
     )?;
     browser.pictures(&pictures.join("overview-idle"))?;
     for (side, words, picture) in [
-        ("slower", "slower", "compare"),
+        ("slower", &["slower"][..], "compare"),
         (
             "same",
-            "equivalent|inconclusive|no difference|same",
+            &["equivalent", "inconclusive", "no difference", "same"],
             "compare-same",
         ),
     ] {
@@ -114,9 +99,9 @@ fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
         let valid = browser.eval(
             "[...document.querySelectorAll('tbody tr')].filter(row => row.cells[4].innerText === 'VALID').length",
         )?;
-        if valid != names.len() {
-            return Err(format!("{valid} of {} runs are VALID", names.len()));
-        }
+        ensure(valid == names.len(), || {
+            format!("{valid} of {} runs are VALID", names.len())
+        })?;
         browser.eval(&format!(
             "for (const row of document.querySelectorAll('tbody tr')) {{ const name = row.cells[0].innerText; \
              row.querySelector('[name=a]').checked = name.includes('base-'); \
@@ -124,17 +109,12 @@ fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
              document.querySelector('#compare').click()"
         ))?;
         browser.wait("document.querySelector('#comparison') !== null")?;
-        let shown = browser.eval("document.querySelector('#comparison').innerText")?;
-        let shown = shown.as_str().unwrap_or_default().to_owned();
-        let first = shown
-            .lines()
-            .take(6)
-            .collect::<Vec<_>>()
-            .join("\n")
-            .to_lowercase();
-        if !words.split('|').any(|word| first.contains(word)) {
-            return Err(format!("{side}: the verdict is not shown:\n{shown}"));
-        }
+        let shown = browser.text("document.querySelector('#comparison').innerText")?;
+        let first = shown.lines().take(6).collect::<Vec<_>>().join("\n");
+        let first = first.to_lowercase();
+        ensure(words.iter().any(|word| first.contains(word)), || {
+            format!("{side}: the verdict is not shown:\n{shown}")
+        })?;
         // The frame draws in its own time; it cannot be looked into from here, which is its purpose.
         std::thread::sleep(Duration::from_secs(3));
         browser.pictures(&pictures.join(picture))?;
@@ -165,11 +145,10 @@ fn a_day(browser: &mut Browser, console: &Simulated, picture: &Path) -> Result {
         most / 1e6
     );
     browser.pictures(picture)?;
-    browser.eval("document.querySelector('#cancel').click()")?;
+    browser.click("#cancel")?;
     browser.see("cancelled")?;
-    if heap < MOST && most < MOST && points <= 360.0 && points > 180.0 {
-        Ok(())
-    } else {
-        Err("the page of a day needs more than 50 MB, or has lost its points".to_owned())
-    }
+    ensure(
+        heap < MOST && most < MOST && points <= 360.0 && points > 180.0,
+        || "the page of a day needs more than 50 MB, or has lost its points",
+    )
 }

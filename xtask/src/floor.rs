@@ -4,6 +4,7 @@
 //!
 //! The bodies of `send` are as long a stretch of incompressible bytes as ours ([`ARENA`]). From one
 //! slice that stays in the second-level cache a quarter less would be enough, but no store can be
+
 //! measured with content that repeats itself within a compressor's window.
 
 use std::io::{Read, Write};
@@ -11,31 +12,22 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::sh::Result;
+/// Failure as text for the operator.
+type Result<T = ()> = std::result::Result<T, String>;
 
-/// Arguments: `epoll get|put ADDRESS CONNECTIONS SECONDS` or `send ADDRESS BYTES SECONDS`.
-pub(crate) fn main(args: &[String]) -> Result {
+fn main() -> Result {
+    let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
-    match args.as_slice() {
-        ["epoll", verb, address, connections, seconds] => {
+    let seconds = |text: &str| number(text).map(Duration::from_secs);
+    match args[..] {
+        ["epoll", verb, address, connections, time] => {
             let request = constant_request(verb, address);
-            epoll(
-                address,
-                &request,
-                number(connections)? as usize,
-                Duration::from_secs(number(seconds)?),
-            )
+            let connections = number(connections)? as usize;
+            epoll(address, &request, connections, seconds(time)?)
         }
-        ["send", address, bytes, seconds] => send(
-            address,
-            number(bytes)?,
-            Duration::from_secs(number(seconds)?),
-        ),
-        _ => Err(
-            "floor: epoll get|put ADDRESS CONNECTIONS SECONDS, or send ADDRESS BYTES SECONDS"
-                .into(),
-        ),
+        ["send", address, bytes, time] => send(address, number(bytes)?, seconds(time)?),
+        _ => Err("epoll get|put ADDRESS CONNECTIONS SECONDS, or send ADDRESS BYTES SECONDS".into()),
     }
     .map_err(|e| format!("floor: {e}"))
 }

@@ -1,0 +1,170 @@
+//! Processes that go on beside a task: started, asked for their address, and ended when dropped.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::own::Outcome;
+use crate::sh::{Result, ensure, show};
+
+/// A child process; ended when dropped.
+pub(crate) struct Process {
+    /// The child itself.
+    pub(crate) child: Child,
+    shown: String,
+    begun: Instant,
+    /// Whether it ends when its standard input does, which is awaited then.
+    ends_with_input: bool,
+}
+
+impl Process {
+    /// Starts a command, with the standard streams that it has been given.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let shown = show(command);
+        eprintln!("$ {shown} &");
+        let child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
+        Ok(Self {
+            child,
+            shown,
+            begun: Instant::now(),
+            ends_with_input: false,
+        })
+    }
+
+    /// Starts a command whose outputs [`Process::end`] returns.
+    pub(crate) fn recorded(command: &mut Command) -> Result<Self> {
+        Self::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    /// Starts a command of ours with `--announce`, which ends with its standard input, and waits until it says where it
+    /// listens.
+    pub(crate) fn announced(command: &mut Command) -> Result<(Self, String)> {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Self::start(piped)?;
+        let stdout = process.child.stdout.take();
+        let (line, _) = process.first_line(stdout)?;
+        let said: Value = serde_json::from_str(&line).unwrap_or_default();
+        let address = said["listening"].as_str().map(str::to_owned);
+        let address = address
+            .ok_or_else(|| format!("{}: ended before it listened: {line}", process.shown))?;
+        Ok((process, address))
+    }
+
+    /// The first line of one of its outputs, and what follows.
+    pub(crate) fn first_line<R: Read>(
+        &self,
+        output: Option<R>,
+    ) -> Result<(String, Option<BufReader<R>>)> {
+        let (mut line, mut rest) = (String::new(), output.map(BufReader::new));
+        if let Some(rest) = &mut rest {
+            let read = rest.read_line(&mut line);
+            read.map_err(|e| format!("{}: {e}", self.shown))?;
+        }
+        Ok((line, rest))
+    }
+
+    /// Has it end with its standard input, by itself, and be waited for.
+    pub(crate) fn ending_with_input(mut self) -> Self {
+        self.ends_with_input = true;
+        self
+    }
+
+    /// Fails when it has ended, with what it said.
+    pub(crate) fn still_runs(&mut self) -> Result {
+        let status = self.child.try_wait().map_err(|e| self.at(&e))?;
+        let Some(status) = status else { return Ok(()) };
+        let pipes = [
+            drain(self.child.stdout.take()),
+            drain(self.child.stderr.take()),
+        ];
+        let said = pipes.map(|pipe| pipe.join().unwrap_or_default()).concat();
+        Err(format!(
+            "{}: ended too early ({status}): {said}",
+            self.shown
+        ))
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) -> Result {
+        self.child.kill().map_err(|e| self.at(&e))?;
+        self.child.wait().map(drop).map_err(|e| self.at(&e))
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: libc::c_int) -> Result {
+        // SAFETY: sends a signal to a child of ours that has not been waited for; touches no memory.
+        let sent = unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+        ensure(sent == 0, || self.at(&std::io::Error::last_os_error()))
+    }
+
+    /// Waits for its end, at most until it has run for `deadline`: one that hangs is killed and reported.
+    pub(crate) fn end(mut self, deadline: Duration) -> Result<Outcome> {
+        let (stdout, stderr) = (
+            drain(self.child.stdout.take()),
+            drain(self.child.stderr.take()),
+        );
+        let status = loop {
+            if let Some(status) = self.child.try_wait().map_err(|e| self.at(&e))? {
+                break status;
+            }
+            if self.begun.elapsed() > deadline {
+                self.kill()?;
+                let said = stderr.join().unwrap_or_default();
+                let s = deadline.as_secs();
+                return Err(format!("{}: hung for {s} s: {said}", self.shown));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        Ok(Outcome {
+            shown: self.shown.clone(),
+            code: status.code().unwrap_or(-1),
+            stdout: stdout.join().unwrap_or_default(),
+            stderr: stderr.join().unwrap_or_default(),
+            took: self.begun.elapsed(),
+        })
+    }
+
+    fn at(&self, error: &std::io::Error) -> String {
+        format!("{}: {error}", self.shown)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        match self.ends_with_input {
+            true => drop(self.child.stdin.take()),
+            // It may have ended.
+            false => drop(self.child.kill()),
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads a pipe to its end beside the child, which would wait for room in it otherwise.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What could not be read is missing where it is looked for.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+/// Waits until `ready` says so, at most for `patience`; then `what` did not happen.
+pub(crate) fn wait_until(
+    what: &str,
+    patience: Duration,
+    mut ready: impl FnMut() -> Result<bool>,
+) -> Result {
+    let begun = Instant::now();
+    while !ready()? {
+        ensure(begun.elapsed() < patience, || {
+            format!("{what}: not in {} s", patience.as_secs())
+        })?;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
