@@ -10,7 +10,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use bucketload_store::{Commit, Headers, PutOptions};
 
-use crate::abi::{S3_MAX_KEY_SIZE, S3_MAX_METADATA_SIZE, S3BucketContext, S3PutProperties};
+use crate::abi::{
+    S3_CANNED_ACL_BUCKET_OWNER_FULL_CONTROL, S3_CANNED_ACL_PRIVATE, S3_MAX_KEY_SIZE,
+    S3_MAX_METADATA_SIZE, S3BucketContext, S3PutProperties,
+};
 use crate::backend::Backend;
 use crate::reply::Failure;
 use crate::status::Status;
@@ -36,7 +39,7 @@ pub(crate) unsafe fn string(text: *const c_char) -> Result<String, Failure> {
     // SAFETY: by the contract of this function.
     let bytes = unsafe { bytes(text) }.unwrap_or_default();
     String::from_utf8(bytes.to_vec())
-        .map_err(|_| Status::ErrorInvalidURI.because("a name is not UTF-8"))
+        .map_err(|_| Failure::new(Status::ErrorInvalidURI, "a name is not UTF-8"))
 }
 
 /// A part of a query (prefix, marker, delimiter, identity).
@@ -53,7 +56,7 @@ pub(crate) unsafe fn query(text: *const c_char) -> Result<String, Failure> {
 }
 
 /// Where requests go. That there is nothing for a host is found out when they are performed.
-pub(crate) type Where = Result<Arc<dyn Backend>, Failure>;
+pub(crate) type Where = Result<Arc<Backend>, Failure>;
 
 /// The same with a limit on the time of each call; none for 0 and below.
 pub(crate) fn within(backend: Where, timeout_ms: c_int) -> Where {
@@ -281,7 +284,7 @@ impl Properties {
     fn permitted(&self) -> Result<(), Failure> {
         match self.refused {
             None => Ok(()),
-            Some(what) => Err(Status::ErrorNotImplemented.because(what)),
+            Some(what) => Err(Failure::new(Status::ErrorNotImplemented, what)),
         }
     }
 
@@ -317,10 +320,8 @@ impl Properties {
 /// Why the access control that is asked for cannot be had: whoever may read the files may read the
 /// objects, and nobody else.
 pub(crate) const fn refused_acl(canned_acl: c_int) -> Option<&'static str> {
-    const PRIVATE: c_int = 0;
-    const BUCKET_OWNER_FULL_CONTROL: c_int = 4;
     match canned_acl {
-        PRIVATE | BUCKET_OWNER_FULL_CONTROL => None,
+        S3_CANNED_ACL_PRIVATE | S3_CANNED_ACL_BUCKET_OWNER_FULL_CONTROL => None,
         _ => {
             Some("access control lists are not stored; the permissions of the store's files decide")
         }
@@ -329,7 +330,7 @@ pub(crate) const fn refused_acl(canned_acl: c_int) -> Option<&'static str> {
 
 const fn refused(given: &S3PutProperties) -> Option<&'static str> {
     #[cfg(not(feature = "abi2"))]
-    if given.use_server_side_encryption != 0 {
+    if given.appended != 0 {
         return Some("the store does not encrypt");
     }
     refused_acl(given.canned_acl)

@@ -105,9 +105,10 @@ impl Deadline {
     /// Fails when the time is up.
     pub(crate) fn check(self) -> Result<(), Failure> {
         match self.0 {
-            Some(end) if Instant::now() >= end => {
-                Err(Status::ErrorRequestTimeout.because("the request took longer than its timeout"))
-            }
+            Some(end) if Instant::now() >= end => Err(Failure::new(
+                Status::ErrorRequestTimeout,
+                "the request took longer than its timeout",
+            )),
             _ => Ok(()),
         }
     }

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::abi::S3RequestContext;
 use crate::calls::ahead;
 use crate::calls::object::Call;
 use crate::reply::{Callbacks, Failure};
@@ -56,22 +57,13 @@ impl Pending {
     }
 }
 
-/// Requests that wait to be driven. One thread at a time uses it.
-pub struct S3RequestContext {
+/// Requests that wait to be driven: what a request context of C is. One thread at a time uses it.
+struct Requests {
     queue: VecDeque<Pending>,
     /// Requests of it that are being performed; more than one when a callback drives it.
     running: usize,
     /// It was destroyed by a callback and goes when that has returned.
     destroyed: bool,
-}
-
-impl std::fmt::Debug for S3RequestContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("S3RequestContext")
-            .field("waiting", &self.queue.len())
-            .field("running", &self.running)
-            .finish()
-    }
 }
 
 /// Performs a request: `work`, then the callback that completes, then `after` with what the work gave (`None` if it
@@ -85,7 +77,10 @@ fn perform<T>(
         Ok(Ok(value)) => (Ok(()), Some(value)),
         Ok(Err(failure)) => (Err(failure), None),
         Err(_) => (
-            Err(Status::InternalError.because("the library has panicked")),
+            Err(Failure::new(
+                Status::InternalError,
+                "the library has panicked",
+            )),
             None,
         ),
     };
@@ -106,7 +101,7 @@ pub(crate) unsafe fn submit<T: 'static>(
 ) {
     // SAFETY: NULL or valid, by the contract of this function; nothing else refers to it now,
     // because one thread uses it and no reference is held while a request is performed.
-    match unsafe { context.as_mut() } {
+    match unsafe { context.cast::<Requests>().as_mut() } {
         None => perform(&callbacks, work, after),
         Some(context) => context.queue.push_back(Pending::Whole {
             callbacks,
@@ -121,7 +116,7 @@ pub(crate) unsafe fn submit<T: 'static>(
 /// As for [`submit`].
 pub(crate) unsafe fn submit_call(context: *mut S3RequestContext, call: Call) {
     // SAFETY: as in `submit`.
-    match unsafe { context.as_mut() } {
+    match unsafe { context.cast::<Requests>().as_mut() } {
         None => {
             let callbacks = call.callbacks;
             perform(&callbacks, || call.work(), drop);
@@ -132,11 +127,12 @@ pub(crate) unsafe fn submit_call(context: *mut S3RequestContext, call: Call) {
 
 /// A new context.
 pub(crate) fn create() -> *mut S3RequestContext {
-    Box::into_raw(Box::new(S3RequestContext {
+    let requests = Box::new(Requests {
         queue: VecDeque::new(),
         running: 0,
         destroyed: false,
-    }))
+    });
+    Box::into_raw(requests).cast()
 }
 
 /// Ends all waiting requests as interrupted, and the context.
@@ -144,6 +140,7 @@ pub(crate) fn create() -> *mut S3RequestContext {
 /// # Safety
 /// As for [`submit`]; the pointer is of no use afterwards.
 pub(crate) unsafe fn destroy(context: *mut S3RequestContext) {
+    let context = context.cast::<Requests>();
     if context.is_null() {
         return;
     }
@@ -167,7 +164,7 @@ pub(crate) unsafe fn destroy(context: *mut S3RequestContext) {
 ///
 /// # Safety
 /// As for [`submit`], and the context is marked as running a request.
-unsafe fn send_ahead(context: *mut S3RequestContext) {
+unsafe fn send_ahead(context: *mut Requests) {
     let mut calls: Vec<Call> = Vec::new();
     {
         // SAFETY: valid by the contract of this function; the reference ends before a callback is made.
@@ -210,6 +207,7 @@ unsafe fn send_ahead(context: *mut S3RequestContext) {
 /// # Safety
 /// As for [`submit`].
 pub(crate) unsafe fn drive_one(context: *mut S3RequestContext) -> Option<usize> {
+    let context = context.cast::<Requests>();
     // SAFETY: valid by the contract of this function, here and below; no reference outlives its
     // statement, so that callbacks may use the context.
     unsafe { (*context).running += 1 };
@@ -233,7 +231,7 @@ pub(crate) unsafe fn drive_one(context: *mut S3RequestContext) -> Option<usize> 
         return None;
     }
     // SAFETY: as above.
-    Some(unsafe { waiting(context) })
+    Some(unsafe { (*context).queue.len() })
 }
 
 /// How many requests wait.
@@ -242,5 +240,5 @@ pub(crate) unsafe fn drive_one(context: *mut S3RequestContext) -> Option<usize> 
 /// As for [`submit`].
 pub(crate) unsafe fn waiting(context: *const S3RequestContext) -> usize {
     // SAFETY: valid by the contract of this function.
-    unsafe { (*context).queue.len() }
+    unsafe { (*context.cast::<Requests>()).queue.len() }
 }

@@ -1,8 +1,8 @@
 //! The C interface of libs3 (version 4.1, or 2.0 with the feature `abi2`) over Bucketload's store.
 //!
 //! An application that was built against libs3 and finds this library first works on the objects of
-//! a directory, in its own process, instead of sending HTTP requests. [`abi`] declares the
-//! interface, [`exports`] defines its functions; each checks its arguments (`arguments`), and hands
+//! a directory, in its own process, instead of sending HTTP requests. [`abi`] is the
+//! interface (declared by `libs3_abi`), [`exports`] defines its functions; each checks its arguments (`arguments`), and hands
 //! a closure to `context`, which performs it at once or when the request context is driven, and
 //! makes the callback that completes it exactly once (`reply`). The closures (`calls`) work on a
 //! `backend` that `library` finds for the host name and the environment.
@@ -32,4 +32,4 @@ mod reply;
 mod status;
 mod xml;
 
-pub use context::S3RequestContext;
+pub use abi::S3RequestContext;

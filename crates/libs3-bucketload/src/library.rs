@@ -26,7 +26,7 @@ use bucketload_gateway::{Address, Token};
 use bucketload_store::{Durability, EtagMode, PosixOptions};
 
 use crate::arguments::Where;
-use crate::backend::{Backend, Embedded, Remote};
+use crate::backend::Backend;
 use crate::reply::Failure;
 use crate::status::Status;
 
@@ -130,7 +130,7 @@ struct State {
     references: u64,
     default_host: Option<Vec<u8>>,
     settings: Option<Result<Settings, String>>,
-    open: HashMap<Place, Arc<dyn Backend>>,
+    open: HashMap<Place, Arc<Backend>>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -142,7 +142,7 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 struct Recent {
     generation: u64,
     host: Option<Vec<u8>>,
-    backend: Weak<dyn Backend>,
+    backend: Weak<Backend>,
 }
 
 thread_local! {
@@ -274,7 +274,12 @@ pub(crate) fn backend(host: Option<&[u8]>) -> Where {
 fn find(state: &mut State, host: Option<&[u8]>) -> Where {
     let settings = match state.settings() {
         Ok(settings) => settings.clone(),
-        Err(fault) => return Err(Status::FailedToInitializeRequest.because(fault.clone())),
+        Err(fault) => {
+            return Err(Failure::new(
+                Status::FailedToInitializeRequest,
+                fault.clone(),
+            ));
+        }
     };
     let place = settings.place.clone().or_else(|| {
         let host = host.or(state.default_host.as_deref())?;
@@ -294,23 +299,26 @@ fn find(state: &mut State, host: Option<&[u8]>) -> Where {
 fn open(settings: &Settings, place: &Place) -> Where {
     let address = match place {
         Place::Directory(root) => {
-            return Ok(Arc::new(Embedded::open(settings.options(root.clone()))?));
+            return Ok(Arc::new(Backend::open(settings.options(root.clone()))?));
         }
         Place::Gateway(address) => address,
     };
-    let failed = |fault: String| Status::FailedToInitializeRequest.because(fault);
+    let failed = |fault: String| Failure::new(Status::FailedToInitializeRequest, fault);
     let address: Address = address.parse().map_err(|_| failed(address.clone()))?;
     let token = settings.token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|error| failed(error.to_string()))?;
-    Ok(Arc::new(Remote::new(address, token)))
+    Ok(Arc::new(Backend::remote(address, token)))
 }
 
 fn nowhere(host: Option<&[u8]>) -> Failure {
     let host = OsStr::from_bytes(host.unwrap_or(b"s3.amazonaws.com"));
-    Status::NameLookupError.because(format!(
-        "host {host:?} is no store: set BUCKETLOAD_S3_ROOT or BUCKETLOAD_S3_REMOTE, or give an \
+    Failure::new(
+        Status::NameLookupError,
+        format!(
+            "host {host:?} is no store: set BUCKETLOAD_S3_ROOT or BUCKETLOAD_S3_REMOTE, or give an \
          absolute path as host"
-    ))
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -3,16 +3,12 @@
 //! They are wider than those of S3 (upper case, up to 255 characters), so a name that passes may
 //! still be refused by the store.
 
+use crate::abi::S3_URI_STYLE_VIRTUAL_HOST;
 use crate::status::Status;
-
-/// Whether host names name the bucket (`S3UriStyle`).
-pub(crate) const VIRTUAL_HOST: i32 = 0;
-/// Paths name the bucket.
-pub(crate) const PATH: i32 = 1;
 
 /// Checks a bucket name from left to right; the first rule that it breaks is the status.
 pub(crate) fn check(name: &[u8], uri_style: i32) -> Result<(), Status> {
-    let virtual_host = uri_style == VIRTUAL_HOST;
+    let virtual_host = uri_style == S3_URI_STYLE_VIRTUAL_HOST;
     let longest = if virtual_host { 63 } else { 255 };
     let mut only_digits_and_dots = true;
     let mut before = 0;
@@ -56,12 +52,13 @@ pub(crate) fn check(name: &[u8], uri_style: i32) -> Result<(), Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::S3_URI_STYLE_PATH;
 
     #[test]
     fn names_are_checked_as_libs3_does() {
         use Status::*;
-        let path = |name: &str| check(name.as_bytes(), PATH).err();
-        let host = |name: &str| check(name.as_bytes(), VIRTUAL_HOST).err();
+        let path = |name: &str| check(name.as_bytes(), S3_URI_STYLE_PATH).err();
+        let host = |name: &str| check(name.as_bytes(), S3_URI_STYLE_VIRTUAL_HOST).err();
         assert_eq!(path("abc%d"), Some(InvalidBucketNameCharacter));
         assert_eq!(path("ab"), Some(InvalidBucketNameTooShort));
         assert_eq!(path(""), Some(InvalidBucketNameTooShort));

@@ -14,7 +14,7 @@ use crate::abi::{
     S3ErrorDetails, S3NameValue, S3ResponseCompleteCallback, S3ResponseHandler,
     S3ResponseProperties, S3ResponsePropertiesCallback,
 };
-use crate::status::Status;
+use crate::status::{self, Status, VERSION};
 
 /// Content type of objects that were given none, as S3 reports it.
 const DEFAULT_CONTENT_TYPE: &std::ffi::CStr = c"binary/octet-stream";
@@ -30,17 +30,26 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A failure with this status and an explanation.
+    pub(crate) fn new(status: Status, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code: status.code(VERSION),
+            message: Some(message.into()),
+            http: None,
+        }
+    }
+
     /// What is left of it in an answer without a body.
     pub(crate) fn without_body(self) -> Self {
         match self.http {
-            Some(http) => Status::of_http(http).into(),
+            Some(http) => status::of_http(http).into(),
             None => self,
         }
     }
 
     /// What a callback returned, if that is not OK.
     pub(crate) fn of_callback(code: c_int) -> Result<(), Self> {
-        if code == Status::OK.code() {
+        if code == Status::OK.code(VERSION) {
             Ok(())
         } else {
             Err(Self {
@@ -52,21 +61,10 @@ impl Failure {
     }
 }
 
-impl Status {
-    /// A failure with this status and an explanation.
-    pub(crate) fn because(self, message: impl Into<Cow<'static, str>>) -> Failure {
-        Failure {
-            code: self.code(),
-            message: Some(message.into()),
-            http: None,
-        }
-    }
-}
-
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         Self {
-            code: status.code(),
+            code: status.code(VERSION),
             message: None,
             http: None,
         }
@@ -77,7 +75,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self {
             http: Some(error.http_status()),
-            ..Status::of_store(&error).because(error.to_string())
+            ..Self::new(status::of_store(&error), error.to_string())
         }
     }
 }
@@ -210,7 +208,6 @@ impl Callbacks {
             } else {
                 metadata.as_ptr()
             },
-            #[cfg(not(feature = "abi2"))]
             uses_server_side_encryption: 0,
         };
         // SAFETY: the function is valid by the contract of `new`; all that `properties` points to
@@ -231,7 +228,7 @@ impl Callbacks {
             extra_details: ptr::null(),
         };
         let code = match outcome {
-            Ok(()) => Status::OK.code(),
+            Ok(()) => Status::OK.code(VERSION),
             Err(failure) => {
                 if let Some(message) = &failure.message {
                     let text = c_string(message.as_bytes());

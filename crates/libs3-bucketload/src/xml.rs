@@ -73,7 +73,12 @@ pub(crate) fn walk(document: &[u8], mut visit: impl FnMut(Leaf<'_>)) -> Option<(
 /// The parts that a completion names.
 pub(crate) fn completion(document: &[u8]) -> Result<Vec<CompletedPart>, Failure> {
     const PART: [&str; 2] = ["CompleteMultipartUpload", "Part"];
-    let malformed = || Status::ErrorMalformedXML.because("the list of parts cannot be read");
+    let malformed = || {
+        Failure::new(
+            Status::ErrorMalformedXML,
+            "the list of parts cannot be read",
+        )
+    };
     let mut parts = Vec::new();
     let mut current = CompletedPart::default();
     let mut fault = None;
@@ -88,7 +93,7 @@ pub(crate) fn completion(document: &[u8]) -> Result<Vec<CompletedPart>, Failure>
                 Ok(etag) => current.etag = Some(etag),
                 Err(_) => {
                     let message = "an entity tag is none of this store";
-                    fault = Some(Status::ErrorInvalidPart.because(message));
+                    fault = Some(Failure::new(Status::ErrorInvalidPart, message));
                 }
             }
         } else if leaf.is(&PART) {

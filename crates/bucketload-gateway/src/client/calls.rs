@@ -17,9 +17,10 @@ use super::files;
 use super::options::Options;
 use super::pipeline::Pipeline;
 use super::pool::{Lease, Pool};
-use crate::protocol::codec::{Decoder, Malformed};
+use crate::protocol::codec::{Malformed, Value, whole};
 use crate::protocol::request::{ByteRange, Name, Request, UploadName, Way};
-use crate::protocol::{Outcome, error, reply};
+use crate::protocol::values::Buckets;
+use crate::protocol::{FileOpening, Opening, Outcome};
 
 /// A client of one gateway. Cheap to clone: clones share the connections. All calls block and may be made from any
 /// number of threads at once.
@@ -69,58 +70,50 @@ impl Client {
     }
 
     /// Sends a request and reads the head of its answer.
-    fn call<T>(
-        &self,
-        request: &Request<'_>,
-        body: Outgoing<'_>,
-        value: impl FnOnce(&mut Decoder<'_>) -> std::result::Result<T, Malformed>,
-    ) -> Result<T> {
+    fn call<T: for<'d> Value<'d>>(&self, request: &Request<'_>, body: Outgoing<'_>) -> Result<T> {
         let mut lease = self.lease()?;
         let result = lease
             .send(request, body)
             .and_then(|()| lease.receive())
-            .and_then(|answer| finish(&mut lease, &answer, value));
+            .and_then(|answer| finish(&mut lease, &answer));
         lease.keep_or_close(result)
     }
 
-    fn simple<T>(
-        &self,
-        request: &Request<'_>,
-        value: impl FnOnce(&mut Decoder<'_>) -> std::result::Result<T, Malformed>,
-    ) -> Result<T> {
-        self.call(request, Outgoing::None, value)
+    fn simple<T: for<'d> Value<'d>>(&self, request: &Request<'_>) -> Result<T> {
+        self.call(request, Outgoing::None)
     }
 
     /// All buckets in order of their names.
     pub fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
-        self.simple(&Request::ListBuckets, reply::buckets)
+        let Buckets(all) = self.simple(&Request::ListBuckets)?;
+        Ok(all)
     }
 
     /// Creates a bucket.
     pub fn create_bucket(&self, bucket: &str) -> Result<()> {
-        self.simple(&Request::CreateBucket(bucket), nothing)
+        self.simple(&Request::CreateBucket(bucket))
     }
 
     /// Information about one bucket; [`bucketload_store::StoreError::NoSuchBucket`] if it does not exist.
     pub fn head_bucket(&self, bucket: &str) -> Result<BucketInfo> {
-        self.simple(&Request::HeadBucket(bucket), reply::bucket)
+        self.simple(&Request::HeadBucket(bucket))
     }
 
     /// Deletes an empty bucket.
     pub fn delete_bucket(&self, bucket: &str) -> Result<()> {
-        self.simple(&Request::DeleteBucket(bucket), nothing)
+        self.simple(&Request::DeleteBucket(bucket))
     }
 
     /// One page of the keys of a bucket, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries whatever `max_keys`
     /// says; [`Listing::next`] is where the next begins.
     pub fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
-        self.simple(&Request::List(bucket, *request), reply::listing)
+        self.simple(&Request::List(bucket, *request))
     }
 
     /// Writes an object of the bytes `body`.
     pub fn put(&self, bucket: &str, key: &str, body: &[u8], commit: Commit) -> Result<Written> {
         let request = Request::Put(Name { bucket, key }, None, commit);
-        self.call(&request, Outgoing::Slice(body), reply::written)
+        self.call(&request, Outgoing::Slice(body))
     }
 
     /// Writes an object of the next `size` bytes of `body`, which is read in pieces of at most 256 KiB.
@@ -146,7 +139,7 @@ impl Client {
             self.pool.files.store(false, Ordering::Relaxed);
         }
         let request = Request::Put(name, content_md5, commit);
-        self.call(&request, Outgoing::Reader(size, body), reply::written)
+        self.call(&request, Outgoing::Reader(size, body))
     }
 
     /// Opens an object, or a range of it, for reading. [`Error::NotModified`] and
@@ -169,7 +162,7 @@ impl Client {
         let result = lease.send(&request, Outgoing::None).and_then(|()| {
             let (answer, file) = lease.receive_with_file()?;
             let head = Answer { body: 0, ..answer };
-            let ((info, start), by_file) = finish(&mut lease, &head, reply::file_opening)?;
+            let ((info, start), by_file): FileOpening = finish(&mut lease, &head)?;
             if by_file.is_some() && answer.body != 0 {
                 return Err(Malformed("a body beside a file").into());
             }
@@ -200,17 +193,12 @@ impl Client {
         key: &str,
         conditions: ReadConditions,
     ) -> Result<ObjectInfo> {
-        self.simple(
-            &Request::Head(Name { bucket, key }, conditions),
-            reply::info,
-        )
+        self.simple(&Request::Head(Name { bucket, key }, conditions))
     }
 
     /// Deletes an object. Returns whether there was one: S3 reports success in both cases.
     pub fn delete(&self, bucket: &str, key: &str, condition: Condition) -> Result<bool> {
-        self.simple(&Request::Delete(Name { bucket, key }, condition), |d| {
-            d.flag()
-        })
+        self.simple(&Request::Delete(Name { bucket, key }, condition))
     }
 
     /// Copies an object within the store. `commit` replaces headers and tags; `None` keeps those of the source.
@@ -227,10 +215,12 @@ impl Client {
             bucket: source_bucket,
             key: source_key,
         };
-        self.simple(
-            &Request::Copy(source, conditions, Name { bucket, key }, commit),
-            reply::written,
-        )
+        self.simple(&Request::Copy(
+            source,
+            conditions,
+            Name { bucket, key },
+            commit,
+        ))
     }
 
     /// Begins a multipart upload and returns its identity.
@@ -240,10 +230,7 @@ impl Client {
         key: &str,
         options: MultipartOptions,
     ) -> Result<String> {
-        self.simple(
-            &Request::CreateMultipart(Name { bucket, key }, options),
-            reply::id,
-        )
+        self.simple(&Request::CreateMultipart(Name { bucket, key }, options))
     }
 
     /// Writes part `number` (1 to [`bucketload_store::MAX_PARTS`]) of the next `size` bytes of `body`, as
@@ -259,7 +246,7 @@ impl Client {
         content_md5: Option<[u8; 16]>,
     ) -> Result<Written> {
         let request = Request::UploadPart(upload(bucket, key, upload_id), number, content_md5);
-        self.call(&request, Outgoing::Reader(size, body), reply::written)
+        self.call(&request, Outgoing::Reader(size, body))
     }
 
     /// Writes part `number` of the bytes `body`.
@@ -272,7 +259,7 @@ impl Client {
         body: &[u8],
     ) -> Result<Written> {
         let request = Request::UploadPart(upload(bucket, key, upload_id), number, None);
-        self.call(&request, Outgoing::Slice(body), reply::written)
+        self.call(&request, Outgoing::Slice(body))
     }
 
     /// Writes part `number` of an object or a range of it; `None` for all of it.
@@ -291,7 +278,7 @@ impl Client {
             key: source_key,
         };
         let request = Request::CopyPart(source, range, upload(bucket, key, upload_id), number);
-        self.simple(&request, reply::written)
+        self.simple(&request)
     }
 
     /// Assembles the object of the parts named.
@@ -304,12 +291,12 @@ impl Client {
         condition: Condition,
     ) -> Result<Written> {
         let request = Request::Complete(upload(bucket, key, upload_id), parts.to_vec(), condition);
-        self.simple(&request, reply::written)
+        self.simple(&request)
     }
 
     /// Discards an upload and its parts.
     pub fn abort_multipart(&self, bucket: &str, key: &str, upload_id: &str) -> Result<()> {
-        self.simple(&Request::Abort(upload(bucket, key, upload_id)), nothing)
+        self.simple(&Request::Abort(upload(bucket, key, upload_id)))
     }
 
     /// Parts with numbers greater than `part_number_marker`, at most `max_parts` and
@@ -324,7 +311,7 @@ impl Client {
     ) -> Result<PartListing> {
         let most = u32::try_from(max_parts).unwrap_or(u32::MAX);
         let request = Request::ListParts(upload(bucket, key, upload_id), part_number_marker, most);
-        self.simple(&request, reply::parts)
+        self.simple(&request)
     }
 
     /// One page of the multipart uploads in progress, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries.
@@ -333,7 +320,7 @@ impl Client {
         bucket: &str,
         request: &ListUploadsRequest<'_>,
     ) -> Result<UploadListing> {
-        self.simple(&Request::ListUploads(bucket, *request), reply::uploads)
+        self.simple(&Request::ListUploads(bucket, *request))
     }
 
     /// Several small requests in one go.
@@ -347,8 +334,8 @@ impl Client {
 fn open(mut lease: Lease, request: &Request<'_>) -> Result<Download> {
     let result = lease.send(request, Outgoing::None).and_then(|()| {
         let answer = lease.receive()?;
-        let opened = finish(&mut lease, &Answer { body: 0, ..answer }, reply::opening);
-        opened.map(|(info, start)| (info, start, answer.body))
+        let (info, start): Opening = finish(&mut lease, &Answer { body: 0, ..answer })?;
+        Ok((info, start, answer.body))
     });
     let (info, start, length) = lease.keep_or_close(result)?;
     Ok(Download::new(lease, info, start, length))
@@ -361,20 +348,12 @@ const fn upload<'a>(bucket: &'a str, key: &'a str, upload_id: &'a str) -> Upload
     }
 }
 
-fn nothing(_: &mut Decoder<'_>) -> std::result::Result<(), Malformed> {
-    Ok(())
-}
-
 /// Reads the head of an answer without a body.
-pub(super) fn finish<T>(
-    lease: &mut Lease,
-    answer: &Answer,
-    value: impl FnOnce(&mut Decoder<'_>) -> std::result::Result<T, Malformed>,
-) -> Result<T> {
+pub(super) fn finish<T: for<'d> Value<'d>>(lease: &mut Lease, answer: &Answer) -> Result<T> {
     let head = lease.head(answer);
     let result = match answer.outcome {
         _ if answer.body != 0 => Err(Malformed("a body where there is none").into()),
-        Outcome::Done => reply::whole(head, value).map_err(Error::from),
+        Outcome::Done => whole(head).map_err(Error::from),
         Outcome::NotModified => Err(Error::NotModified),
         Outcome::Failed => Err(failure(head)),
         Outcome::Refused => Err(Error::Protocol(String::from_utf8_lossy(head).into_owned())),
@@ -385,7 +364,7 @@ pub(super) fn finish<T>(
 
 /// The error that the head of an answer holds.
 fn failure(head: &[u8]) -> Error {
-    match reply::whole(head, error::error) {
+    match whole(head) {
         Ok(error) => Error::Store(error),
         Err(malformed) => malformed.into(),
     }

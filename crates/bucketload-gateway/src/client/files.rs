@@ -10,7 +10,6 @@ use super::calls::{Client, finish};
 use super::connection::{Outgoing, PIECE};
 use super::error::{Error, Result};
 use super::pool::Lease;
-use crate::protocol::reply;
 use crate::protocol::request::{Name, Request};
 
 /// Objects from this size on, in bytes, are written to their file.
@@ -49,7 +48,7 @@ impl Client {
     ) -> Result<Option<Written>> {
         lease.send(&Request::PutFile(name, size), Outgoing::None)?;
         let (answer, file) = lease.receive_with_file()?;
-        let offered = finish(lease, &answer, |d| d.flag())?;
+        let offered: bool = finish(lease, &answer)?;
         if !offered {
             return Ok(None);
         }
@@ -66,14 +65,14 @@ impl Client {
         }
         lease.send(&Request::CommitFile(commit.clone()), Outgoing::None)?;
         let answer = lease.receive()?;
-        finish(lease, &answer, reply::written).map(Some)
+        finish(lease, &answer).map(Some)
     }
 }
 
 fn discard(lease: &mut Lease) -> Result<()> {
     lease.send(&Request::DropFile, Outgoing::None)?;
     let answer = lease.receive()?;
-    finish(lease, &answer, |_| Ok(()))
+    finish(lease, &answer)
 }
 
 /// Writes `size` bytes of `body` to `file`, piece by piece, and closes it.

@@ -9,7 +9,7 @@ use super::error::{Error, Result};
 use super::pool::Lease;
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::{ByteRange, Name, Request, Way};
-use crate::protocol::{HEADER_BYTES, SMALL_BODY, reply};
+use crate::protocol::{FileOpening, HEADER_BYTES, SMALL_BODY};
 
 /// Most bytes that are sent before answers are read. The sockets' own buffers hold that much, so that client and
 /// gateway never wait for each other.
@@ -146,9 +146,9 @@ impl<'c> Pipeline<'c> {
             let reply = match lease.receive() {
                 Err(error) => Err(error),
                 Ok(answer) => match asked {
-                    Asked::Head => finish(&mut lease, &answer, reply::info).map(Reply::Info),
-                    Asked::Delete => finish(&mut lease, &answer, |d| d.flag()).map(Reply::Deleted),
-                    Asked::Put => finish(&mut lease, &answer, reply::written).map(Reply::Written),
+                    Asked::Head => finish(&mut lease, &answer).map(Reply::Info),
+                    Asked::Delete => finish(&mut lease, &answer).map(Reply::Deleted),
+                    Asked::Put => finish(&mut lease, &answer).map(Reply::Written),
                     Asked::Get => read_small(&mut lease, &answer),
                 },
             };
@@ -166,7 +166,7 @@ impl<'c> Pipeline<'c> {
 /// Reads the answer to `GetSmall`.
 fn read_small(lease: &mut Lease, answer: &Answer) -> Result<Reply> {
     let head = Answer { body: 0, ..*answer };
-    let ((info, _), elsewhere) = finish(lease, &head, reply::file_opening)?;
+    let ((info, _), elsewhere): FileOpening = finish(lease, &head)?;
     match (elsewhere, answer.body) {
         (None, length @ 0..=SMALL_BODY) => {
             let mut bytes = vec![0; length as usize];

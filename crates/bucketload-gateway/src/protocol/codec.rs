@@ -10,37 +10,188 @@ pub(crate) struct Malformed(pub(crate) &'static str);
 /// than in a frame, so that the limit of frames alone would not bound it well.
 const MAX_LIST: u64 = bucketload_store::MAX_PARTS as u64;
 
-/// Appends a number.
-pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
+/// A value as bytes, both ways.
+pub(crate) trait Value<'a>: Sized {
+    /// Appends the value.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Reads a value.
+    fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed>;
+}
+
+/// Declares structures as values: their fields in this order.
+macro_rules! fields {
+    ($($name:ty { $($field:ident),* $(,)? })*) => {$(
+        impl<'a> Value<'a> for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)*
+            }
+
+            fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
+                Ok(Self { $($field: Value::take(decoder)?),* })
+            }
+        }
+    )*};
+}
+pub(crate) use fields;
+
+/// Nothing at all.
+impl Value<'_> for () {
+    fn put(&self, _: &mut Vec<u8>) {}
+
+    fn take(_: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(())
     }
-    out.push(number as u8);
 }
 
-/// Appends a text.
-pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_number(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
+impl Value<'_> for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        match decoder.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed("a flag is neither 0 nor 1")),
+        }
+    }
 }
 
-/// Appends whether there is a value, and the value.
-pub(crate) fn put_option<T>(
-    out: &mut Vec<u8>,
-    value: Option<&T>,
-    put: impl FnOnce(&mut Vec<u8>, &T),
-) {
-    out.push(u8::from(value.is_some()));
-    if let Some(value) = value {
-        put(out, value);
+impl Value<'_> for u64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        let mut number = *self;
+        while number >= 0x80 {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = decoder.byte()?;
+            let bits = Self::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Malformed("a number has more than 64 bits"))
+    }
+}
+
+impl Value<'_> for u32 {
+    fn put(&self, out: &mut Vec<u8>) {
+        u64::from(*self).put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Self::try_from(u64::take(decoder)?).map_err(|_| Malformed("a number has more than 32 bits"))
+    }
+}
+
+/// A page size; no page is larger than `u32` can say.
+impl Value<'_> for usize {
+    fn put(&self, out: &mut Vec<u8>) {
+        u32::try_from(*self).unwrap_or(u32::MAX).put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(u32::take(decoder)? as Self)
+    }
+}
+
+impl<const N: usize> Value<'_> for [u8; N] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let mut array = [0; N];
+        array.copy_from_slice(decoder.bytes(N)?);
+        Ok(array)
+    }
+}
+
+impl<'a> Value<'a> for &'a str {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
+        let length = u64::take(decoder)?;
+        let length = usize::try_from(length).map_err(|_| Malformed("a text is too long"))?;
+        std::str::from_utf8(decoder.bytes(length)?).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+}
+
+impl Value<'_> for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.as_str().put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        <&str>::take(decoder).map(str::to_owned)
+    }
+}
+
+/// Whether there is a value, and the value.
+impl<'a, T: Value<'a>> Value<'a> for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+
+    fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
+        match bool::take(decoder)? {
+            true => T::take(decoder).map(Some),
+            false => Ok(None),
+        }
     }
 }
 
 /// Appends a list.
-pub(crate) fn put_list<T>(out: &mut Vec<u8>, list: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
-    put_number(out, list.len() as u64);
-    list.iter().for_each(|item| put(out, item));
+pub(crate) fn put_list<'a, T: Value<'a>>(list: &[T], out: &mut Vec<u8>) {
+    (list.len() as u64).put(out);
+    list.iter().for_each(|item| item.put(out));
+}
+
+/// A list of at most [`MAX_LIST`] items.
+impl<'a, T: Value<'a>> Value<'a> for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_list(self, out);
+    }
+
+    fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
+        decoder.list(MAX_LIST)
+    }
+}
+
+impl<'a, A: Value<'a>, B: Value<'a>> Value<'a> for (A, B) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
+        Ok((A::take(decoder)?, B::take(decoder)?))
+    }
+}
+
+/// Reads a value that is all there is in `bytes`.
+pub(crate) fn whole<'a, T: Value<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
+    let mut decoder = Decoder::new(bytes);
+    let value = T::take(&mut decoder)?;
+    decoder.end()?;
+    Ok(value)
 }
 
 /// Reads from the beginning of bytes.
@@ -63,80 +214,18 @@ impl<'a> Decoder<'a> {
         Ok(bytes)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.bytes(N)?);
-        Ok(array)
-    }
-
     pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    pub(crate) fn flag(&mut self) -> Result<bool, Malformed> {
-        match self.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Malformed("a flag is neither 0 nor 1")),
-        }
-    }
-
-    pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
-            if shift == 63 && bits > 1 {
-                break;
-            }
-            number |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(Malformed("a number has more than 64 bits"))
-    }
-
-    pub(crate) fn small(&mut self) -> Result<u32, Malformed> {
-        u32::try_from(self.number()?).map_err(|_| Malformed("a number has more than 32 bits"))
-    }
-
-    pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
-        let length =
-            usize::try_from(self.number()?).map_err(|_| Malformed("a text is too long"))?;
-        std::str::from_utf8(self.bytes(length)?).map_err(|_| Malformed("a text is not UTF-8"))
-    }
-
-    pub(crate) fn option<T>(
-        &mut self,
-        value: impl FnOnce(&mut Self) -> Result<T, Malformed>,
-    ) -> Result<Option<T>, Malformed> {
-        match self.flag()? {
-            true => value(self).map(Some),
-            false => Ok(None),
-        }
-    }
-
-    /// A list of at most [`MAX_LIST`] items.
-    pub(crate) fn list<T>(
-        &mut self,
-        item: impl Fn(&mut Self) -> Result<T, Malformed>,
-    ) -> Result<Vec<T>, Malformed> {
-        self.long_list(MAX_LIST, item)
+        Ok(self.bytes(1)?[0])
     }
 
     /// A list of at most `most` items.
-    pub(crate) fn long_list<T>(
-        &mut self,
-        most: u64,
-        item: impl Fn(&mut Self) -> Result<T, Malformed>,
-    ) -> Result<Vec<T>, Malformed> {
-        let count = self.number()?;
+    pub(crate) fn list<T: Value<'a>>(&mut self, most: u64) -> Result<Vec<T>, Malformed> {
+        let count = u64::take(self)?;
         if count > most {
             return Err(Malformed("a list is longer than allowed"));
         }
         // Nothing is reserved: items in memory are larger than their bytes.
-        (0..count).map(|_| item(self)).collect()
+        (0..count).map(|_| T::take(self)).collect()
     }
 
     /// Everything must have been read.
@@ -157,31 +246,38 @@ mod tests {
         #[test]
         fn values_round_trip(number: u64, text in ".*", list: Vec<u64>) {
             let mut out = Vec::new();
-            put_number(&mut out, number);
-            put_text(&mut out, &text);
-            put_list(&mut out, &list, |out, n| put_number(out, *n));
-            put_option(&mut out, Some(&number), |out, n| put_number(out, *n));
-            let mut decoder = Decoder::new(&out);
-            prop_assert_eq!(decoder.number(), Ok(number));
-            prop_assert_eq!(decoder.text(), Ok(&*text));
-            prop_assert_eq!(decoder.list(|d| d.number()), Ok(list));
-            prop_assert_eq!(decoder.option(|d| d.number()), Ok(Some(number)));
-            prop_assert_eq!(decoder.end(), Ok(()));
+            let values = ((number, text), (list, Some(number)));
+            values.put(&mut out);
+            prop_assert_eq!(whole(&out), Ok(values));
         }
     }
 
     #[test]
     fn what_is_not_there_is_not_believed() {
-        assert!(Decoder::new(&[0xff; 10]).number().is_err());
-        assert!(Decoder::new(&[0x80]).number().is_err());
+        let number = whole::<u64>;
+        assert!(number(&[0xff; 10]).is_err());
+        assert!(number(&[0x80]).is_err());
         assert_eq!(
-            Decoder::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).number(),
+            number(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
             Ok(u64::MAX)
         );
-        assert!(Decoder::new(&[5, b'a']).text().is_err());
-        assert!(Decoder::new(&[1, 0xff]).text().is_err());
-        assert!(Decoder::new(&[0xff, 0x7f]).list(|d| d.byte()).is_err());
-        assert!(Decoder::new(&[2]).flag().is_err());
-        assert!(Decoder::new(&[0]).end().is_err());
+        assert!(whole::<&str>(&[5, b'a']).is_err());
+        assert!(whole::<&str>(&[1, 0xff]).is_err());
+        assert!(whole::<Vec<bool>>(&[0xff, 0x7f]).is_err());
+        assert!(whole::<bool>(&[2]).is_err());
+        assert!(whole::<()>(&[0]).is_err());
+    }
+
+    #[test]
+    fn values_have_these_bytes() {
+        let mut out = Vec::new();
+        ((300_u64, "ab"), (Some(7_u32), vec![true])).put(&mut out);
+        (usize::MAX, [9_u8, 8]).put(&mut out);
+        assert_eq!(
+            out,
+            [
+                0xac, 2, 2, b'a', b'b', 1, 7, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 9, 8
+            ]
+        );
     }
 }

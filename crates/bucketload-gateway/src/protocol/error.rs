@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bucketload_store::StoreError;
 
-use super::codec::{Decoder, Malformed, put_number, put_text};
+use super::codec::{Decoder, Malformed, Value};
 
 /// Most texts of errors that are remembered.
 const TEXTS: usize = 256;
@@ -27,143 +27,113 @@ fn lasting(text: &str) -> &'static str {
     text
 }
 
-fn put_io(out: &mut Vec<u8>, error: &io::Error) {
-    put_number(
-        out,
-        error
-            .raw_os_error()
-            .map_or(0, |n| u64::from(n.unsigned_abs())),
-    );
-    put_text(out, &error.to_string());
+/// An error of the system: its number, 0 if it has none, and its text.
+fn put_system_error(out: &mut Vec<u8>, error: &io::Error) {
+    let number = error.raw_os_error().map_or(0, i32::unsigned_abs);
+    (number, error.to_string()).put(out);
 }
 
-fn io_error(decoder: &mut Decoder<'_>) -> Result<io::Error, Malformed> {
-    let (number, text) = (decoder.small()?, decoder.text()?);
+fn system_error(decoder: &mut Decoder<'_>) -> Result<io::Error, Malformed> {
+    let (number, text) = <(u32, String)>::take(decoder)?;
     Ok(match i32::try_from(number) {
         Ok(number @ 1..) => io::Error::from_raw_os_error(number),
-        _ => io::Error::other(text.to_owned()),
+        _ => io::Error::other(text),
     })
 }
 
-/// Appends an error.
-pub(crate) fn put_error(out: &mut Vec<u8>, error: &StoreError) {
-    let simple = |out: &mut Vec<u8>, number| out.push(number);
-    match error {
-        StoreError::NoSuchBucket => simple(out, 1),
-        StoreError::NoSuchKey => simple(out, 2),
-        StoreError::NoSuchUpload => simple(out, 3),
-        StoreError::BucketNotEmpty => simple(out, 4),
-        StoreError::BucketAlreadyOwnedByYou => simple(out, 5),
-        StoreError::KeyTooLong => simple(out, 6),
-        StoreError::InvalidPartOrder => simple(out, 7),
-        StoreError::BadDigest => simple(out, 8),
-        StoreError::PreconditionFailed => simple(out, 9),
-        StoreError::InsufficientStorage => simple(out, 10),
-        StoreError::InvalidBucketName(text) => {
-            out.push(11);
-            put_text(out, text);
+/// The table of errors: the number of each, and what comes with it.
+macro_rules! errors {
+    (
+        simple { $($number:literal $simple:ident,)* }
+        text { $($text_number:literal $text:ident,)* }
+        fields { $($fields_number:literal $name:ident { $($field:ident),* },)* }
+    ) => {
+        impl Value<'_> for StoreError {
+            fn put(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$simple => out.push($number),)*
+                    $(Self::$text(text) => {
+                        out.push($text_number);
+                        (*text).put(out);
+                    })*
+                    $(Self::$name { $($field),* } => {
+                        out.push($fields_number);
+                        $($field.put(out);)*
+                    })*
+                    Self::InvalidPart(number) => {
+                        out.push(13);
+                        number.put(out);
+                    }
+                    Self::AccessDenied(source) => {
+                        out.push(19);
+                        put_system_error(out, source);
+                    }
+                    Self::Io { context, source } => {
+                        out.push(20);
+                        (*context).put(out);
+                        put_system_error(out, source);
+                    }
+                    Self::Corrupt(text) => {
+                        out.push(21);
+                        text.put(out);
+                    }
+                    // The store's errors may become more.
+                    other => {
+                        out.push(21);
+                        other.to_string().put(out);
+                    }
+                }
+            }
+
+            fn take(d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+                Ok(match d.byte()? {
+                    $($number => Self::$simple,)*
+                    $($text_number => Self::$text(lasting(Value::take(d)?)),)*
+                    $($fields_number => Self::$name { $($field: Value::take(d)?),* },)*
+                    13 => Self::InvalidPart(Value::take(d)?),
+                    19 => Self::AccessDenied(system_error(d)?),
+                    20 => Self::Io {
+                        context: lasting(Value::take(d)?),
+                        source: system_error(d)?,
+                    },
+                    21 => Self::Corrupt(Value::take(d)?),
+                    _ => return Err(Malformed("an unknown error")),
+                })
+            }
         }
-        StoreError::InvalidArgument(text) => {
-            out.push(12);
-            put_text(out, text);
-        }
-        StoreError::InvalidPart(number) => {
-            out.push(13);
-            put_number(out, u64::from(*number));
-        }
-        StoreError::EntityTooSmall {
-            part,
-            size,
-            minimum,
-        } => {
-            out.push(14);
-            put_number(out, u64::from(*part));
-            put_number(out, *size);
-            put_number(out, *minimum);
-        }
-        StoreError::EntityTooLarge { maximum } => {
-            out.push(15);
-            put_number(out, *maximum);
-        }
-        StoreError::IncompleteBody { announced, written } => {
-            out.push(16);
-            put_number(out, *announced);
-            put_number(out, *written);
-        }
-        StoreError::InvalidRange { size } => {
-            out.push(17);
-            put_number(out, *size);
-        }
-        StoreError::NotImplemented(text) => {
-            out.push(18);
-            put_text(out, text);
-        }
-        StoreError::AccessDenied(source) => {
-            out.push(19);
-            put_io(out, source);
-        }
-        StoreError::Io { context, source } => {
-            out.push(20);
-            put_text(out, context);
-            put_io(out, source);
-        }
-        StoreError::Corrupt(text) => {
-            out.push(21);
-            put_text(out, text);
-        }
-        // The store's errors may become more.
-        other => {
-            out.push(21);
-            put_text(out, &other.to_string());
-        }
+    };
+}
+
+errors! {
+    simple {
+        1 NoSuchBucket,
+        2 NoSuchKey,
+        3 NoSuchUpload,
+        4 BucketNotEmpty,
+        5 BucketAlreadyOwnedByYou,
+        6 KeyTooLong,
+        7 InvalidPartOrder,
+        8 BadDigest,
+        9 PreconditionFailed,
+        10 InsufficientStorage,
     }
-}
-
-/// Reads an error.
-pub(crate) fn error(decoder: &mut Decoder<'_>) -> Result<StoreError, Malformed> {
-    let d = decoder;
-    Ok(match d.byte()? {
-        1 => StoreError::NoSuchBucket,
-        2 => StoreError::NoSuchKey,
-        3 => StoreError::NoSuchUpload,
-        4 => StoreError::BucketNotEmpty,
-        5 => StoreError::BucketAlreadyOwnedByYou,
-        6 => StoreError::KeyTooLong,
-        7 => StoreError::InvalidPartOrder,
-        8 => StoreError::BadDigest,
-        9 => StoreError::PreconditionFailed,
-        10 => StoreError::InsufficientStorage,
-        11 => StoreError::InvalidBucketName(lasting(d.text()?)),
-        12 => StoreError::InvalidArgument(lasting(d.text()?)),
-        13 => StoreError::InvalidPart(d.small()?),
-        14 => StoreError::EntityTooSmall {
-            part: d.small()?,
-            size: d.number()?,
-            minimum: d.number()?,
-        },
-        15 => StoreError::EntityTooLarge {
-            maximum: d.number()?,
-        },
-        16 => StoreError::IncompleteBody {
-            announced: d.number()?,
-            written: d.number()?,
-        },
-        17 => StoreError::InvalidRange { size: d.number()? },
-        18 => StoreError::NotImplemented(lasting(d.text()?)),
-        19 => StoreError::AccessDenied(io_error(d)?),
-        20 => StoreError::Io {
-            context: lasting(d.text()?),
-            source: io_error(d)?,
-        },
-        21 => StoreError::Corrupt(d.text()?.to_owned()),
-        _ => return Err(Malformed("an unknown error")),
-    })
+    text {
+        11 InvalidBucketName,
+        12 InvalidArgument,
+        18 NotImplemented,
+    }
+    fields {
+        14 EntityTooSmall { part, size, minimum },
+        15 EntityTooLarge { maximum },
+        16 IncompleteBody { announced, written },
+        17 InvalidRange { size },
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::reply::whole;
+    use crate::protocol::codec::whole;
 
     #[test]
     fn errors_arrive_as_they_were() {
@@ -206,8 +176,8 @@ mod tests {
         ];
         for sent in all {
             let mut out = Vec::new();
-            put_error(&mut out, &sent);
-            let got = whole(&out, error).unwrap();
+            sent.put(&mut out);
+            let got: StoreError = whole(&out).unwrap();
             assert_eq!(std::mem::discriminant(&got), std::mem::discriminant(&sent));
             assert_eq!(
                 (got.to_string(), got.code()),

@@ -9,7 +9,7 @@
 //!
 //! All numbers are little-endian. A request's kind says what is asked for, an answer's kind how it ended; the answer
 //! has the sequence number of its request, and answers come in the order of requests. The head holds the
-//! arguments (`request`) or results (`reply`, `error`), the body the bytes of an object. A client on the server's host
+//! arguments (`request`) or results (`values`, `error`), the body the bytes of an object. A client on the server's host
 //! says with its requests which core it runs on, plus one; otherwise, and in answers, that is 0.
 //!
 //! `GetSmall` is `Get` whose answer has no body if that would be longer than 64 KiB, but says how long it would be: so
@@ -28,10 +28,10 @@
 
 pub(crate) mod codec;
 pub(crate) mod error;
-pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod values;
 
+use bucketload_store::ObjectInfo;
 use codec::Malformed;
 
 /// Version of the protocol; both sides must have the same.
@@ -123,6 +123,12 @@ impl Outcome {
         })
     }
 }
+
+/// What a GET begins with: the object, and which of its bytes is the first that follows.
+pub(crate) type Opening = (ObjectInfo, u64);
+
+/// The same for a GET that may be answered by a file: so many bytes of it, or, if it is `None`, the body.
+pub(crate) type FileOpening = (Opening, Option<u64>);
 
 /// What a frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,67 +1,91 @@
-//! The store's plain values as bytes, both ways.
+//! The store's own values as bytes, both ways: what requests and answers have in them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_store::{
-    Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Condition, ETag, Headers, ReadConditions,
-    Tags,
+    BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, CompletedPart, Condition, ETag,
+    Headers, ListEntry, ListRequest, ListUploadsRequest, Listing, MultipartOptions, ObjectInfo,
+    PartInfo, PartListing, PartSizes, ReadConditions, UploadInfo, UploadListing, Written,
 };
 
-use super::codec::{Decoder, Malformed, put_list, put_number, put_option, put_text};
+use super::codec::{Decoder, Malformed, Value, fields, put_list};
 
 type Decoded<T> = Result<T, Malformed>;
 
-pub(crate) fn put_etag(out: &mut Vec<u8>, etag: &ETag) {
-    let (digest, parts) = etag.to_raw();
-    out.extend_from_slice(&digest);
-    put_number(out, u64::from(parts));
+fields! {
+    BucketInfo { name, created }
+    Checksum { algorithm, kind, value }
+    CompletedPart { number, etag, checksums }
+    Headers { content_type, system, user }
+    ListEntry { key, size, etag, modified, checksums }
+    ListRequest<'a> { prefix, delimiter, start_after, max_keys }
+    ListUploadsRequest<'a> { prefix, delimiter, key_marker, upload_id_marker, max_uploads }
+    Listing { objects, common_prefixes, next }
+    MultipartOptions { headers, tags, checksum }
+    ObjectInfo { size, etag, modified, headers, checksums, tags, parts }
+    PartInfo { number, size, etag, modified, checksums }
+    PartListing { upload, parts, next }
+    UploadInfo { key, upload_id, initiated, checksum }
+    UploadListing { uploads, common_prefixes, next }
+    Written { etag, size, modified }
 }
 
-pub(crate) fn etag(decoder: &mut Decoder<'_>) -> Decoded<ETag> {
-    Ok(ETag::from_raw(decoder.array()?, decoder.small()?))
+/// All buckets. They are not paged; the limit of the head bounds them.
+pub(crate) struct Buckets(pub(crate) Vec<BucketInfo>);
+
+impl Value<'_> for Buckets {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        decoder
+            .list(u64::from(super::MAX_REPLY_HEAD_BYTES))
+            .map(Self)
+    }
 }
 
-/// Appends a time: nanoseconds since the epoch, modulo 2^64, which is good until 2554.
-pub(crate) fn put_time(out: &mut Vec<u8>, time: &SystemTime) {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    out.extend_from_slice(&(since.as_nanos() as u64).to_le_bytes());
+/// Runs of parts whose sizes can be added up.
+impl Value<'_> for PartSizes {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_list(self.runs(), out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        let runs = Vec::<(u32, u64)>::take(decoder)?;
+        let sum = runs
+            .iter()
+            .try_fold((0_u32, 0_u64), |(parts, bytes), (count, size)| {
+                let run = u64::from(*count).checked_mul(*size)?;
+                Some((parts.checked_add(*count)?, bytes.checked_add(run)?))
+            });
+        match sum {
+            Some(_) => Ok(Self::from_runs(runs)),
+            None => Err(Malformed("parts of an object are too many or too large")),
+        }
+    }
 }
 
-pub(crate) fn time(decoder: &mut Decoder<'_>) -> Decoded<SystemTime> {
-    Ok(UNIX_EPOCH + Duration::from_nanos(u64::from_le_bytes(decoder.array()?)))
+impl Value<'_> for ETag {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.to_raw().put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        Ok(Self::from_raw(Value::take(decoder)?, Value::take(decoder)?))
+    }
 }
 
-fn put_pair(out: &mut Vec<u8>, (name, value): &(String, String)) {
-    put_text(out, name);
-    put_text(out, value);
-}
+/// Nanoseconds since the epoch, modulo 2^64, which is good until 2554.
+impl Value<'_> for SystemTime {
+    fn put(&self, out: &mut Vec<u8>) {
+        let since = self.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        (since.as_nanos() as u64).to_le_bytes().put(out);
+    }
 
-fn pair(decoder: &mut Decoder<'_>) -> Decoded<(String, String)> {
-    Ok((decoder.text()?.to_owned(), decoder.text()?.to_owned()))
-}
-
-pub(crate) fn put_headers(out: &mut Vec<u8>, headers: &Headers) {
-    put_option(out, headers.content_type.as_ref(), |out, text| {
-        put_text(out, text)
-    });
-    put_list(out, &headers.system, put_pair);
-    put_list(out, &headers.user, put_pair);
-}
-
-pub(crate) fn headers(decoder: &mut Decoder<'_>) -> Decoded<Headers> {
-    Ok(Headers {
-        content_type: decoder.option(|d| d.text().map(str::to_owned))?,
-        system: decoder.list(pair)?,
-        user: decoder.list(pair)?,
-    })
-}
-
-pub(crate) fn put_tags(out: &mut Vec<u8>, tags: &Tags) {
-    put_list(out, tags, put_pair);
-}
-
-pub(crate) fn tags(decoder: &mut Decoder<'_>) -> Decoded<Tags> {
-    decoder.list(pair)
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        Ok(UNIX_EPOCH + Duration::from_nanos(u64::from_le_bytes(Value::take(decoder)?)))
+    }
 }
 
 /// Algorithms by their numbers.
@@ -73,124 +97,82 @@ const ALGORITHMS: [ChecksumAlgorithm; 5] = [
     ChecksumAlgorithm::Sha256,
 ];
 
-pub(crate) fn put_algorithm(out: &mut Vec<u8>, algorithm: &ChecksumAlgorithm) {
-    let number = ALGORITHMS.iter().position(|known| known == algorithm);
-    out.push(number.expect("every algorithm has a number") as u8);
+impl Value<'_> for ChecksumAlgorithm {
+    fn put(&self, out: &mut Vec<u8>) {
+        let number = ALGORITHMS.iter().position(|known| known == self);
+        out.push(number.expect("every algorithm has a number") as u8);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        ALGORITHMS
+            .get(usize::from(decoder.byte()?))
+            .copied()
+            .ok_or(Malformed("an unknown checksum algorithm"))
+    }
 }
 
-pub(crate) fn algorithm(decoder: &mut Decoder<'_>) -> Decoded<ChecksumAlgorithm> {
-    ALGORITHMS
-        .get(usize::from(decoder.byte()?))
-        .copied()
-        .ok_or(Malformed("an unknown checksum algorithm"))
+impl Value<'_> for ChecksumKind {
+    fn put(&self, out: &mut Vec<u8>) {
+        (*self == Self::Composite).put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        Ok(match bool::take(decoder)? {
+            true => Self::Composite,
+            false => Self::FullObject,
+        })
+    }
 }
 
-pub(crate) fn put_kind(out: &mut Vec<u8>, kind: ChecksumKind) {
-    out.push(u8::from(kind == ChecksumKind::Composite));
-}
-
-pub(crate) fn kind(decoder: &mut Decoder<'_>) -> Decoded<ChecksumKind> {
-    Ok(match decoder.flag()? {
-        true => ChecksumKind::Composite,
-        false => ChecksumKind::FullObject,
-    })
-}
-
-pub(crate) fn put_checksum(out: &mut Vec<u8>, checksum: &Checksum) {
-    put_algorithm(out, &checksum.algorithm);
-    put_kind(out, checksum.kind);
-    put_text(out, &checksum.value);
-}
-
-pub(crate) fn checksum(decoder: &mut Decoder<'_>) -> Decoded<Checksum> {
-    Ok(Checksum {
-        algorithm: algorithm(decoder)?,
-        kind: kind(decoder)?,
-        value: decoder.text()?.to_owned(),
-    })
-}
-
-pub(crate) fn put_condition(out: &mut Vec<u8>, condition: &Condition) {
-    match condition {
-        Condition::None => out.push(0),
-        Condition::Absent => out.push(1),
-        Condition::Present => out.push(2),
-        Condition::Match(tags) => {
-            out.push(3);
-            put_list(out, tags, put_etag);
+impl Value<'_> for Condition {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::None => out.push(0),
+            Self::Absent => out.push(1),
+            Self::Present => out.push(2),
+            Self::Match(tags) => {
+                out.push(3);
+                tags.put(out);
+            }
         }
     }
-}
 
-pub(crate) fn condition(decoder: &mut Decoder<'_>) -> Decoded<Condition> {
-    Ok(match decoder.byte()? {
-        0 => Condition::None,
-        1 => Condition::Absent,
-        2 => Condition::Present,
-        3 => Condition::Match(decoder.list(etag)?),
-        _ => return Err(Malformed("an unknown condition")),
-    })
-}
-
-/// Appends what is known of an object beside its content; the usual "nothing" is one byte.
-pub(crate) fn put_commit(out: &mut Vec<u8>, commit: &Commit) {
-    let plain = commit.headers == Headers::default()
-        && commit.checksums.is_empty()
-        && commit.tags.is_empty()
-        && commit.condition == Condition::None;
-    out.push(u8::from(!plain));
-    if !plain {
-        put_headers(out, &commit.headers);
-        put_list(out, &commit.checksums, put_checksum);
-        put_tags(out, &commit.tags);
-        put_condition(out, &commit.condition);
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        Ok(match decoder.byte()? {
+            0 => Self::None,
+            1 => Self::Absent,
+            2 => Self::Present,
+            3 => Self::Match(Value::take(decoder)?),
+            _ => return Err(Malformed("an unknown condition")),
+        })
     }
 }
 
-pub(crate) fn commit(decoder: &mut Decoder<'_>) -> Decoded<Commit> {
-    if !decoder.flag()? {
-        return Ok(Commit::default());
-    }
-    Ok(Commit {
-        headers: headers(decoder)?,
-        checksums: decoder.list(checksum)?,
-        tags: tags(decoder)?,
-        condition: condition(decoder)?,
-    })
-}
+/// Declares structures as values of which the usual "nothing" is one byte: a flag, and the fields in this order if
+/// one of them says something.
+macro_rules! plain_or_fields {
+    ($($name:ident { $($field:ident),* })*) => {$(
+        impl Value<'_> for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                let nothing = Self::default();
+                let plain = $(self.$field == nothing.$field)&&*;
+                (!plain).put(out);
+                if !plain {
+                    $(self.$field.put(out);)*
+                }
+            }
 
-pub(crate) fn put_conditions(out: &mut Vec<u8>, conditions: &ReadConditions) {
-    let ReadConditions {
-        if_match,
-        if_none_match,
-        if_modified_since,
-        if_unmodified_since,
-    } = conditions;
-    let plain = if_match.is_none()
-        && if_none_match.is_none()
-        && if_modified_since.is_none()
-        && if_unmodified_since.is_none();
-    out.push(u8::from(!plain));
-    if !plain {
-        for tags in [if_match, if_none_match] {
-            put_option(out, tags.as_ref(), |out, tags| {
-                put_list(out, tags, put_etag)
-            });
+            fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+                if !bool::take(decoder)? {
+                    return Ok(Self::default());
+                }
+                Ok(Self { $($field: Value::take(decoder)?),* })
+            }
         }
-        for instant in [if_modified_since, if_unmodified_since] {
-            put_option(out, instant.as_ref(), put_time);
-        }
-    }
+    )*};
 }
 
-pub(crate) fn conditions(decoder: &mut Decoder<'_>) -> Decoded<ReadConditions> {
-    if !decoder.flag()? {
-        return Ok(ReadConditions::default());
-    }
-    Ok(ReadConditions {
-        if_match: decoder.option(|d| d.list(etag))?,
-        if_none_match: decoder.option(|d| d.list(etag))?,
-        if_modified_since: decoder.option(time)?,
-        if_unmodified_since: decoder.option(time)?,
-    })
+plain_or_fields! {
+    Commit { headers, checksums, tags, condition }
+    ReadConditions { if_match, if_none_match, if_modified_since, if_unmodified_since }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use bucketload_store::Store;
 
 use super::ServerOptions;
+use super::affinity::Cores;
 use super::connection::Connection;
 use super::listen::Listener;
-use super::seat::Cores;
 use crate::address::Address;
 use crate::patience::most_looking;
 use crate::protocol::{PROTOCOL_VERSION, Verdict, hello};

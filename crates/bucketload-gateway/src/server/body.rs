@@ -16,10 +16,11 @@ use rustix::io::Errno;
 
 use super::connection::{Connection, End};
 use super::output::Output;
-use super::perform::push;
+use super::perform::{push, push_error};
 use super::splice::Splice;
+use crate::protocol::codec::Value as _;
 use crate::protocol::request::{Name, Request, UploadName};
-use crate::protocol::{Header, Outcome, SMALL_BODY, reply};
+use crate::protocol::{Header, Outcome, SMALL_BODY};
 use crate::socket::Socket;
 
 /// Bodies up to this leave with their head: a copy of it costs less than a second call.
@@ -51,29 +52,31 @@ pub(super) fn send_object(
     way: By,
 ) -> std::result::Result<(), End> {
     let size = range.end - range.start;
+    // An `Opening`, or with what may come as a file a `FileOpening`.
+    let opening = |by_file: Option<Option<u64>>| {
+        move |out: &mut Vec<u8>| {
+            object.info().put(out);
+            range.start.put(out);
+            if let Some(by_file) = by_file {
+                by_file.put(out);
+            }
+        }
+    };
     if way == By::File
         && size > COPIED
         && let Some(file) = object.file_descriptor()
     {
         output.flush(socket, false)?;
-        output.push(Outcome::Done, sequence, 0, |out| {
-            reply::put_file_opening(out, object.info(), range.start, Some(size));
-        });
+        output.push(Outcome::Done, sequence, 0, opening(Some(Some(size))));
         return Ok(output.flush_with_file(socket, file)?);
     }
     if way == By::SmallBody && size > SMALL_BODY {
-        output.push(Outcome::Done, sequence, 0, |out| {
-            reply::put_file_opening(out, object.info(), range.start, Some(size));
-        });
+        output.push(Outcome::Done, sequence, 0, opening(Some(Some(size))));
         return Ok(());
     }
     let before = output.buffer().len();
-    output.push(Outcome::Done, sequence, size, |out| match way {
-        By::Body => reply::put_opening(out, object.info(), range.start),
-        By::BodyNotFile | By::File | By::SmallBody => {
-            reply::put_file_opening(out, object.info(), range.start, None);
-        }
-    });
+    let by_file = (way != By::Body).then_some(None);
+    output.push(Outcome::Done, sequence, size, opening(by_file));
     if size <= COPIED {
         let buffer = output.buffer();
         let at = buffer.len();
@@ -89,7 +92,7 @@ pub(super) fn send_object(
             Err(error) => error,
         };
         buffer.truncate(before);
-        push(output, sequence, &Err::<(), _>(problem), |_, ()| {});
+        push_error(output, sequence, &problem);
         return Ok(());
     }
     output.flush(socket, true)?;
@@ -170,7 +173,7 @@ impl Upload {
 
 /// Appends the answer to a write.
 pub(super) fn answer_write(output: &mut Output, sequence: u32, written: &Result<Written>) {
-    push(output, sequence, written, reply::put_written);
+    push(output, sequence, written);
 }
 
 impl Connection<'_> {

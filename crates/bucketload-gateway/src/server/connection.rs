@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::accept::{Guest, Shared};
+use super::affinity::Affinity;
 use super::body::{Upload, answer_write};
 use super::files::FileUpload;
 use super::output::Output;
-use super::seat::Seat;
 use super::splice::Splice;
 use crate::frames::Incoming;
 use crate::patience::Patience;
@@ -58,7 +58,7 @@ pub(super) struct Connection<'s> {
     /// The last request has written an object or a part.
     pub(super) has_written: bool,
     patience: Patience,
-    seat: Seat,
+    affinity: Affinity,
 }
 
 impl<'s> Connection<'s> {
@@ -74,7 +74,7 @@ impl<'s> Connection<'s> {
             file: None,
             has_written: false,
             patience: Patience::new(shared.options.patience),
-            seat: Seat::default(),
+            affinity: Affinity::default(),
         }
     }
 
@@ -187,7 +187,7 @@ impl<'s> Connection<'s> {
             let shared = self.shared;
             let core = header.core.checked_sub(1).map(usize::from);
             let guest = self.guest;
-            self.seat
+            self.affinity
                 .follow(core, &shared.cores, || shared.is_crowded_by(guest));
             let whole = HEADER_BYTES + header.head as usize;
             if self.incoming.bytes().len() < whole {

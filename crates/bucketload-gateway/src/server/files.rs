@@ -10,7 +10,7 @@ use super::accept::Shared;
 use super::body::answer_write;
 use super::connection::End;
 use super::output::Output;
-use super::perform::push;
+use super::perform::push_error;
 use crate::protocol::Outcome;
 use crate::protocol::request::{Name, Request};
 use crate::socket::Socket;
@@ -37,7 +37,7 @@ pub(super) fn offer(
     let mut upload = match shared.store.put(bucket, key, &PutOptions::sized(size)) {
         Ok(upload) => upload,
         Err(error) => {
-            push(output, sequence, &Err::<(), _>(error), |_, ()| {});
+            push_error(output, sequence, &error);
             return Ok(None);
         }
     };

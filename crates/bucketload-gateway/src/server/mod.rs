@@ -5,7 +5,7 @@
 //!                                                              perform: requests on the store
 //!                                                              body: bytes between socket and store
 //!                                                              files: files instead of bytes, on Unix sockets
-//!                                                              seat: the core that its thread runs on
+//!                                                              affinity: the core that its thread runs on
 //! ```
 //!
 //! A client that is slow, dead or malicious costs its own thread and 8 MiB at most (0.5 MiB but for the
@@ -13,13 +13,13 @@
 //! [`ServerOptions::connections`] of them. Objects are never held in memory.
 
 mod accept;
+mod affinity;
 mod body;
 mod connection;
 mod files;
 mod listen;
 mod output;
 mod perform;
-mod seat;
 mod splice;
 
 use std::sync::Arc;

@@ -5,7 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use bucketload_store::StoreError;
 
-use crate::protocol::{HEADER_BYTES, Header, MAX_REPLY_HEAD_BYTES, Outcome, error, push_frame};
+use crate::protocol::codec::Value as _;
+use crate::protocol::{HEADER_BYTES, Header, MAX_REPLY_HEAD_BYTES, Outcome, push_frame};
 use crate::socket::Socket;
 
 /// Gathered bytes from which on they are sent.
@@ -44,9 +45,7 @@ impl Output {
                 body: 0,
                 ..header
             };
-            push_frame(&mut self.buffer, failed, |out| {
-                error::put_error(out, &problem)
-            });
+            push_frame(&mut self.buffer, failed, |out| problem.put(out));
         }
     }
 

@@ -11,29 +11,27 @@ use super::accept::Shared;
 use super::body::{By, send_object};
 use super::connection::End;
 use super::output::Output;
+use crate::protocol::codec::Value;
 use crate::protocol::request::{ByteRange, Name, Request, UploadName, Way};
-use crate::protocol::{MAX_PAGE, Outcome, error, reply};
+use crate::protocol::values::Buckets;
+use crate::protocol::{MAX_PAGE, Outcome};
 use crate::socket::Socket;
 
 /// A completion has no checksum of the whole object: the protocol has no place for one.
 const NO_CHECKSUMS: Vec<bucketload_store::Checksum> = Vec::new();
 
 /// Appends the answer of a result without a body.
-pub(super) fn push<T>(
-    output: &mut Output,
-    sequence: u32,
-    result: &Result<T>,
-    put: impl FnOnce(&mut Vec<u8>, &T),
-) {
+pub(super) fn push<T: for<'d> Value<'d>>(output: &mut Output, sequence: u32, result: &Result<T>) {
     match result {
-        Ok(value) => output.push(Outcome::Done, sequence, 0, |out| put(out, value)),
-        Err(failure) => output.push(Outcome::Failed, sequence, 0, |out| {
-            error::put_error(out, failure)
-        }),
+        Ok(value) => output.push(Outcome::Done, sequence, 0, |out| value.put(out)),
+        Err(error) => push_error(output, sequence, error),
     }
 }
 
-fn nothing(_: &mut Vec<u8>, _: &()) {}
+/// Appends the answer of a request that failed.
+pub(super) fn push_error(output: &mut Output, sequence: u32, error: &StoreError) {
+    output.push(Outcome::Failed, sequence, 0, |out| error.put(out));
+}
 
 /// Performs a request and appends its answer.
 pub(super) fn answer(
@@ -45,21 +43,12 @@ pub(super) fn answer(
 ) -> std::result::Result<(), End> {
     let store = &*shared.store;
     match request {
-        Request::ListBuckets => push(output, sequence, &store.list_buckets(), |out, all| {
-            reply::put_buckets(out, all)
-        }),
-        Request::CreateBucket(bucket) => {
-            push(output, sequence, &store.create_bucket(bucket), nothing)
+        Request::ListBuckets => {
+            push(output, sequence, &store.list_buckets().map(Buckets));
         }
-        Request::HeadBucket(bucket) => push(
-            output,
-            sequence,
-            &store.head_bucket(bucket),
-            reply::put_bucket,
-        ),
-        Request::DeleteBucket(bucket) => {
-            push(output, sequence, &store.delete_bucket(bucket), nothing)
-        }
+        Request::CreateBucket(bucket) => push(output, sequence, &store.create_bucket(bucket)),
+        Request::HeadBucket(bucket) => push(output, sequence, &store.head_bucket(bucket)),
+        Request::DeleteBucket(bucket) => push(output, sequence, &store.delete_bucket(bucket)),
         Request::List(bucket, request) => {
             let max_keys = request.max_keys.min(MAX_PAGE);
             let page = store.list(
@@ -69,7 +58,7 @@ pub(super) fn answer(
                     ..request
                 },
             );
-            push(output, sequence, &page, reply::put_listing);
+            push(output, sequence, &page);
         }
         Request::Get(name, range, conditions, way) => {
             let way = match way {
@@ -93,40 +82,31 @@ pub(super) fn answer(
         Request::Head(name, conditions) => {
             let found = store.head(name.bucket, name.key);
             match found.map(|info| (conditions.evaluate(&info), info)) {
-                Ok((ReadDecision::Proceed, info)) => {
-                    push(output, sequence, &Ok(info), reply::put_info)
-                }
+                Ok((ReadDecision::Proceed, info)) => push(output, sequence, &Ok(info)),
                 Ok((ReadDecision::NotModified, _)) => {
                     output.push(Outcome::NotModified, sequence, 0, |_| ())
                 }
                 Ok((ReadDecision::PreconditionFailed, _)) => {
-                    push(
-                        output,
-                        sequence,
-                        &Err(StoreError::PreconditionFailed),
-                        nothing,
-                    );
+                    push_error(output, sequence, &StoreError::PreconditionFailed);
                 }
-                Err(error) => push(output, sequence, &Err(error), nothing),
+                Err(error) => push_error(output, sequence, &error),
             }
         }
         Request::Delete(name, condition) => {
             let deleted = store.delete(name.bucket, name.key, &condition);
-            push(output, sequence, &deleted, |out, there| {
-                out.push(u8::from(*there))
-            });
+            push(output, sequence, &deleted);
         }
         Request::Copy(source, conditions, name, commit) => {
             let written = copy(store, source, &conditions, name, commit);
-            push(output, sequence, &written, reply::put_written);
+            push(output, sequence, &written);
         }
         Request::CreateMultipart(name, options) => {
             let id = store.create_multipart(name.bucket, name.key, options);
-            push(output, sequence, &id, |out, id| reply::put_id(out, id));
+            push(output, sequence, &id);
         }
         Request::CopyPart(source, range, upload, number) => {
             let written = copy_part(store, source, range, &upload, number);
-            push(output, sequence, &written, reply::put_written);
+            push(output, sequence, &written);
         }
         Request::Complete(upload, parts, condition) => {
             let UploadName { name, upload_id } = upload;
@@ -139,16 +119,16 @@ pub(super) fn answer(
                 NO_CHECKSUMS,
                 &condition,
             );
-            push(output, sequence, &written, reply::put_written);
+            push(output, sequence, &written);
         }
         Request::Abort(UploadName { name, upload_id }) => {
             let done = store.abort_multipart(name.bucket, name.key, upload_id);
-            push(output, sequence, &done, nothing);
+            push(output, sequence, &done);
         }
         Request::ListParts(UploadName { name, upload_id }, after, most) => {
             let most = MAX_PAGE.min(most as usize);
             let page = store.list_parts(name.bucket, name.key, upload_id, after, most);
-            push(output, sequence, &page, reply::put_parts);
+            push(output, sequence, &page);
         }
         Request::ListUploads(bucket, request) => {
             let max_uploads = request.max_uploads.min(MAX_PAGE);
@@ -159,7 +139,7 @@ pub(super) fn answer(
                     ..request
                 },
             );
-            push(output, sequence, &page, reply::put_uploads);
+            push(output, sequence, &page);
         }
         Request::Put(..)
         | Request::UploadPart(..)
@@ -218,7 +198,7 @@ fn get(
             Ok(())
         }
         Err(error) => {
-            push(output, sequence, &Err(error), nothing);
+            push_error(output, sequence, &error);
             Ok(())
         }
     }

@@ -10,9 +10,15 @@ use bucketload_core::op::Watch;
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
-use super::abi::{self, ErrorDetails, ResponseHandler, ResponseProperties, Status};
+use libs3_abi::{S3ErrorDetails, S3ResponseHandler, S3ResponseProperties, Status};
+
 use super::library::Library;
+use super::list::Page;
+use super::session::Text;
 use super::status::to_error;
+
+/// What callbacks return unless the request shall end.
+pub(super) const OK: c_int = Status::OK as c_int;
 
 /// What is to be sent.
 #[derive(Clone, Copy)]
@@ -34,11 +40,27 @@ pub(super) enum Incoming<'a> {
     Watch(&'a dyn Watch),
 }
 
+/// What the callbacks of a listing, or of the beginning of an upload, fill. [`Call::received`] counts the entries.
+pub(super) enum Told<'a> {
+    Nothing,
+    /// A page of keys, shown to `watch` and kept in `keys`.
+    Keys {
+        page: &'a mut Page,
+        watch: Option<&'a dyn Watch>,
+        keys: Option<&'a mut Vec<String>>,
+    },
+    /// Keys and identities of unfinished uploads, if they are kept.
+    Uploads(Option<&'a mut Vec<(String, String)>>),
+    /// The identity of an upload that has begun.
+    Begun(&'a mut Text),
+}
+
 /// One call.
 pub(super) struct Call<'a> {
     pub(super) probe: &'a mut Probe,
     outgoing: Outgoing<'a>,
     incoming: Incoming<'a>,
+    pub(super) told: Told<'a>,
     /// Where received bytes are kept, if they are.
     pub(super) body: Option<&'a mut Vec<u8>>,
     /// Where the entity tag goes.
@@ -49,7 +71,7 @@ pub(super) struct Call<'a> {
     pub(super) wrong: Option<u64>,
     /// Length that the answer states.
     pub(super) length: u64,
-    status: Option<Status>,
+    status: Option<c_int>,
     detail: String,
 }
 
@@ -61,6 +83,7 @@ impl<'a> Call<'a> {
             probe,
             outgoing: Outgoing::Nothing,
             incoming: Incoming::Count,
+            told: Told::Nothing,
             body: None,
             etag: None,
             sent: 0,
@@ -82,10 +105,15 @@ impl<'a> Call<'a> {
         self
     }
 
+    pub(super) fn telling(mut self, told: Told<'a>) -> Self {
+        self.told = told;
+        self
+    }
+
     /// How the call ended.
     pub(super) fn end(&mut self, library: &Library) -> Result<(), OpError> {
         match self.status {
-            Some(abi::OK) => Ok(()),
+            Some(OK) => Ok(()),
             Some(status) => Err(to_error(library, status, &self.detail)),
             None => {
                 self.probe.first_byte_and_done();
@@ -100,7 +128,7 @@ impl<'a> Call<'a> {
 ///
 /// # Safety
 /// `data` must be a pointer to a `Call` that nobody else uses meanwhile.
-unsafe fn call<'c>(data: *mut c_void) -> &'c mut Call<'c> {
+pub(super) unsafe fn call<'c>(data: *mut c_void) -> &'c mut Call<'c> {
     // SAFETY: as the caller says.
     unsafe { &mut *data.cast::<Call<'c>>() }
 }
@@ -118,17 +146,17 @@ pub(super) unsafe fn bytes<'c>(text: *const c_char) -> &'c [u8] {
 }
 
 /// The callbacks of every request.
-pub(super) const RESPONSE: ResponseHandler = ResponseHandler {
-    properties,
-    complete,
+pub(super) const RESPONSE: S3ResponseHandler = S3ResponseHandler {
+    properties: Some(properties),
+    complete: Some(complete),
 };
 
-extern "C" fn properties(properties: *const ResponseProperties, data: *mut c_void) -> Status {
+extern "C" fn properties(properties: *const S3ResponseProperties, data: *mut c_void) -> c_int {
     // SAFETY: the library hands back the data of the request, which is a call.
     let call = unsafe { call(data) };
     call.probe.first_byte();
     if properties.is_null() {
-        return abi::OK;
+        return OK;
     }
     // SAFETY: it points to the properties for the time of the callback.
     let properties = unsafe { &*properties };
@@ -137,15 +165,15 @@ extern "C" fn properties(properties: *const ResponseProperties, data: *mut c_voi
         // SAFETY: a string for the time of the callback, or null.
         etag.extend_from_slice(unsafe { bytes(properties.etag) });
     }
-    abi::OK
+    OK
 }
 
-extern "C" fn complete(status: Status, details: *const ErrorDetails, data: *mut c_void) {
+extern "C" fn complete(status: c_int, details: *const S3ErrorDetails, data: *mut c_void) {
     // SAFETY: the library hands back the data of the request, which is a call.
     let call = unsafe { call(data) };
     call.probe.first_byte_and_done();
     call.status = Some(status);
-    if status == abi::OK || details.is_null() {
+    if status == OK || details.is_null() {
         return;
     }
     // SAFETY: it points to the details for the time of the callback.
@@ -193,17 +221,17 @@ pub(super) extern "C" fn put_data(size: c_int, buffer: *mut c_char, data: *mut c
 }
 
 /// Takes bytes that came.
-pub(super) extern "C" fn get_data(size: c_int, buffer: *const c_char, data: *mut c_void) -> Status {
+pub(super) extern "C" fn get_data(size: c_int, buffer: *const c_char, data: *mut c_void) -> c_int {
     // SAFETY: the library hands back the data of the request, which is a call.
     let call = unsafe { call(data) };
     call.probe.first_byte();
     let size = usize::try_from(size).unwrap_or(0);
     if size == 0 || buffer.is_null() {
-        return abi::OK;
+        return OK;
     }
     if call.body.is_none() && matches!(call.incoming, Incoming::Count) {
         call.received += size as u64;
-        return abi::OK;
+        return OK;
     }
     // SAFETY: the library shows `size` bytes for the time of the callback.
     let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), size) };
@@ -219,5 +247,5 @@ pub(super) extern "C" fn get_data(size: c_int, buffer: *const c_char, data: *mut
         Incoming::Watch(watch) => watch.body(bytes),
     }
     call.received += size as u64;
-    abi::OK
+    OK
 }

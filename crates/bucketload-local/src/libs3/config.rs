@@ -3,7 +3,13 @@
 use std::ffi::{CString, OsString};
 use std::fmt;
 
-use super::abi;
+use libs3_abi::{
+    S3_PROTOCOL_HTTP as HTTP, S3_PROTOCOL_HTTPS as HTTPS, S3_URI_STYLE_PATH,
+    S3_URI_STYLE_VIRTUAL_HOST,
+};
+
+/// Longest host name, without the final NUL.
+const MAX_HOST_NAME: usize = 254;
 
 /// Where a bucket's name stands in requests of libraries that make some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,10 +92,10 @@ impl Strings {
             value.as_deref().map(|value| text(what, value)).transpose()
         };
         let (protocol, host) = match config.host.as_deref() {
-            None => (abi::HTTPS, None),
+            None => (HTTPS, None),
             Some(host) => {
                 let (protocol, name) = split(host)?;
-                if name.len() > abi::MAX_HOST_NAME {
+                if name.len() > MAX_HOST_NAME {
                     return Err(format!("{host}: libs3 takes names of at most 254 bytes"));
                 }
                 (protocol, Some(text("the endpoint", name)?))
@@ -99,8 +105,8 @@ impl Strings {
             host,
             protocol,
             style: match config.style {
-                Style::Path => abi::PATH,
-                Style::VirtualHost => abi::VIRTUAL_HOST,
+                Style::Path => S3_URI_STYLE_PATH,
+                Style::VirtualHost => S3_URI_STYLE_VIRTUAL_HOST,
             },
             access_key: text("the access key", &config.access_key)?,
             secret_key: text("the secret key", &config.secret_key)?,
@@ -113,10 +119,10 @@ impl Strings {
 /// Protocol and host of an endpoint.
 fn split(host: &str) -> Result<(i32, &str), String> {
     let (protocol, rest) = match host.split_once("://") {
-        Some(("http", rest)) => (abi::HTTP, rest),
-        Some(("https", rest)) => (abi::HTTPS, rest),
-        None if host.starts_with('/') => return Ok((abi::HTTP, host)),
-        _ => (abi::HTTPS, ""),
+        Some(("http", rest)) => (HTTP, rest),
+        Some(("https", rest)) => (HTTPS, rest),
+        None if host.starts_with('/') => return Ok((HTTP, host)),
+        _ => (HTTPS, ""),
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if rest.is_empty() || rest.contains('/') {
@@ -130,13 +136,13 @@ fn split(host: &str) -> Result<(i32, &str), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Libs3Config, Strings, abi, split};
+    use super::{HTTP, HTTPS, Libs3Config, Strings, split};
 
     #[test]
     fn hosts_are_urls_or_directories() {
-        assert_eq!(split("http://h:9000/"), Ok((abi::HTTP, "h:9000")));
-        assert_eq!(split("https://h"), Ok((abi::HTTPS, "h")));
-        assert_eq!(split("/srv/objects"), Ok((abi::HTTP, "/srv/objects")));
+        assert_eq!(split("http://h:9000/"), Ok((HTTP, "h:9000")));
+        assert_eq!(split("https://h"), Ok((HTTPS, "h")));
+        assert_eq!(split("/srv/objects"), Ok((HTTP, "/srv/objects")));
         for wrong in ["h:9000", "", "ftp://h", "http://", "http://h/path"] {
             assert!(split(wrong).is_err(), "{wrong}");
         }

@@ -1,16 +1,20 @@
 //! The driver: the library, initialised once for all load threads.
 
+use std::ffi::{CStr, CString, c_void};
 use std::fmt;
+use std::ptr::null;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::{ConnectTimes, Probe};
+use libs3_abi::{S3BucketContext, TokenAndRegion};
 
+use super::call::Call;
 use super::config::{Libs3Config, Strings, Style};
 use super::library::Library;
-use super::session::Libs3Session;
+use super::session::{Libs3Session, Text};
 
 /// What every library can do.
 const ALWAYS: [OpClass; 11] = [
@@ -40,6 +44,39 @@ pub(super) struct Inner {
     pub(super) library: Library,
     pub(super) strings: Strings,
     config: Libs3Config,
+}
+
+impl Inner {
+    /// What the library is told of a bucket. The strings belong to the driver and to `bucket`.
+    pub(super) fn context(&self, bucket: &Text) -> S3BucketContext {
+        let strings = &self.strings;
+        let pointer = |text: &Option<CString>| text.as_deref().map_or(null(), CStr::as_ptr);
+        S3BucketContext {
+            host_name: pointer(&strings.host),
+            bucket_name: bucket.as_ptr(),
+            protocol: strings.protocol,
+            uri_style: strings.style,
+            access_key_id: strings.access_key.as_ptr(),
+            secret_access_key: strings.secret_key.as_ptr(),
+            appended: TokenAndRegion {
+                security_token: pointer(&strings.session_token),
+                auth_region: pointer(&strings.region),
+            },
+        }
+    }
+
+    /// Makes a call: `function` calls the library with what it is told of `bucket`, and with the data that callbacks
+    /// get. All strings and the call live until it returns, and with no request context the library returns after its
+    /// last callback.
+    pub(super) fn make(
+        &self,
+        bucket: &Text,
+        call: &mut Call<'_>,
+        function: impl FnOnce(&S3BucketContext, *mut c_void),
+    ) -> Result<(), OpError> {
+        function(&self.context(bucket), std::ptr::from_mut(call).cast());
+        call.end(&self.library)
+    }
 }
 
 impl Drop for Inner {

@@ -1,23 +1,25 @@
 //! A library that was loaded: its functions, and whether it is of the right version.
 
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString, c_int};
 use std::fmt;
 
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW, Symbol};
 
-use super::abi;
+use libs3_abi::{S3_INIT_ALL, Status};
+
+use super::call::OK;
 
 /// A status whose name tells the versions apart: `NotSupported` in version 4, `ErrorAccessDenied` in version 2,
 /// which numbers them otherwise from here on.
-const TELLING: abi::Status = 48;
+const TELLING: c_int = Status::NotSupported as c_int;
 
 /// Declares the table of functions with the symbols that they stand under.
 macro_rules! functions {
     (must { $($must:ident: $must_type:ident = $must_name:literal,)* } may { $($may:ident: $may_type:ident = $may_name:literal,)* }) => {
         /// The functions of a library. What not every library has may be missing.
         pub(super) struct Functions {
-            $(pub(super) $must: abi::$must_type,)*
-            $(pub(super) $may: Option<abi::$may_type>,)*
+            $(pub(super) $must: libs3_abi::$must_type,)*
+            $(pub(super) $may: Option<libs3_abi::$may_type>,)*
         }
 
         impl Functions {
@@ -119,7 +121,7 @@ impl Library {
     }
 
     /// The library's name of a status.
-    pub(super) fn status_name(&self, status: abi::Status) -> String {
+    pub(super) fn status_name(&self, status: c_int) -> String {
         // SAFETY: the function takes any number and may be called before the library is initialised.
         let name = unsafe { (self.functions.get_status_name)(status) };
         if name.is_null() {
@@ -142,9 +144,9 @@ impl Library {
             None => std::ptr::null(),
         };
         // SAFETY: two strings that are never freed, and a flag.
-        let status = unsafe { (self.functions.initialize)(agent.as_ptr(), abi::INIT_ALL, host) };
+        let status = unsafe { (self.functions.initialize)(agent.as_ptr(), S3_INIT_ALL, host) };
         match status {
-            abi::OK => Ok(()),
+            OK => Ok(()),
             status => Err(self.status_name(status)),
         }
     }

@@ -1,20 +1,21 @@
 //! Listings: of keys in pages, of buckets, of unfinished uploads.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::OpError;
 use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
 
-use super::abi::{
-    self, Handler, ListBucketCallback, ListBucketContent, ListMultipartUpload, ListServiceCallback,
-    ListUploadsCallback, Status,
-};
-use super::call::{Call, RESPONSE, bytes};
-use super::session::{Libs3Session, Text, data, pointer, unsupported};
 use bucketload_core::driver::DONE;
+use libs3_abi::{
+    S3ListBucketContent, S3ListBucketHandler, S3ListMultipartUpload, S3ListMultipartUploadsHandler,
+    S3ListServiceHandler,
+};
+
+use super::call::{Call, OK, RESPONSE, Told, bytes, call};
+use super::session::{Libs3Session, Text, unsupported};
 
 /// Keys of a page unless the request says so.
 pub(super) const PAGE: usize = 1000;
@@ -30,29 +31,21 @@ pub(super) struct Page {
     more: bool,
 }
 
-/// A call that lists. The call comes first: callbacks of every request find it there.
-#[repr(C)]
-struct Listing<'a, 'l> {
-    call: Call<'a>,
-    page: &'l mut Page,
-    items: u64,
-    watch: Option<&'a dyn Watch>,
-    keys: Option<&'l mut Vec<String>>,
-}
-
 extern "C" fn listed(
     truncated: c_int,
     next: *const c_char,
     count: c_int,
-    contents: *const ListBucketContent,
+    contents: *const S3ListBucketContent,
     groups: c_int,
     prefixes: *const *const c_char,
     data: *mut c_void,
-) -> Status {
-    // SAFETY: the data of this request is a listing, whose first field is the call.
-    let listing = unsafe { &mut *data.cast::<Listing<'_, '_>>() };
-    listing.call.probe.first_byte();
-    let page = &mut *listing.page;
+) -> c_int {
+    // SAFETY: the data of this request is a call.
+    let call = unsafe { call(data) };
+    call.probe.first_byte();
+    let Told::Keys { page, watch, keys } = &mut call.told else {
+        return OK;
+    };
     page.more = truncated != 0;
     // SAFETY: a string for the time of the callback, or null.
     page.marker.set_bytes(unsafe { bytes(next) });
@@ -61,7 +54,7 @@ extern "C" fn listed(
             page.last.clear();
             page.last.extend_from_slice(text);
         }
-        listing.items += 1;
+        call.received += 1;
     };
     for i in 0..usize::try_from(count).unwrap_or(0) {
         // SAFETY: as many entries as said, for the time of the callback, with strings as keys.
@@ -69,15 +62,15 @@ extern "C" fn listed(
         // SAFETY: keys are strings that live as long as the entry.
         let key = unsafe { bytes(entry.key) };
         see(key);
-        if listing.watch.is_some() || listing.keys.is_some() {
+        if watch.is_some() || keys.is_some() {
             let key = String::from_utf8_lossy(key);
-            if let Some(watch) = listing.watch {
+            if let Some(watch) = watch {
                 watch.listed(&key);
                 if watch.wants_details() {
                     watch.details(entry.size, entry.last_modified);
                 }
             }
-            if let Some(keys) = &mut listing.keys {
+            if let Some(keys) = keys {
                 keys.push(key.into_owned());
             }
         }
@@ -86,7 +79,7 @@ extern "C" fn listed(
         // SAFETY: as many strings as said, for the time of the callback.
         see(unsafe { bytes(*prefixes.add(i)) });
     }
-    abi::OK
+    OK
 }
 
 impl Libs3Session {
@@ -97,41 +90,32 @@ impl Libs3Session {
         most: usize,
         probe: &'a mut Probe,
         watch: Option<&'a dyn Watch>,
-        keys: Option<&mut Vec<String>>,
+        keys: Option<&'a mut Vec<String>>,
     ) -> Result<u64, OpError> {
-        let handler = Handler {
+        let handler = S3ListBucketHandler {
             response: RESPONSE,
-            callback: listed as ListBucketCallback,
+            list_bucket: Some(listed),
         };
-        let context = self.context();
         std::mem::swap(&mut self.page.marker, &mut self.page.from);
         self.page.marker.set_bytes(b"");
         let from = self.page.from.as_ptr();
         self.page.last.clear();
         self.page.more = false;
-        let mut listing = Listing {
-            call: Call::new(probe),
-            page: &mut self.page,
-            items: 0,
-            watch,
-            keys,
-        };
-        // SAFETY: strings, handler and listing live until the call returns, and with no request context it returns
-        // after its last callback.
-        unsafe {
-            (self.inner.library.functions.list_bucket)(
-                &raw const context,
-                self.key.as_ptr(),
-                from,
-                self.second.as_ptr(),
-                c_int::try_from(most).unwrap_or(c_int::MAX),
-                null_mut(),
-                0,
-                &raw const handler,
-                std::ptr::from_mut(&mut listing).cast(),
-            );
-        }
-        let (ended, items) = (listing.call.end(&self.inner.library), listing.items);
+        let list_bucket = self.inner.library.functions.list_bucket;
+        let page = &mut self.page;
+        let mut call = Call::new(probe).telling(Told::Keys { page, watch, keys });
+        let ended = self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            let (prefix, delimiter) = (self.key.as_ptr(), self.second.as_ptr());
+            let most = c_int::try_from(most).unwrap_or(c_int::MAX);
+            let context = null_mut();
+            // SAFETY: strings, handler and call live until the call returns, as `make` says.
+            unsafe {
+                list_bucket(
+                    bucket, prefix, from, delimiter, most, context, 0, &handler, data,
+                )
+            }
+        });
+        let items = call.received;
         // Without a marker the next page begins behind the last entry, as in the first version of the listing.
         if self.page.more && self.page.marker.bytes().is_empty() {
             let Page { marker, last, .. } = &mut self.page;
@@ -186,28 +170,29 @@ impl Libs3Session {
     }
 
     pub(super) fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
-        let handler = Handler {
+        let handler = S3ListServiceHandler {
             response: RESPONSE,
-            callback: bucket_listed as ListServiceCallback,
+            list_service: Some(bucket_listed),
         };
-        let strings = &self.inner.strings;
+        let functions = &self.inner.library.functions;
         let mut call = Call::new(probe);
-        // SAFETY: as in `list_page`.
-        unsafe {
-            (self.inner.library.functions.list_service)(
-                strings.protocol,
-                strings.access_key.as_ptr(),
-                strings.secret_key.as_ptr(),
-                pointer(strings.session_token.as_deref()),
-                pointer(strings.host.as_deref()),
-                pointer(strings.region.as_deref()),
-                null_mut(),
-                0,
-                &raw const handler,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library)?;
+        self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `list_page`.
+            unsafe {
+                (functions.list_service)(
+                    bucket.protocol,
+                    bucket.access_key_id,
+                    bucket.secret_access_key,
+                    bucket.appended.security_token,
+                    bucket.host_name,
+                    bucket.appended.auth_region,
+                    null_mut(),
+                    0,
+                    &raw const handler,
+                    data,
+                );
+            }
+        })?;
         Ok(Completion {
             items: call.received,
             ..DONE
@@ -238,34 +223,30 @@ impl Libs3Session {
             return Err(unsupported(bucketload_core::op::OpClass::ListUploads));
         };
         self.name(bucket, prefix)?;
-        let handler = Handler {
+        let handler = S3ListMultipartUploadsHandler {
             response: RESPONSE,
-            callback: uploads_listed as ListUploadsCallback,
+            list_uploads: Some(uploads_listed),
         };
-        let context = self.context();
-        let mut listing = Uploads {
-            call: Call::new(probe),
-            items: 0,
-            names,
-        };
-        // SAFETY: as in `list_page`.
-        unsafe {
-            list_uploads(
-                &raw const context,
-                self.key.as_ptr(),
-                pointer(None),
-                pointer(None),
-                pointer(None),
-                pointer(None),
-                PAGE as c_int,
-                null_mut(),
-                0,
-                &raw const handler,
-                std::ptr::from_mut(&mut listing).cast(),
-            );
-        }
-        listing.call.end(&self.inner.library)?;
-        Ok(listing.items)
+        let mut call = Call::new(probe).telling(Told::Uploads(names));
+        self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `list_page`.
+            unsafe {
+                list_uploads(
+                    bucket,
+                    self.key.as_ptr(),
+                    null(),
+                    null(),
+                    null(),
+                    null(),
+                    PAGE as c_int,
+                    null_mut(),
+                    0,
+                    &raw const handler,
+                    data,
+                );
+            }
+        })?;
+        Ok(call.received)
     }
 }
 
@@ -275,20 +256,12 @@ extern "C" fn bucket_listed(
     _bucket: *const c_char,
     _created: i64,
     data: *mut c_void,
-) -> Status {
+) -> c_int {
     // SAFETY: the data of this request is a call.
-    let call = unsafe { &mut *data.cast::<Call<'_>>() };
+    let call = unsafe { call(data) };
     call.probe.first_byte();
     call.received += 1;
-    abi::OK
-}
-
-/// A call that lists uploads; as [`Listing`].
-#[repr(C)]
-struct Uploads<'a, 'l> {
-    call: Call<'a>,
-    items: u64,
-    names: Option<&'l mut Vec<(String, String)>>,
+    OK
 }
 
 extern "C" fn uploads_listed(
@@ -296,16 +269,16 @@ extern "C" fn uploads_listed(
     _next_key: *const c_char,
     _next_upload: *const c_char,
     count: c_int,
-    uploads: *const ListMultipartUpload,
+    uploads: *const S3ListMultipartUpload,
     _groups: c_int,
     _prefixes: *const *const c_char,
     data: *mut c_void,
-) -> Status {
-    // SAFETY: the data of this request is such a listing, whose first field is the call.
-    let listing = unsafe { &mut *data.cast::<Uploads<'_, '_>>() };
+) -> c_int {
+    // SAFETY: the data of this request is a call.
+    let call = unsafe { call(data) };
     for i in 0..usize::try_from(count).unwrap_or(0) {
-        listing.items += 1;
-        if let Some(names) = &mut listing.names {
+        call.received += 1;
+        if let Told::Uploads(Some(names)) = &mut call.told {
             // SAFETY: as many entries as said, for the time of the callback.
             let upload = unsafe { &*uploads.add(i) };
             // SAFETY: strings for the time of the callback, or null.
@@ -313,5 +286,5 @@ extern "C" fn uploads_listed(
             names.push((text(upload.key), text(upload.upload_id)));
         }
     }
-    abi::OK
+    OK
 }

@@ -5,14 +5,13 @@
 //!              │         │
 //!           library    call: what the callbacks of one call see and leave behind
 //!              │
-//!             abi: structures and functions of version 4
+//!           libs3_abi: structures and functions of version 4
 //! ```
 //!
 //! Calls block the load thread that makes them, as they block the applications that use the library; so there are
-//! as many operations in flight as there are load threads. The interface is declared here from its description;
+//! as many operations in flight as there are load threads. The interface is declared from its description (`libs3_abi`);
 //! nothing of the original library is used.
 
-mod abi;
 mod admin;
 mod call;
 mod config;

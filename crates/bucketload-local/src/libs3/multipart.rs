@@ -9,13 +9,14 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::abi::{
-    self, Handler, InitialCallback, MultipartCommitHandler, PutDataCallback, ResponseHandler,
-    Status,
-};
-use super::call::{Call, Outgoing, RESPONSE, bytes, put_data};
-use super::session::{Libs3Session, Text, data, unsupported};
 use bucketload_core::driver::{DONE, content_of};
+use libs3_abi::{
+    S3AbortMultipartUploadHandler, S3ErrorDetails, S3MultipartCommitHandler,
+    S3MultipartInitialHandler, S3PutObjectHandler, S3ResponseHandler, S3ResponseProperties,
+};
+
+use super::call::{Call, OK, Outgoing, RESPONSE, Told, bytes, call, put_data};
+use super::session::{Libs3Session, Text, unsupported};
 
 /// What an upload under way keeps.
 #[derive(Debug, Default)]
@@ -24,41 +25,37 @@ pub(super) struct Upload {
     document: Vec<u8>,
 }
 
-/// A call that begins an upload. The call comes first: callbacks of every request find it there.
-#[repr(C)]
-struct Beginning<'a, 'u> {
-    call: Call<'a>,
-    id: &'u mut Text,
-}
-
 /// Comes after the end of the request.
-extern "C" fn begun(id: *const c_char, data: *mut c_void) -> Status {
-    // SAFETY: the data of this request is a beginning.
-    let beginning = unsafe { &mut *data.cast::<Beginning<'_, '_>>() };
-    // SAFETY: a string for the time of the callback, or null.
-    beginning.id.set_bytes(unsafe { bytes(id) });
-    abi::OK
+extern "C" fn begun(id: *const c_char, data: *mut c_void) -> c_int {
+    // SAFETY: the data of this request is a call.
+    if let Told::Begun(place) = unsafe { &mut call(data).told } {
+        // SAFETY: a string for the time of the callback, or null.
+        place.set_bytes(unsafe { bytes(id) });
+    }
+    OK
 }
 
 extern "C" fn committed(
     _location: *const c_char,
     _etag: *const c_char,
     _data: *mut c_void,
-) -> Status {
-    abi::OK
+) -> c_int {
+    OK
 }
 
 /// The callbacks of an abort, which get no data and are not told how it ended.
-const ABORT: ResponseHandler = ResponseHandler {
-    properties: ignored,
-    complete: ended,
+const ABORT: S3AbortMultipartUploadHandler = S3AbortMultipartUploadHandler {
+    response: S3ResponseHandler {
+        properties: Some(ignored),
+        complete: Some(ended),
+    },
 };
 
-extern "C" fn ignored(_: *const abi::ResponseProperties, _: *mut c_void) -> Status {
-    abi::OK
+extern "C" fn ignored(_: *const S3ResponseProperties, _: *mut c_void) -> c_int {
+    OK
 }
 
-extern "C" fn ended(_: Status, _: *const abi::ErrorDetails, _: *mut c_void) {}
+extern "C" fn ended(_: c_int, _: *const S3ErrorDetails, _: *mut c_void) {}
 
 impl Libs3Session {
     pub(super) fn put_in_parts(
@@ -109,30 +106,17 @@ impl Libs3Session {
         let Some(initiate) = self.inner.library.functions.initiate_multipart else {
             return Err(unsupported(class));
         };
-        let handler = Handler {
+        let handler = S3MultipartInitialHandler {
             response: RESPONSE,
-            callback: begun as InitialCallback,
+            initial: Some(begun),
         };
-        let context = self.context();
         self.upload.id.set_bytes(b"");
-        let mut beginning = Beginning {
-            call: Call::new(probe),
-            id: &mut self.upload.id,
-        };
-        // SAFETY: strings, handler and beginning live until the call returns, and with no request context it
-        // returns after its last callback.
-        unsafe {
-            initiate(
-                &raw const context,
-                self.key.as_ptr(),
-                null(),
-                &raw const handler,
-                null_mut(),
-                0,
-                std::ptr::from_mut(&mut beginning).cast(),
-            );
-        }
-        beginning.call.end(&self.inner.library)?;
+        let mut call = Call::new(probe).telling(Told::Begun(&mut self.upload.id));
+        self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            let key = self.key.as_ptr();
+            // SAFETY: strings, handler and call live until the call returns, as `make` says.
+            unsafe { initiate(bucket, key, null(), &handler, null_mut(), 0, data) }
+        })?;
         if self.upload.id.bytes().is_empty() {
             let text = "the library began an upload and did not say which";
             return Err(OpError::new(ErrorKind::Protocol, text));
@@ -150,32 +134,32 @@ impl Libs3Session {
         let Some(upload_part) = self.inner.library.functions.upload_part else {
             return Err(unsupported(bucketload_core::op::OpClass::MultipartPut));
         };
-        let handler = Handler {
+        let handler = S3PutObjectHandler {
             response: RESPONSE,
-            callback: put_data as PutDataCallback,
+            data: Some(put_data),
         };
-        let context = self.context();
         let document = &mut self.upload.document;
         // Writing to memory cannot fail.
         let _ = write!(document, "<Part><PartNumber>{number}</PartNumber><ETag>");
         let mut call = Call::new(probe).sending(outgoing);
         call.etag = Some(document);
-        // SAFETY: as in `begin`; number and size were checked.
-        unsafe {
-            upload_part(
-                &raw const context,
-                self.key.as_ptr(),
-                null(),
-                &raw const handler,
-                number as c_int,
-                self.upload.id.as_ptr(),
-                size as c_int,
-                null_mut(),
-                0,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library)?;
+        self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `begin`; number and size were checked.
+            unsafe {
+                upload_part(
+                    bucket,
+                    self.key.as_ptr(),
+                    null(),
+                    &raw const handler,
+                    number as c_int,
+                    self.upload.id.as_ptr(),
+                    size as c_int,
+                    null_mut(),
+                    0,
+                    data,
+                );
+            }
+        })?;
         self.upload.document.extend_from_slice(b"</ETag></Part>");
         Ok(())
     }
@@ -184,27 +168,19 @@ impl Libs3Session {
         let Some(complete) = self.inner.library.functions.complete_multipart else {
             return Err(unsupported(bucketload_core::op::OpClass::MultipartPut));
         };
-        let handler = MultipartCommitHandler {
+        let handler = S3MultipartCommitHandler {
             response: RESPONSE,
-            put_data,
-            commit: committed,
+            data: Some(put_data),
+            commit: Some(committed),
         };
-        let context = self.context();
-        let mut call = Call::new(probe).sending(Outgoing::Bytes(&self.upload.document));
-        // SAFETY: as in `begin`; a document of at most 10,000 parts is far below 2 GiB.
-        unsafe {
-            complete(
-                &raw const context,
-                self.key.as_ptr(),
-                &raw const handler,
-                self.upload.id.as_ptr(),
-                self.upload.document.len() as c_int,
-                null_mut(),
-                0,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library)
+        let document = &self.upload.document;
+        let mut call = Call::new(probe).sending(Outgoing::Bytes(document));
+        self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            let (key, id) = (self.key.as_ptr(), self.upload.id.as_ptr());
+            let size = document.len() as c_int;
+            // SAFETY: as in `begin`; a document of at most 10,000 parts is far below 2 GiB.
+            unsafe { complete(bucket, key, &handler, id, size, null_mut(), 0, data) }
+        })
     }
 
     /// Aborts an upload. Nothing tells whether that worked.
@@ -214,17 +190,10 @@ impl Libs3Session {
         };
         self.name(bucket, key)?;
         self.second.set(id)?;
-        let context = self.context();
+        let context = self.inner.context(&self.bucket);
+        let (key, id) = (self.key.as_ptr(), self.second.as_ptr());
         // SAFETY: strings live until the call returns, the handler for ever; its callbacks look at nothing.
-        unsafe {
-            abort(
-                &raw const context,
-                self.key.as_ptr(),
-                self.second.as_ptr(),
-                0,
-                &ABORT,
-            );
-        }
+        unsafe { abort(&raw const context, key, id, 0, &ABORT) };
         Ok(())
     }
 }

@@ -8,13 +8,11 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::abi::Handler;
-use super::call::{Call, Incoming, Outgoing, RESPONSE, get_data, put_data};
-use super::session::{Libs3Session, data, pointer, unsupported};
 use bucketload_core::driver::{DONE, content_of};
+use libs3_abi::{OnObject, S3_CANNED_ACL_PRIVATE, S3GetObjectHandler, S3PutObjectHandler};
 
-/// `S3CannedAclPrivate`.
-const PRIVATE: c_int = 0;
+use super::call::{Call, Incoming, Outgoing, RESPONSE, get_data, put_data};
+use super::session::{Libs3Session, unsupported};
 
 impl Libs3Session {
     pub(super) fn put(
@@ -39,27 +37,19 @@ impl Libs3Session {
         outgoing: Outgoing<'_>,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let handler = Handler {
+        let handler = S3PutObjectHandler {
             response: RESPONSE,
-            callback: put_data as super::abi::PutDataCallback,
+            data: Some(put_data),
         };
-        let context = self.context();
+        let functions = &self.inner.library.functions;
         let mut call = Call::new(probe).sending(outgoing);
-        // SAFETY: strings, handler and call live until the call returns, and with no request context it returns
-        // after its last callback.
-        unsafe {
-            (self.inner.library.functions.put_object)(
-                &raw const context,
-                self.key.as_ptr(),
-                size,
-                null(),
-                null_mut(),
-                0,
-                &raw const handler,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library)?;
+        self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            let key = self.key.as_ptr();
+            // SAFETY: strings, handler and call live until the call returns, as `make` says.
+            unsafe {
+                (functions.put_object)(bucket, key, size, null(), null_mut(), 0, &handler, data);
+            }
+        })?;
         if call.sent != size {
             // A library that takes less and says that all is well has cut the object.
             let text = format!("the library took {} of {size} bytes", call.sent);
@@ -116,26 +106,37 @@ impl Libs3Session {
         count: u64,
         call: &mut Call<'_>,
     ) -> Result<(), OpError> {
-        let handler = Handler {
+        let handler = S3GetObjectHandler {
             response: RESPONSE,
-            callback: get_data as super::abi::GetDataCallback,
+            data: Some(get_data),
         };
-        let context = self.context();
-        // SAFETY: as in `put_object`.
-        unsafe {
-            (self.inner.library.functions.get_object)(
-                &raw const context,
-                self.key.as_ptr(),
-                null(),
-                from,
-                count,
-                null_mut(),
-                0,
-                &raw const handler,
-                data(call),
-            );
-        }
-        call.end(&self.inner.library)
+        let get = self.inner.library.functions.get_object;
+        self.inner.make(&self.bucket, call, |bucket, data| {
+            let key = self.key.as_ptr();
+            // SAFETY: as in `put_object`.
+            unsafe {
+                get(
+                    bucket,
+                    key,
+                    null(),
+                    from,
+                    count,
+                    null_mut(),
+                    0,
+                    &handler,
+                    data,
+                )
+            }
+        })
+    }
+
+    /// A call that names the object and nothing else.
+    fn on_object(&self, function: OnObject, call: &mut Call<'_>) -> Result<(), OpError> {
+        self.inner.make(&self.bucket, call, |bucket, data| {
+            let key = self.key.as_ptr();
+            // SAFETY: as in `put_object`.
+            unsafe { function(bucket, key, null_mut(), 0, &RESPONSE, data) }
+        })
     }
 
     pub(super) fn head(
@@ -144,20 +145,8 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         self.name(request.bucket, request.key)?;
-        let context = self.context();
         let mut call = Call::new(probe);
-        // SAFETY: as in `put_object`.
-        unsafe {
-            (self.inner.library.functions.head_object)(
-                &raw const context,
-                self.key.as_ptr(),
-                null_mut(),
-                0,
-                &RESPONSE,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library)?;
+        self.on_object(self.inner.library.functions.head_object, &mut call)?;
         Ok(Completion {
             object_size: call.length,
             ..DONE
@@ -175,20 +164,8 @@ impl Libs3Session {
 
     /// Deletes the object that was named.
     pub(super) fn delete_object(&self, probe: &mut Probe) -> Result<(), OpError> {
-        let context = self.context();
-        let mut call = Call::new(probe);
-        // SAFETY: as in `put_object`.
-        unsafe {
-            (self.inner.library.functions.delete_object)(
-                &raw const context,
-                self.key.as_ptr(),
-                null_mut(),
-                0,
-                &RESPONSE,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library)
+        let delete = self.inner.library.functions.delete_object;
+        self.on_object(delete, &mut Call::new(probe))
     }
 
     pub(super) fn copy(
@@ -201,28 +178,29 @@ impl Libs3Session {
         };
         self.name(request.bucket, request.key)?;
         self.second.set(request.source)?;
-        let context = self.context();
         let mut call = Call::new(probe);
         let mut modified = 0;
         let mut etag = [0; 128];
-        // SAFETY: as in `put_object`; the places for time and tag live as long, and their size is given.
-        unsafe {
-            copy_object(
-                &raw const context,
-                self.second.as_ptr(),
-                self.bucket.as_ptr(),
-                self.key.as_ptr(),
-                null(),
-                &raw mut modified,
-                etag.len() as c_int,
-                etag.as_mut_ptr(),
-                null_mut(),
-                0,
-                &RESPONSE,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library).map(|()| DONE)
+        let copied = self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `put_object`; the places for time and tag live as long, and their size is given.
+            unsafe {
+                copy_object(
+                    bucket,
+                    self.second.as_ptr(),
+                    self.bucket.as_ptr(),
+                    self.key.as_ptr(),
+                    null(),
+                    &raw mut modified,
+                    etag.len() as c_int,
+                    etag.as_mut_ptr(),
+                    null_mut(),
+                    0,
+                    &RESPONSE,
+                    data,
+                );
+            }
+        });
+        copied.map(|()| DONE)
     }
 
     pub(super) fn make_bucket(
@@ -231,27 +209,29 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         self.bucket.set(bucket)?;
-        let strings = &self.inner.strings;
+        let functions = &self.inner.library.functions;
         let mut call = Call::new(probe);
-        // SAFETY: as in `put_object`.
-        unsafe {
-            (self.inner.library.functions.create_bucket)(
-                strings.protocol,
-                strings.access_key.as_ptr(),
-                strings.secret_key.as_ptr(),
-                pointer(strings.session_token.as_deref()),
-                pointer(strings.host.as_deref()),
-                self.bucket.as_ptr(),
-                pointer(strings.region.as_deref()),
-                PRIVATE,
-                null(),
-                null_mut(),
-                0,
-                &RESPONSE,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library).map(|()| DONE)
+        let made = self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `put_object`.
+            unsafe {
+                (functions.create_bucket)(
+                    bucket.protocol,
+                    bucket.access_key_id,
+                    bucket.secret_access_key,
+                    bucket.appended.security_token,
+                    bucket.host_name,
+                    bucket.bucket_name,
+                    bucket.appended.auth_region,
+                    S3_CANNED_ACL_PRIVATE,
+                    null(),
+                    null_mut(),
+                    0,
+                    &RESPONSE,
+                    data,
+                );
+            }
+        });
+        made.map(|()| DONE)
     }
 
     pub(super) fn test_bucket(
@@ -260,29 +240,31 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         self.bucket.set(bucket)?;
-        let strings = &self.inner.strings;
+        let functions = &self.inner.library.functions;
         let mut call = Call::new(probe);
         let mut location = [0; 64];
-        // SAFETY: as in `put_object`; the place for the location lives as long, and its size is given.
-        unsafe {
-            (self.inner.library.functions.test_bucket)(
-                strings.protocol,
-                strings.style,
-                strings.access_key.as_ptr(),
-                strings.secret_key.as_ptr(),
-                pointer(strings.session_token.as_deref()),
-                pointer(strings.host.as_deref()),
-                self.bucket.as_ptr(),
-                pointer(strings.region.as_deref()),
-                location.len() as c_int,
-                location.as_mut_ptr(),
-                null_mut(),
-                0,
-                &RESPONSE,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library).map(|()| DONE)
+        let made = self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `put_object`; the place for the location lives as long, and its size is given.
+            unsafe {
+                (functions.test_bucket)(
+                    bucket.protocol,
+                    bucket.uri_style,
+                    bucket.access_key_id,
+                    bucket.secret_access_key,
+                    bucket.appended.security_token,
+                    bucket.host_name,
+                    bucket.bucket_name,
+                    bucket.appended.auth_region,
+                    location.len() as c_int,
+                    location.as_mut_ptr(),
+                    null_mut(),
+                    0,
+                    &RESPONSE,
+                    data,
+                );
+            }
+        });
+        made.map(|()| DONE)
     }
 
     pub(super) fn remove_bucket(
@@ -291,25 +273,27 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         self.bucket.set(bucket)?;
-        let strings = &self.inner.strings;
+        let functions = &self.inner.library.functions;
         let mut call = Call::new(probe);
-        // SAFETY: as in `put_object`.
-        unsafe {
-            (self.inner.library.functions.delete_bucket)(
-                strings.protocol,
-                strings.style,
-                strings.access_key.as_ptr(),
-                strings.secret_key.as_ptr(),
-                pointer(strings.session_token.as_deref()),
-                pointer(strings.host.as_deref()),
-                self.bucket.as_ptr(),
-                pointer(strings.region.as_deref()),
-                null_mut(),
-                0,
-                &RESPONSE,
-                data(&mut call),
-            );
-        }
-        call.end(&self.inner.library).map(|()| DONE)
+        let made = self.inner.make(&self.bucket, &mut call, |bucket, data| {
+            // SAFETY: as in `put_object`.
+            unsafe {
+                (functions.delete_bucket)(
+                    bucket.protocol,
+                    bucket.uri_style,
+                    bucket.access_key_id,
+                    bucket.secret_access_key,
+                    bucket.appended.security_token,
+                    bucket.host_name,
+                    bucket.bucket_name,
+                    bucket.appended.auth_region,
+                    null_mut(),
+                    0,
+                    &RESPONSE,
+                    data,
+                );
+            }
+        });
+        made.map(|()| DONE)
     }
 }

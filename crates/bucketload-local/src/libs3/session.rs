@@ -1,8 +1,7 @@
 //! One worker's session: names as C strings, and which operation is which call.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::fmt;
-use std::ptr::null_mut;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Completion, Session};
@@ -10,8 +9,6 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::abi::BucketContext;
-use super::call::Call;
 use super::driver::Inner;
 use super::list::Page;
 use super::multipart::Upload;
@@ -73,11 +70,6 @@ impl fmt::Debug for Libs3Session {
     }
 }
 
-/// The pointer that callbacks get.
-pub(super) fn data(call: &mut Call<'_>) -> *mut c_void {
-    std::ptr::from_mut(call).cast()
-}
-
 impl Libs3Session {
     pub(super) fn new(inner: Arc<Inner>) -> Self {
         Self {
@@ -96,26 +88,6 @@ impl Libs3Session {
         self.key.set(key)?;
         Ok(())
     }
-
-    /// What the library is told of the bucket. The strings belong to the session and its driver.
-    pub(super) fn context(&self) -> BucketContext {
-        let strings = &self.inner.strings;
-        BucketContext {
-            host_name: pointer(strings.host.as_deref()),
-            bucket_name: self.bucket.as_ptr(),
-            protocol: strings.protocol,
-            uri_style: strings.style,
-            access_key_id: strings.access_key.as_ptr(),
-            secret_access_key: strings.secret_key.as_ptr(),
-            security_token: pointer(strings.session_token.as_deref()),
-            auth_region: pointer(strings.region.as_deref()),
-        }
-    }
-}
-
-/// A C string or null.
-pub(super) fn pointer(text: Option<&std::ffi::CStr>) -> *const c_char {
-    text.map_or(null_mut::<c_char>().cast_const(), std::ffi::CStr::as_ptr)
 }
 
 impl Session for Libs3Session {

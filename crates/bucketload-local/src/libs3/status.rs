@@ -1,38 +1,72 @@
 //! What statuses of the library mean.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use std::ffi::c_int;
 
-use super::abi::{ABORTED_BY_CALLBACK, Status};
+use bucketload_core::error::{ErrorKind, OpError};
+use libs3_abi::Status;
+
 use super::library::Library;
 
 /// The meaning of a status other than 0 (version 4).
-const fn meaning(status: Status) -> ErrorKind {
+fn meaning(status: c_int) -> ErrorKind {
+    use Status as S;
+    let Some(status) = Status::of(status) else {
+        return ErrorKind::Rejected;
+    };
     match status {
-        3 => ErrorKind::Cancelled,
-        31 | 42 | ABORTED_BY_CALLBACK => ErrorKind::Protocol,
-        43 | 44 => ErrorKind::Connect,
-        45 => ErrorKind::Tls,
-        46 => ErrorKind::Reset,
-        // NotSupported, ErrorMethodNotAllowed, ErrorNotImplemented
-        48 | 94 | 106 => ErrorKind::Unsupported,
-        // Access denied, account, credentials, tokens, keys, not signed up, clock, signature, 403
-        49 | 50 | 56 | 60 | 66 | 81 | 85 | 107 | 116 | 118 | 122 | 131 => ErrorKind::Auth,
-        // Bucket exists, is mine, is not empty, state; aborted by another, precondition, restore, 409
-        53..=55 | 70 | 74 | 109 | 111 | 113 | 133 => ErrorKind::Conflict,
-        // No such bucket, key, lifecycle, upload, version, policy; 404
-        101..=105 | 108 | 132 => ErrorKind::NotFound,
-        115 => ErrorKind::Timeout,
-        120 => ErrorKind::Throttled,
-        127 => ErrorKind::Full,
-        // Out of memory and the like, internal errors, unavailable, unknown
-        1 | 2 | 11 | 65 | 119 | 128 | 134 => ErrorKind::Server,
+        S::Interrupted => ErrorKind::Cancelled,
+        S::XmlParseFailure | S::XmlDocumentTooLarge | S::AbortedByCallback => ErrorKind::Protocol,
+        S::NameLookupError | S::FailedToConnect => ErrorKind::Connect,
+        S::ServerFailedVerification => ErrorKind::Tls,
+        S::ConnectionFailed => ErrorKind::Reset,
+        S::NotSupported | S::ErrorMethodNotAllowed | S::ErrorNotImplemented => {
+            ErrorKind::Unsupported
+        }
+        S::ErrorAccessDenied
+        | S::ErrorAccountProblem
+        | S::ErrorCredentialsNotSupported
+        | S::ErrorExpiredToken
+        | S::ErrorInvalidAccessKeyId
+        | S::ErrorInvalidSecurity
+        | S::ErrorInvalidToken
+        | S::ErrorNotSignedUp
+        | S::ErrorRequestTimeTooSkewed
+        | S::ErrorSignatureDoesNotMatch
+        | S::ErrorTokenRefreshRequired
+        | S::HttpErrorForbidden => ErrorKind::Auth,
+        S::ErrorBucketAlreadyExists
+        | S::ErrorBucketAlreadyOwnedByYou
+        | S::ErrorBucketNotEmpty
+        | S::ErrorInvalidBucketState
+        | S::ErrorInvalidObjectState
+        | S::ErrorOperationAborted
+        | S::ErrorPreconditionFailed
+        | S::ErrorRestoreAlreadyInProgress
+        | S::HttpErrorConflict => ErrorKind::Conflict,
+        S::ErrorNoSuchBucket
+        | S::ErrorNoSuchKey
+        | S::ErrorNoSuchLifecycleConfiguration
+        | S::ErrorNoSuchUpload
+        | S::ErrorNoSuchVersion
+        | S::ErrorNoSuchBucketPolicy
+        | S::HttpErrorNotFound => ErrorKind::NotFound,
+        S::ErrorRequestTimeout => ErrorKind::Timeout,
+        S::ErrorSlowDown => ErrorKind::Throttled,
+        S::ErrorQuotaExceeded => ErrorKind::Full,
+        S::InternalError
+        | S::OutOfMemory
+        | S::FailedToInitializeRequest
+        | S::ErrorInternalError
+        | S::ErrorServiceUnavailable
+        | S::ErrorUnknown
+        | S::HttpErrorUnknown => ErrorKind::Server,
         _ => ErrorKind::Rejected,
     }
 }
 
 /// The error of a call that ended with `status`; `detail` is what the library says besides.
 #[cold]
-pub(super) fn to_error(library: &Library, status: Status, detail: &str) -> OpError {
+pub(super) fn to_error(library: &Library, status: c_int, detail: &str) -> OpError {
     let name = library.status_name(status);
     let text = match detail {
         "" => name,

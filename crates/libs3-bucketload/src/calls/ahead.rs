@@ -22,14 +22,14 @@ const SMALL: u64 = 16 << 10;
 impl Call {
     /// The store to which it may be sent with others: it has no time limit of its own, and moves little. How much a
     /// read moves is found out by the gateway.
-    fn far(&self) -> Option<&Arc<dyn Backend>> {
+    fn far(&self) -> Option<&Arc<Backend>> {
         let backend = self.target.backend.as_ref().ok()?;
         let fits = match &self.asked {
             Asked::Put { size, given, .. } => *size <= SMALL && !given.has_digest(),
             Asked::Get { conditions, .. } => !conditions.never,
             Asked::Head | Asked::Delete => true,
         };
-        (fits && self.timeout_ms <= 0 && backend.far().is_some()).then_some(backend)
+        (fits && self.timeout_ms <= 0 && backend.is_far()).then_some(backend)
     }
 
     /// Whether it may be sent together with `first`, or at all where there is none.
@@ -58,9 +58,10 @@ impl Call {
         while filled < bytes.len() {
             match source(&mut bytes[filled..])? {
                 0 => {
-                    return Err(
-                        Status::ErrorIncompleteBody.because("the data callback has ended early")
-                    );
+                    return Err(Failure::new(
+                        Status::ErrorIncompleteBody,
+                        "the data callback has ended early",
+                    ));
                 }
                 got => filled += got,
             }
@@ -95,7 +96,10 @@ impl Call {
             (Asked::Get { .. }, Ok(Answer::TooLarge)) => self.work(),
             (Asked::Delete, Ok(Answer::Deleted)) => callbacks.properties(&Properties::default()),
             (_, Err(failure)) => Err(failure),
-            (_, Ok(_)) => Err(Status::InternalError.because("the answer is to another request")),
+            (_, Ok(_)) => Err(Failure::new(
+                Status::InternalError,
+                "the answer is to another request",
+            )),
         }
     }
 }
@@ -105,7 +109,12 @@ pub(crate) fn exchange(calls: Vec<Call>) -> Vec<Pending> {
     let all: Vec<Callbacks> = calls.iter().map(|call| call.callbacks).collect();
     let exchanged = catch_unwind(AssertUnwindSafe(|| answers(calls)));
     let Ok(answered) = exchanged else {
-        let failed = || Err(Status::InternalError.because("the library has panicked"));
+        let failed = || {
+            Err(Failure::new(
+                Status::InternalError,
+                "the library has panicked",
+            ))
+        };
         let pending = all.into_iter();
         return pending
             .map(|callbacks| Pending::whole(callbacks, failed))
@@ -123,9 +132,8 @@ fn answers(mut calls: Vec<Call>) -> Vec<(Call, Result<Answer>)> {
     let sent = calls.iter_mut().zip(&bytes);
     let sent = sent.filter_map(|(call, bytes)| Some(call.small(bytes.as_ref().ok()?)));
     let sent: Vec<Small<'_>> = sent.collect();
-    let far = backend.as_ref().and_then(|backend| backend.far());
-    let mut answers = far
-        .map(|far| far.together(sent))
+    let mut answers = backend
+        .map(|backend| backend.together(sent))
         .unwrap_or_default()
         .into_iter();
     let unanswered = || Failure::from(Status::InternalError);

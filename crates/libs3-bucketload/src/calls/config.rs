@@ -9,7 +9,7 @@ use std::ffi::c_char;
 use crate::acl::{Buffers, List};
 use crate::arguments::{Bucket, Target};
 use crate::backend::Result;
-use crate::reply::{Callbacks, Properties, copy_out};
+use crate::reply::{Callbacks, Failure, Properties, copy_out};
 use crate::status::Status;
 
 /// A bucket or an object.
@@ -44,8 +44,10 @@ pub(crate) fn get_acl(resource: Resource, to: &Buffers, callbacks: &Callbacks) -
 pub(crate) fn set_acl(resource: Resource, is_of_owner: bool, callbacks: &Callbacks) -> Result<()> {
     resource.check()?;
     if !is_of_owner {
-        return Err(Status::ErrorNotImplemented
-            .because("access control lists are not stored; file permissions decide"));
+        return Err(Failure::new(
+            Status::ErrorNotImplemented,
+            "access control lists are not stored; file permissions decide",
+        ));
     }
     callbacks.properties(&Properties::default())
 }
@@ -53,13 +55,19 @@ pub(crate) fn set_acl(resource: Resource, is_of_owner: bool, callbacks: &Callbac
 /// Says that objects do not expire.
 pub(crate) fn get_lifecycle(bucket: Bucket) -> Result<()> {
     Resource::Bucket(bucket).check()?;
-    Err(Status::ErrorNoSuchLifecycleConfiguration.because("objects do not expire"))
+    Err(Failure::new(
+        Status::ErrorNoSuchLifecycleConfiguration,
+        "objects do not expire",
+    ))
 }
 
 /// Refuses rules by which objects would expire.
 pub(crate) fn set_lifecycle(bucket: Bucket) -> Result<()> {
     Resource::Bucket(bucket).check()?;
-    Err(Status::ErrorNotImplemented.because("objects do not expire"))
+    Err(Failure::new(
+        Status::ErrorNotImplemented,
+        "objects do not expire",
+    ))
 }
 
 /// Buffers of C for where accesses are logged.
@@ -89,7 +97,10 @@ pub(crate) fn get_logging(bucket: Bucket, to: LogBuffers, callbacks: &Callbacks)
 pub(crate) fn set_logging(bucket: Bucket, target: &str, callbacks: &Callbacks) -> Result<()> {
     Resource::Bucket(bucket).check()?;
     if !target.is_empty() {
-        return Err(Status::ErrorNotImplemented.because("accesses are not logged"));
+        return Err(Failure::new(
+            Status::ErrorNotImplemented,
+            "accesses are not logged",
+        ));
     }
     callbacks.properties(&Properties::default())
 }

@@ -48,8 +48,10 @@ impl Supply {
             let given = unsafe { callback(offered, buffer.as_mut_ptr().cast(), self.data) };
             match usize::try_from(given) {
                 Ok(given) if given <= buffer.len() => Ok(given),
-                Ok(_) => Err(Status::AbortedByCallback
-                    .because("the data callback has given more than it was offered")),
+                Ok(_) => Err(Failure::new(
+                    Status::AbortedByCallback,
+                    "the data callback has given more than it was offered",
+                )),
                 Err(_) => Err(Status::AbortedByCallback.into()),
             }
         }

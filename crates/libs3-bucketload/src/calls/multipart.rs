@@ -7,7 +7,7 @@ use super::object::Copied;
 use crate::arguments::{self, Target};
 use crate::backend::{PartOf, Result, Span};
 use crate::clock::Deadline;
-use crate::reply::{Callbacks, Properties, c_string, quoted};
+use crate::reply::{Callbacks, Failure, Properties, c_string, quoted};
 use crate::status::Status;
 use crate::xml;
 
@@ -43,8 +43,12 @@ pub(crate) fn upload_part(
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let size = u64::try_from(size)
-        .map_err(|_| Status::ErrorInvalidArgument.because("the size of a part is negative"))?;
+    let size = u64::try_from(size).map_err(|_| {
+        Failure::new(
+            Status::ErrorInvalidArgument,
+            "the size of a part is negative",
+        )
+    })?;
     let mut source = supply.source(Deadline::after(timeout_ms));
     let written = target.backend?.put_part(
         (&target.bucket, &target.key),

@@ -2,14 +2,18 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::begin;
-use crate::abi::{S3BucketContext, S3ListBucketHandler, S3ListServiceHandler, S3ResponseHandler};
+use super::Caller;
+#[cfg(feature = "abi2")]
+use super::timeout_ms;
+use crate::abi::{
+    S3_URI_STYLE_PATH, S3BucketContext, S3ListBucketHandler, S3ListServiceHandler,
+    S3RequestContext, S3ResponseHandler,
+};
 use crate::arguments::{Bucket, bytes, query, refused_acl, within};
 use crate::calls::{bucket, list};
-use crate::context::{S3RequestContext, submit};
-use crate::reply::copy_out;
+use crate::library;
+use crate::reply::{Callbacks, Failure, copy_out};
 use crate::status::Status;
-use crate::{library, names};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_list_service(
@@ -24,21 +28,14 @@ pub unsafe extern "C" fn S3_list_service(
     handler: *const S3ListServiceHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts and a context of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let tell = handler.as_ref().and_then(|handler| handler.list_service);
-                let backend = within(library::backend(bytes(host_name)), timeout_ms);
-                let work = move || bucket::list(backend, &callbacks, tell);
-                submit(request_context, callbacks, work, drop);
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
+            let tell = handler.as_ref().and_then(|handler| handler.list_service);
+            let backend = within(library::backend(bytes(host_name)), timeout_ms);
+            Ok(move |callbacks: &Callbacks| bucket::list(backend, callbacks, tell))
+        });
     }
 }
 
@@ -59,18 +56,15 @@ pub unsafe extern "C" fn S3_test_bucket(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, a buffer and a context of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             // A directory has no location, which is that of S3's first region.
             let size = usize::try_from(location_constraint_return_size).unwrap_or(0);
             copy_out(b"", location_constraint_return, size);
             let target = Bucket::at(host_name, bucket_name, uri_style)?.within(timeout_ms);
-            let work = move || bucket::test(target, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+            Ok(move |callbacks: &Callbacks| bucket::test(target, callbacks))
         });
     }
 }
@@ -91,18 +85,15 @@ pub unsafe extern "C" fn S3_create_bucket(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts and a context of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
-            let target = Bucket::at(host_name, bucket_name, names::PATH)?.within(timeout_ms);
-            let work = move || match refused_acl(canned_acl) {
-                Some(why) => Err(Status::ErrorNotImplemented.because(why)),
-                None => bucket::create(target, &callbacks),
-            };
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
+            let target = Bucket::at(host_name, bucket_name, S3_URI_STYLE_PATH)?.within(timeout_ms);
+            Ok(move |callbacks: &Callbacks| match refused_acl(canned_acl) {
+                Some(why) => Err(Failure::new(Status::ErrorNotImplemented, why)),
+                None => bucket::create(target, callbacks),
+            })
         });
     }
 }
@@ -122,15 +113,12 @@ pub unsafe extern "C" fn S3_delete_bucket(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts and a context of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             let target = Bucket::at(host_name, bucket_name, uri_style)?.within(timeout_ms);
-            let work = move || bucket::delete(target, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+            Ok(move |callbacks: &Callbacks| bucket::delete(target, callbacks))
         });
     }
 }
@@ -147,26 +135,23 @@ pub unsafe extern "C" fn S3_list_bucket(
     handler: *const S3ListBucketHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let tell = handler.as_ref().and_then(|handler| handler.list_bucket);
-                let target = Bucket::of(bucket_context)?.within(timeout_ms);
-                let query = list::Query {
-                    prefix: query(prefix)?,
-                    marker: query(marker)?,
-                    delimiter: query(delimiter)?,
-                    max_keys,
-                };
-                let work = move || list::list(target, &query, tell, timeout_ms, &callbacks);
-                submit(request_context, callbacks, work, drop);
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
+            let tell = handler.as_ref().and_then(|handler| handler.list_bucket);
+            let target = Bucket::of(bucket_context)?.within(timeout_ms);
+            let query = list::Query {
+                prefix: query(prefix)?,
+                marker: query(marker)?,
+                delimiter: query(delimiter)?,
+                max_keys,
+            };
+            Ok(
+                move |callbacks: &Callbacks| {
+                    list::list(target, &query, tell, timeout_ms, callbacks)
+                },
+            )
+        });
     }
 }

@@ -2,29 +2,32 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::begin;
-use crate::abi::{S3AclGrant, S3BucketContext, S3ResponseHandler};
+use super::Caller;
+#[cfg(feature = "abi2")]
+use super::timeout_ms;
+use crate::abi::{S3AclGrant, S3BucketContext, S3RequestContext, S3ResponseHandler};
 use crate::acl::{self, Buffers};
 use crate::arguments::{Bucket, Target, string};
 use crate::calls::config::{self, LogBuffers, Resource};
-use crate::context::{S3RequestContext, submit};
-use crate::reply::Failure;
+#[cfg(not(feature = "abi2"))]
+use crate::reply::copy_out;
+use crate::reply::{Callbacks, Failure};
 
 /// The bucket, or with a key the object.
 unsafe fn resource(
     bucket_context: *const S3BucketContext,
     key: *const c_char,
-    timeout_ms: c_int,
+    limit_ms: c_int,
 ) -> Result<Resource, Failure> {
     // SAFETY: a bucket context and a text of C.
     unsafe {
         if key.is_null() || *key == 0 {
             Ok(Resource::Bucket(
-                Bucket::of(bucket_context)?.within(timeout_ms),
+                Bucket::of(bucket_context)?.within(limit_ms),
             ))
         } else {
             Ok(Resource::Object(
-                Target::of(bucket_context, key)?.within(timeout_ms),
+                Target::of(bucket_context, key)?.within(limit_ms),
             ))
         }
     }
@@ -43,11 +46,10 @@ pub unsafe extern "C" fn S3_get_acl(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, buffers and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             if let Some(count) = acl_grant_count_return.as_mut() {
                 *count = 0;
             }
@@ -58,9 +60,7 @@ pub unsafe extern "C" fn S3_get_acl(
                 count: acl_grant_count_return,
                 grants: acl_grants,
             };
-            let work = move || config::get_acl(resource, &to, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+            Ok(move |callbacks: &Callbacks| config::get_acl(resource, &to, callbacks))
         });
     }
 }
@@ -78,16 +78,13 @@ pub unsafe extern "C" fn S3_set_acl(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, grants and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             let resource = resource(bucket_context, key, timeout_ms)?;
             let is_of_owner = acl::is_of_owner(acl_grants, acl_grant_count);
-            let work = move || config::set_acl(resource, is_of_owner, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+            Ok(move |callbacks: &Callbacks| config::set_acl(resource, is_of_owner, callbacks))
         });
     }
 }
@@ -105,14 +102,10 @@ pub unsafe extern "C" fn S3_get_lifecycle(
 ) {
     // SAFETY: a handler, texts, a buffer and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
-            let size = usize::try_from(lifecycle_xml_document_buffer_size).unwrap_or(0);
-            crate::reply::copy_out(b"", lifecycle_xml_document_return, size);
-            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
-            let work = move || config::get_lifecycle(bucket);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        let size = usize::try_from(lifecycle_xml_document_buffer_size).unwrap_or(0);
+        copy_out(b"", lifecycle_xml_document_return, size);
+        caller.on_bucket(bucket_context, |bucket, _| config::get_lifecycle(bucket));
     }
 }
 
@@ -128,12 +121,8 @@ pub unsafe extern "C" fn S3_set_lifecycle(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
-            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
-            let work = move || config::set_lifecycle(bucket);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
-        });
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.on_bucket(bucket_context, |bucket, _| config::set_lifecycle(bucket));
     }
 }
 
@@ -149,20 +138,16 @@ pub unsafe extern "C" fn S3_get_server_access_logging(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, buffers and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
-            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
-            let to = LogBuffers {
-                target_bucket: target_bucket_return,
-                target_prefix: target_prefix_return,
-                count: acl_grant_count_return,
-            };
-            let work = move || config::get_logging(bucket, to, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        let to = LogBuffers {
+            target_bucket: target_bucket_return,
+            target_prefix: target_prefix_return,
+            count: acl_grant_count_return,
+        };
+        caller.on_bucket(bucket_context, move |bucket, callbacks| {
+            config::get_logging(bucket, to, callbacks)
         });
     }
 }
@@ -179,16 +164,13 @@ pub unsafe extern "C" fn S3_set_server_access_logging(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, grants and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
             let target = string(target_bucket)?;
-            let work = move || config::set_logging(bucket, &target, &callbacks);
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+            Ok(move |callbacks: &Callbacks| config::set_logging(bucket, &target, callbacks))
         });
     }
 }

@@ -5,15 +5,18 @@ use std::ffi::{c_char, c_int};
 use std::time::SystemTime;
 
 use super::guarded;
-use crate::abi::{S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE, S3AclGrant, S3BucketContext};
+use crate::abi::{
+    S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE, S3_MAX_KEY_SIZE, S3_PROTOCOL_HTTPS,
+    S3_URI_STYLE_VIRTUAL_HOST, S3AclGrant, S3BucketContext, S3RequestContext,
+};
 use crate::acl::{self, Buffers};
 use crate::arguments::{self, bytes};
 #[cfg(not(feature = "abi2"))]
 use crate::clock;
-use crate::context::{self, S3RequestContext};
+use crate::context;
 use crate::presign::{self, Request};
 use crate::reply::copy_out;
-use crate::status::{self, Status};
+use crate::status::{self, Status, VERSION};
 use crate::{library, names};
 
 #[unsafe(no_mangle)]
@@ -36,7 +39,7 @@ pub extern "C" fn S3_deinitialize() {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn S3_get_status_name(status: c_int) -> *const c_char {
-    status::name(status).as_ptr()
+    Status::name(status, VERSION).as_ptr()
 }
 
 #[unsafe(no_mangle)]
@@ -233,23 +236,23 @@ pub unsafe extern "C" fn S3_generate_authenticated_query_string(
             return Err(Status::NotSupported);
         }
         let key = text(key).unwrap_or_default();
-        if key.len() > crate::abi::S3_MAX_KEY_SIZE {
+        if key.len() > S3_MAX_KEY_SIZE {
             return Err(Status::UriTooLong);
         }
         let request = Request {
-            https: context.protocol == 0,
-            virtual_host: context.uri_style == names::VIRTUAL_HOST,
+            https: context.protocol == S3_PROTOCOL_HTTPS,
+            virtual_host: context.uri_style == S3_URI_STYLE_VIRTUAL_HOST,
             host: String::from_utf8_lossy(&host).into_owned(),
             bucket,
             key,
             resource: text(resource).unwrap_or_default(),
             access_key: text(context.access_key_id).unwrap_or_default(),
             #[cfg(not(feature = "abi2"))]
-            token: text(context.security_token),
+            token: text(context.appended.security_token),
             #[cfg(feature = "abi2")]
             token: None,
             #[cfg(not(feature = "abi2"))]
-            region: text(context.auth_region).unwrap_or_else(|| "us-east-1".to_owned()),
+            region: text(context.appended.auth_region).unwrap_or_else(|| "us-east-1".to_owned()),
             #[cfg(not(feature = "abi2"))]
             method: text(http_method).unwrap_or_else(|| "GET".to_owned()),
         };

@@ -19,7 +19,7 @@ mod general;
 mod multipart;
 mod objects;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use buckets::*;
@@ -29,34 +29,164 @@ pub use general::*;
 pub use multipart::*;
 pub use objects::*;
 
-use crate::abi::S3ResponseHandler;
+use crate::abi::{S3BucketContext, S3RequestContext, S3ResponseHandler};
+use crate::arguments::{Bucket, Target};
+use crate::calls::object::{Asked, Call};
+use crate::context::{submit, submit_call};
 use crate::reply::{Callbacks, Failure};
-use crate::status::Status;
+use crate::status::{Status, VERSION};
 
-/// Sets a request up: `body` reads the arguments and submits it. If that fails, the callback that
-/// completes is made here, without details.
-///
-/// # Safety
-/// As for [`Callbacks::new`].
-unsafe fn begin(
-    handler: *const S3ResponseHandler,
-    data: *mut c_void,
-    body: impl FnOnce(Callbacks) -> Result<(), Failure>,
-) {
-    // SAFETY: by the contract of this function.
-    let callbacks = unsafe { Callbacks::new(handler, data) };
-    match catch_unwind(AssertUnwindSafe(|| body(callbacks))) {
-        Ok(Ok(())) => {}
-        Ok(Err(failure)) => callbacks.refuse(&failure),
-        Err(_) => callbacks.refuse(&Status::InternalError.into()),
+/// Version 2 has no time limits.
+#[cfg(feature = "abi2")]
+#[allow(
+    non_upper_case_globals,
+    reason = "stands for the parameter of version 4"
+)]
+const timeout_ms: c_int = 0;
+
+/// What every request comes with.
+#[derive(Clone, Copy)]
+struct Caller {
+    callbacks: Callbacks,
+    context: *mut S3RequestContext,
+    /// Limit on the time of each call in milliseconds; none for 0 and below.
+    limit_ms: c_int,
+}
+
+impl Caller {
+    /// # Safety
+    /// `handler` is NULL or points to a structure that begins with a response handler; as for [`Callbacks::new`] and
+    /// [`submit`].
+    unsafe fn new<H>(
+        handler: *const H,
+        data: *mut c_void,
+        context: *mut S3RequestContext,
+        limit_ms: c_int,
+    ) -> Self {
+        // SAFETY: by the contract of this function.
+        let callbacks = unsafe { Callbacks::new(handler.cast::<S3ResponseHandler>(), data) };
+        Self {
+            callbacks,
+            context,
+            limit_ms,
+        }
+    }
+
+    /// Reads the arguments and submits the request. If that fails, the callback that completes is made here, without
+    /// details.
+    fn begin(self, body: impl FnOnce() -> Result<(), Failure>) {
+        match catch_unwind(AssertUnwindSafe(body)) {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => self.callbacks.refuse(&failure),
+            Err(_) => self.callbacks.refuse(&Status::InternalError.into()),
+        }
+    }
+
+    /// Submits the work that `arguments` gives, and what is done with its result after completion.
+    ///
+    /// # Safety
+    /// As for [`submit`].
+    unsafe fn then<T: 'static, W, A>(self, arguments: impl FnOnce() -> Result<(W, A), Failure>)
+    where
+        W: FnOnce(&Callbacks) -> Result<T, Failure> + 'static,
+        A: FnOnce(Option<T>) + 'static,
+    {
+        self.begin(|| {
+            let (work, after) = arguments()?;
+            let callbacks = self.callbacks;
+            // SAFETY: by the contract of this function.
+            unsafe { submit(self.context, callbacks, move || work(&callbacks), after) };
+            Ok(())
+        });
+    }
+
+    /// Submits the work that `arguments` gives.
+    ///
+    /// # Safety
+    /// As for [`submit`].
+    unsafe fn submit<W>(self, arguments: impl FnOnce() -> Result<W, Failure>)
+    where
+        W: FnOnce(&Callbacks) -> Result<(), Failure> + 'static,
+    {
+        // SAFETY: by the contract of this function.
+        unsafe { self.then(|| Ok((arguments()?, drop))) };
+    }
+
+    /// Submits `work` on a bucket.
+    ///
+    /// # Safety
+    /// As for [`submit`] and [`Bucket::of`].
+    unsafe fn on_bucket(
+        self,
+        bucket: *const S3BucketContext,
+        work: impl FnOnce(Bucket, &Callbacks) -> Result<(), Failure> + 'static,
+    ) {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            self.submit(|| {
+                let bucket = Bucket::of(bucket)?.within(self.limit_ms);
+                Ok(move |callbacks: &Callbacks| work(bucket, callbacks))
+            });
+        }
+    }
+
+    /// Submits a call on an object, which may be sent with others.
+    ///
+    /// # Safety
+    /// As for [`submit`] and [`Target::of`].
+    unsafe fn on_object(
+        self,
+        bucket: *const S3BucketContext,
+        key: *const c_char,
+        asked: impl FnOnce() -> Result<Asked, Failure>,
+    ) {
+        self.begin(|| {
+            let call = Call {
+                // SAFETY: by the contract of this function.
+                target: unsafe { Target::of(bucket, key) }?.within(self.limit_ms),
+                asked: asked()?,
+                timeout_ms: self.limit_ms,
+                callbacks: self.callbacks,
+            };
+            // SAFETY: by the contract of this function.
+            unsafe { submit_call(self.context, call) };
+            Ok(())
+        });
     }
 }
 
 /// The number of a result; a panic is an internal error.
 fn guarded(body: impl FnOnce() -> Result<(), Status>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => Status::OK.code(),
-        Ok(Err(status)) => status.code(),
-        Err(_) => Status::InternalError.code(),
+        Ok(Ok(())) => Status::OK.code(VERSION),
+        Ok(Err(status)) => status.code(VERSION),
+        Err(_) => Status::InternalError.code(VERSION),
+    }
+}
+
+#[cfg(all(test, not(feature = "abi2")))]
+mod tests {
+    use super::*;
+    use crate::abi::*;
+
+    #[test]
+    fn functions_have_the_types_that_are_declared() {
+        let _: Initialize = S3_initialize;
+        let _: Deinitialize = S3_deinitialize;
+        let _: GetStatusName = S3_get_status_name;
+        let _: ListService = S3_list_service;
+        let _: TestBucket = S3_test_bucket;
+        let _: CreateBucket = S3_create_bucket;
+        let _: DeleteBucket = S3_delete_bucket;
+        let _: ListBucket = S3_list_bucket;
+        let _: PutObject = S3_put_object;
+        let _: GetObject = S3_get_object;
+        let _: [OnObject; 2] = [S3_head_object, S3_delete_object];
+        let _: CopyObject = S3_copy_object;
+        let _: InitiateMultipart = S3_initiate_multipart;
+        let _: UploadPart = S3_upload_part;
+        let _: CompleteMultipart = S3_complete_multipart_upload;
+        let _: AbortMultipart = S3_abort_multipart_upload;
+        let _: ListUploads = S3_list_multipart_uploads;
     }
 }

@@ -1,20 +1,19 @@
 //! Multipart uploads and copies of ranges (version 4 only).
 
-use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 
-use super::begin;
-use super::objects::Destination;
+use super::Caller;
+use super::objects::{Destination, given};
 use crate::abi::{
     S3AbortMultipartUploadHandler, S3BucketContext, S3ListMultipartUploadsHandler,
     S3ListPartsHandler, S3MultipartCommitHandler, S3MultipartInitialHandler, S3PutObjectHandler,
-    S3PutProperties, S3ResponseHandler,
+    S3PutProperties, S3RequestContext, S3ResponseHandler,
 };
 use crate::arguments::{Bucket, Properties, Target, bytes, query, string};
 use crate::backend::Span;
 use crate::calls::multipart::{self, Completed};
 use crate::calls::{Supply, object, uploads};
-use crate::context::{S3RequestContext, submit};
-use crate::reply::Properties as Told;
+use crate::reply::{Callbacks, Failure};
 use crate::status::Status;
 
 /// As in libs3, the range of a copy ends at byte `start_offset + count`, that byte included: the
@@ -40,7 +39,8 @@ pub unsafe extern "C" fn S3_copy_object_range(
 ) {
     // SAFETY: a handler, texts, buffers, properties and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             let source = Target::of(bucket_context, key)?.within(timeout_ms);
             let to = Destination::read(
                 &source,
@@ -50,9 +50,7 @@ pub unsafe extern "C" fn S3_copy_object_range(
                 etag_return_size,
                 etag_return,
             )?;
-            let given = (!put_properties.is_null())
-                .then(|| Properties::read(put_properties))
-                .transpose()?;
+            let given = given(put_properties)?;
             let upload_id = string(upload_id)?;
             let span = match count {
                 0 => Span { start: 0, count: 0 },
@@ -61,21 +59,18 @@ pub unsafe extern "C" fn S3_copy_object_range(
                     count: count.saturating_add(1),
                 },
             };
-            let work = move || {
+            Ok(move |callbacks: &Callbacks| {
                 let place = (&*to.bucket, &*to.key);
                 let copied = if part_number > 0 {
                     multipart::copy_part(source, span, place, (&upload_id, part_number))?
                 } else if span.count == 0 {
                     object::copy(source, place, given)?
                 } else {
-                    return Err(Status::ErrorInvalidArgument
-                        .because("only a part can be a copy of a range"));
+                    let why = "only a part can be a copy of a range";
+                    return Err(Failure::new(Status::ErrorInvalidArgument, why));
                 };
-                to.tell(&copied);
-                callbacks.properties(&Told::default())
-            };
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+                to.tell(&copied, callbacks)
+            })
         });
     }
 }
@@ -92,24 +87,21 @@ pub unsafe extern "C" fn S3_initiate_multipart(
 ) {
     // SAFETY: a handler, texts, properties and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let tell = handler.as_ref().and_then(|handler| handler.initial);
-                let target = Target::of(bucket_context, key)?.within(timeout_ms);
-                let given = Properties::read(put_properties)?;
-                let work = move || multipart::initiate(target, given, &callbacks);
-                submit(request_context, callbacks, work, move |id| {
-                    if let Some(tell) = tell {
-                        let id = id.as_deref().unwrap_or(c"");
-                        // What it returns has no meaning after completion.
-                        let _ = tell(id.as_ptr(), callback_data);
-                    }
-                });
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.then(|| {
+            let tell = handler.as_ref().and_then(|handler| handler.initial);
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let given = Properties::read(put_properties)?;
+            let work = move |callbacks: &Callbacks| multipart::initiate(target, given, callbacks);
+            let after = move |id: Option<CString>| {
+                if let Some(tell) = tell {
+                    let id = id.as_deref().unwrap_or(c"");
+                    // What it returns has no meaning after completion.
+                    let _ = tell(id.as_ptr(), callback_data);
+                }
+            };
+            Ok((work, after))
+        });
     }
 }
 
@@ -128,32 +120,21 @@ pub unsafe extern "C" fn S3_upload_part(
 ) {
     // SAFETY: a handler, texts, properties and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let supply = Supply {
-                    callback: handler.as_ref().and_then(|handler| handler.data),
-                    data: callback_data,
-                };
-                let target = Target::of(bucket_context, key)?.within(timeout_ms);
-                let given = Properties::read(put_properties)?;
-                let upload_id = string(upload_id)?;
-                let work = move || {
-                    multipart::upload_part(
-                        target,
-                        (&upload_id, part_number),
-                        part_content_length,
-                        &given,
-                        supply,
-                        timeout_ms,
-                        &callbacks,
-                    )
-                };
-                submit(request_context, callbacks, work, drop);
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
+            let supply = Supply {
+                callback: handler.as_ref().and_then(|handler| handler.data),
+                data: callback_data,
+            };
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let given = Properties::read(put_properties)?;
+            let upload_id = string(upload_id)?;
+            Ok(move |callbacks: &Callbacks| {
+                let part = (&*upload_id, part_number);
+                let size = part_content_length;
+                multipart::upload_part(target, part, size, &given, supply, timeout_ms, callbacks)
+            })
+        });
     }
 }
 
@@ -170,38 +151,30 @@ pub unsafe extern "C" fn S3_complete_multipart_upload(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let supply = Supply {
-                    callback: handler.as_ref().and_then(|handler| handler.data),
-                    data: callback_data,
-                };
-                let tell = handler.as_ref().and_then(|handler| handler.commit);
-                let target = Target::of(bucket_context, key)?.within(timeout_ms);
-                let id = string(upload_id)?;
-                let work = move || {
-                    multipart::complete(target, &id, content_length, supply, timeout_ms, &callbacks)
-                };
-                submit(
-                    request_context,
-                    callbacks,
-                    work,
-                    move |done: Option<Completed>| {
-                        if let Some(tell) = tell {
-                            let none: &CStr = c"";
-                            let (location, etag) = done
-                                .as_ref()
-                                .map_or((none, none), |done| (&*done.location, &*done.etag));
-                            // What it returns has no meaning after completion.
-                            let _ = tell(location.as_ptr(), etag.as_ptr(), callback_data);
-                        }
-                    },
-                );
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.then(|| {
+            let supply = Supply {
+                callback: handler.as_ref().and_then(|handler| handler.data),
+                data: callback_data,
+            };
+            let tell = handler.as_ref().and_then(|handler| handler.commit);
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let id = string(upload_id)?;
+            let work = move |callbacks: &Callbacks| {
+                multipart::complete(target, &id, content_length, supply, timeout_ms, callbacks)
+            };
+            let after = move |done: Option<Completed>| {
+                if let Some(tell) = tell {
+                    let none: &CStr = c"";
+                    let (location, etag) = done
+                        .as_ref()
+                        .map_or((none, none), |done| (&*done.location, &*done.etag));
+                    // What it returns has no meaning after completion.
+                    let _ = tell(location.as_ptr(), etag.as_ptr(), callback_data);
+                }
+            };
+            Ok((work, after))
+        });
     }
 }
 
@@ -214,17 +187,15 @@ pub unsafe extern "C" fn S3_abort_multipart_upload(
     timeout_ms: c_int,
     handler: *const S3AbortMultipartUploadHandler,
 ) {
+    let none = std::ptr::null_mut();
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(std::ptr::null(), std::ptr::null_mut(), |_| {
-            let response = handler.cast::<S3ResponseHandler>();
-            let callbacks =
-                crate::reply::Callbacks::new(response, std::ptr::null_mut()).never_complete();
+        let mut caller = Caller::new(handler, none, std::ptr::null_mut(), timeout_ms);
+        caller.callbacks = caller.callbacks.never_complete();
+        caller.submit(|| {
             let target = Target::of(bucket_context, key)?.within(timeout_ms);
             let id = string(upload_id)?;
-            let work = move || multipart::abort(target, &id, &callbacks);
-            submit(std::ptr::null_mut(), callbacks, work, drop);
-            Ok(())
+            Ok(move |callbacks: &Callbacks| multipart::abort(target, &id, callbacks))
         });
     }
 }
@@ -244,19 +215,15 @@ pub unsafe extern "C" fn S3_list_parts(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let tell = handler.as_ref().and_then(|handler| handler.list_parts);
-                let target = Target::of(bucket_context, key)?.within(timeout_ms);
-                let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
-                let work =
-                    move || uploads::parts(target, &id, &marker, max_parts, tell, &callbacks);
-                submit(request_context, callbacks, work, drop);
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
+            let tell = handler.as_ref().and_then(|handler| handler.list_parts);
+            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
+            Ok(move |callbacks: &Callbacks| {
+                uploads::parts(target, &id, &marker, max_parts, tell, callbacks)
+            })
+        });
     }
 }
 
@@ -276,24 +243,19 @@ pub unsafe extern "C" fn S3_list_multipart_uploads(
 ) {
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
-                let target = Bucket::of(bucket_context)?.within(timeout_ms);
-                let query = uploads::Query {
-                    prefix: query(prefix)?,
-                    delimiter: query(delimiter)?,
-                    key_marker: query(key_marker)?,
-                    upload_id_marker: query(upload_id_marker)?,
-                    max_uploads,
-                    encode: bytes(encoding_type) == Some(b"url"),
-                };
-                let work = move || uploads::uploads(target, &query, tell, &callbacks);
-                submit(request_context, callbacks, work, drop);
-                Ok(())
-            },
-        );
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
+            let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
+            let target = Bucket::of(bucket_context)?.within(timeout_ms);
+            let query = uploads::Query {
+                prefix: query(prefix)?,
+                delimiter: query(delimiter)?,
+                key_marker: query(key_marker)?,
+                upload_id_marker: query(upload_id_marker)?,
+                max_uploads,
+                encode: bytes(encoding_type) == Some(b"url"),
+            };
+            Ok(move |callbacks: &Callbacks| uploads::uploads(target, &query, tell, callbacks))
+        });
     }
 }

@@ -4,18 +4,19 @@ use std::ffi::{c_char, c_int, c_void};
 
 use bucketload_store::{ETag, ReadConditions};
 
-use super::begin;
+use super::Caller;
+#[cfg(feature = "abi2")]
+use super::timeout_ms;
 use crate::abi::{
-    S3BucketContext, S3GetConditions, S3GetObjectHandler, S3PutObjectHandler, S3PutProperties,
-    S3ResponseHandler,
+    S3_URI_STYLE_PATH, S3BucketContext, S3GetConditions, S3GetObjectHandler, S3PutObjectHandler,
+    S3PutProperties, S3RequestContext, S3ResponseHandler,
 };
 use crate::arguments::{self, Properties, Target, bytes};
 use crate::backend::{Conditions, Span};
 use crate::calls::Supply;
-use crate::calls::object::{self, Asked, Call, Copied};
+use crate::calls::object::{self, Asked, Copied};
 use crate::clock;
-use crate::context::{S3RequestContext, submit, submit_call};
-use crate::reply::{Failure, copy_out};
+use crate::reply::{Callbacks, Failure, Properties as Told, copy_out};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_put_object(
@@ -28,36 +29,33 @@ pub unsafe extern "C" fn S3_put_object(
     handler: *const S3PutObjectHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, properties and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let supply = Supply {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.on_object(bucket_context, key, || {
+            Ok(Asked::Put {
+                size: content_length,
+                given: Properties::read(put_properties)?,
+                supply: Supply {
                     callback: handler.as_ref().and_then(|handler| handler.data),
                     data: callback_data,
-                };
-                let target = Target::of(bucket_context, key)?.within(timeout_ms);
-                let given = Properties::read(put_properties)?;
-                let asked = Asked::Put {
-                    size: content_length,
-                    given,
-                    supply,
-                };
-                let call = Call {
-                    target,
-                    asked,
-                    timeout_ms,
-                    callbacks,
-                };
-                submit_call(request_context, call);
-                Ok(())
-            },
-        );
+                },
+            })
+        });
     }
+}
+
+/// The properties that a copy is given; those of NULL are the source's.
+///
+/// # Safety
+/// As for [`Properties::read`].
+pub(super) unsafe fn given(
+    properties: *const S3PutProperties,
+) -> Result<Option<Properties>, Failure> {
+    (!properties.is_null())
+        // SAFETY: by the contract of this function.
+        .then(|| unsafe { Properties::read(properties) })
+        .transpose()
 }
 
 /// Where a copy goes and what C is told of it.
@@ -94,7 +92,7 @@ impl Destination {
                 bucket: if bucket.is_null() {
                     source.bucket.clone()
                 } else {
-                    arguments::bucket_name(bucket, crate::names::PATH)?
+                    arguments::bucket_name(bucket, S3_URI_STYLE_PATH)?
                 },
                 key: if key.is_null() {
                     source.key.clone()
@@ -108,8 +106,8 @@ impl Destination {
         }
     }
 
-    /// Tells what was copied; returns what the properties callback is told.
-    pub(super) fn tell(&self, copied: &Copied) {
+    /// Tells what was copied, then makes the properties callback.
+    pub(super) fn tell(&self, copied: &Copied, callbacks: &Callbacks) -> Result<(), Failure> {
         // SAFETY: the places were handed in by C, which keeps them until completion.
         unsafe {
             if let Some(place) = self.last_modified.as_mut() {
@@ -117,6 +115,7 @@ impl Destination {
             }
             copy_out(copied.etag.as_bytes(), self.etag, self.etag_size);
         }
+        callbacks.properties(&Told::default())
     }
 }
 
@@ -135,11 +134,10 @@ pub unsafe extern "C" fn S3_copy_object(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, buffers, properties and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.submit(|| {
             let source = Target::of(bucket_context, key)?.within(timeout_ms);
             let to = Destination::read(
                 &source,
@@ -149,16 +147,11 @@ pub unsafe extern "C" fn S3_copy_object(
                 etag_return_size,
                 etag_return,
             )?;
-            let given = (!put_properties.is_null())
-                .then(|| Properties::read(put_properties))
-                .transpose()?;
-            let work = move || {
+            let given = given(put_properties)?;
+            Ok(move |callbacks: &Callbacks| {
                 let copied = object::copy(source, (&to.bucket, &to.key), given)?;
-                to.tell(&copied);
-                callbacks.properties(&crate::reply::Properties::default())
-            };
-            submit(request_context, callbacks, work, drop);
-            Ok(())
+                to.tell(&copied, callbacks)
+            })
         });
     }
 }
@@ -218,36 +211,19 @@ pub unsafe extern "C" fn S3_get_object(
     handler: *const S3GetObjectHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts, conditions and contexts of C.
     unsafe {
-        begin(
-            handler.cast::<S3ResponseHandler>(),
-            callback_data,
-            |callbacks| {
-                let take = handler.as_ref().and_then(|handler| handler.data);
-                let target = Target::of(bucket_context, key)?.within(timeout_ms);
-                let conditions = conditions(get_conditions);
-                let span = Span {
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.on_object(bucket_context, key, || {
+            Ok(Asked::Get {
+                conditions: conditions(get_conditions),
+                span: Span {
                     start: start_byte,
                     count: byte_count,
-                };
-                let asked = Asked::Get {
-                    conditions,
-                    span,
-                    take,
-                };
-                let call = Call {
-                    target,
-                    asked,
-                    timeout_ms,
-                    callbacks,
-                };
-                submit_call(request_context, call);
-                Ok(())
-            },
-        );
+                },
+                take: handler.as_ref().and_then(|handler| handler.data),
+            })
+        });
     }
 }
 
@@ -260,21 +236,10 @@ pub unsafe extern "C" fn S3_head_object(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
-            let call = Call {
-                target,
-                asked: Asked::Head,
-                timeout_ms,
-                callbacks,
-            };
-            submit_call(request_context, call);
-            Ok(())
-        });
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.on_object(bucket_context, key, || Ok(Asked::Head));
     }
 }
 
@@ -287,20 +252,9 @@ pub unsafe extern "C" fn S3_delete_object(
     handler: *const S3ResponseHandler,
     callback_data: *mut c_void,
 ) {
-    #[cfg(feature = "abi2")]
-    let timeout_ms = 0;
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
-        begin(handler, callback_data, |callbacks| {
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
-            let call = Call {
-                target,
-                asked: Asked::Delete,
-                timeout_ms,
-                callbacks,
-            };
-            submit_call(request_context, call);
-            Ok(())
-        });
+        let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
+        caller.on_object(bucket_context, key, || Ok(Asked::Delete));
     }
 }

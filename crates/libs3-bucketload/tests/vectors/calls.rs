@@ -3,7 +3,6 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
-use s3::S3RequestContext;
 use s3::abi::*;
 use s3::exports::*;
 
@@ -246,8 +245,10 @@ impl Store {
             uri_style: 1,
             access_key_id: c"access".as_ptr(),
             secret_access_key: c"secret".as_ptr(),
-            security_token: ptr::null(),
-            auth_region: ptr::null(),
+            appended: TokenAndRegion {
+                security_token: ptr::null(),
+                auth_region: ptr::null(),
+            },
         }
     }
 

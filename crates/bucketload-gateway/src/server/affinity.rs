@@ -1,4 +1,4 @@
-//! On which core a connection's thread runs.
+//! Affinity: on which core a connection's thread runs.
 //!
 //! A client that waits for its answer leaves its core free. A thread that answers on that very core is woken without
 //! an interrupt and finds the request in the core's cache; between two cores each wake-up costs more than a small
@@ -20,16 +20,16 @@ impl Cores {
     }
 }
 
-/// The place of a connection's thread.
+/// The core that a connection's thread is bound to.
 #[derive(Debug, Default)]
-pub(super) struct Seat {
+pub(super) struct Affinity {
     /// The core that it is bound to.
     core: Option<usize>,
     /// Requests until it may move.
     settled: u32,
 }
 
-impl Seat {
+impl Affinity {
     /// The client has made a request on core `core`, if that is known and of this host. Binds the calling thread to
     /// it if it is `crowded` and the server may use that core; otherwise to nothing.
     pub(super) fn follow(
