@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
-use super::{Answer, Console};
 use super::pages::{Shown, job_id, login_page, submit_page};
+use super::{Answer, Console};
 use crate::auth::Who;
 use crate::controller::{Source, SubmitError};
 use crate::options::RunOptions;

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Console};
 use super::actions::{Received, places, status_of};
+use super::{Answer, Console};
 use crate::agents::{self, AgentState};
 use crate::auth::Who;
 use crate::course::view::View;

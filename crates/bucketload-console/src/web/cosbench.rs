@@ -15,9 +15,9 @@ use serde::Deserialize;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::{Answer, Console};
 use super::actions::Received;
 use super::guard::plain;
+use super::{Answer, Console};
 use crate::auth::Who;
 use crate::queue::{Job, JobId};
 

@@ -22,9 +22,9 @@ use bucketload_results::{analyze, output, report, rundir};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::{Answer, Console};
 use super::guard::plain;
 use super::pages::job_id;
+use super::{Answer, Console};
 use crate::auth::Who;
 use crate::controller::Controller;
 use crate::feed::Feed;
@@ -260,7 +260,10 @@ pub(super) async fn report(
     }
     let run = console.controller.run_dir(id);
     let Ok(_turn) = console.analyses.acquire().await else {
-        return Err(plain(StatusCode::SERVICE_UNAVAILABLE, "the controller ends"));
+        return Err(plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the controller ends",
+        ));
     };
     match tokio::task::spawn_blocking(move || report_of(&run)).await {
         Ok(Ok(html)) => {
