@@ -18,12 +18,14 @@ use bucketload_results::result::{NodeBalance, RunResult};
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
+use crate::cli::run::LoadArgs;
 use crate::drivers;
 use crate::exit::{Exit, Failure};
 use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oplog::Logging;
+use crate::setup;
 use crate::sinks::Fan;
 
 /// Everything that a run needs beside its driver.
@@ -59,6 +61,16 @@ pub(crate) enum Ceiling {
     Known(Calibration),
 }
 
+impl Ceiling {
+    /// Measured, where `plan` has a phase to measure it with and the user does not do without.
+    pub(crate) fn of(plan: &Plan, load: &LoadArgs) -> Self {
+        match setup::calibrated_phase(plan) {
+            Some(phase) if !load.no_calibration => Self::Measure(phase),
+            _ => Self::Skip,
+        }
+    }
+}
+
 /// A run that came to an end.
 pub(crate) struct Done {
     pub(crate) result: RunResult,
@@ -69,8 +81,12 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Says what the run left in the target: after its result.
-    pub(crate) fn tell_left(&self) {
+    /// Says where the report is, unless `quiet`, and what the run left in the target: after its result.
+    pub(crate) fn tell(&self, quiet: bool) {
+        if !quiet {
+            let report = self.out.join("report.html");
+            eprintln!("bucketload: report: {}", report.display());
+        }
         if let Some(left) = &self.left {
             eprintln!("bucketload: {left}");
         }

@@ -64,6 +64,21 @@ pub(crate) fn refuse_used(out: &Path, flag: &str) -> Result<(), Failure> {
     }
 }
 
+/// The directory of a run: as `named` by `--out`, or the [`default_directory`], or one beside it when two
+/// runs begin in one second.
+///
+/// # Errors
+/// When it holds something.
+pub(crate) fn run_directory(
+    named: Option<&Path>,
+    name: &str,
+    started: time::OffsetDateTime,
+) -> Result<PathBuf, Failure> {
+    let out = named.map_or_else(|| unused(default_directory(name, started)), Path::to_owned);
+    refuse_used(&out, "--out")?;
+    Ok(out)
+}
+
 /// How the load is made on a target, under the ownership of run `run_id`.
 pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) -> RunOptions {
     let target = &connection.target;
@@ -176,4 +191,24 @@ pub(crate) fn calibrated_phase(plan: &Plan) -> Option<usize> {
             && (phase.works.iter().all(|work| work.mix.is_empty())
                 || entries.any(|entry| !entry.class.on_bucket()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::run_directory;
+
+    #[test]
+    fn run_directories_are_named_after_workload_and_start() {
+        let start = time::OffsetDateTime::from_unix_timestamp(1_769_903_999).unwrap();
+        let directory = |named: Option<&str>| {
+            run_directory(named.map(Path::new), "my work/load", start).unwrap()
+        };
+        assert_eq!(
+            directory(None),
+            Path::new("bucketload-runs/my-work-load-20260131T235959Z")
+        );
+        assert_eq!(directory(Some("here")), Path::new("here"));
+    }
 }

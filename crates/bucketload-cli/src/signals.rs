@@ -4,6 +4,18 @@
 use bucketload_run::StopHandle;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::exit::Failure;
+
+/// A handle that signals stop, as [`watch`] says.
+///
+/// # Errors
+/// When signals cannot be handled.
+pub(crate) fn watched() -> Result<StopHandle, Failure> {
+    let stop = StopHandle::new();
+    watch(stop.clone()).map_err(Failure::aborted)?;
+    Ok(stop)
+}
+
 /// Starts the thread that turns signals into requests to stop.
 ///
 /// # Errors

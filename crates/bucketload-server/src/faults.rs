@@ -82,35 +82,29 @@ pub struct FaultRule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Delay(Distribution),
-    Queue {
-        service: Distribution,
-    },
+    /// Law of the service times.
+    Queue(Distribution),
     Stall {
         at: Duration,
         length: Duration,
         period: Option<Duration>,
     },
-    Slow {
-        bytes_per_s: u64,
-    },
+    /// Bytes per second.
+    Slow(u64),
     Status(u16),
     Reset,
-    Full {
-        bytes: u64,
-    },
+    /// After so many bytes.
+    Full(u64),
     Truncate,
     Corrupt,
-    Stale {
-        age: Duration,
-    },
+    /// Least age of what has replaced the version.
+    Stale(Duration),
     Lost,
     Torn,
-    Resurrect {
-        age: Duration,
-    },
-    StaleList {
-        lag: Duration,
-    },
+    /// Least time since the delete.
+    Resurrect(Duration),
+    /// How far a listing lags behind.
+    StaleList(Duration),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

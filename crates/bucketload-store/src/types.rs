@@ -146,6 +146,22 @@ pub struct ObjectInfo {
     pub parts: PartSizes,
 }
 
+impl ObjectInfo {
+    /// An object that is written now, with what its `commit` says, and the condition on it.
+    pub(crate) fn now(size: u64, etag: ETag, commit: Commit) -> (Self, Condition) {
+        let info = Self {
+            size,
+            etag,
+            modified: SystemTime::now(),
+            headers: commit.headers,
+            checksums: commit.checksums,
+            tags: commit.tags,
+            parts: PartSizes::default(),
+        };
+        (info, commit.condition)
+    }
+}
+
 /// What is known before the first byte of an object or part.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PutOptions {

@@ -3,6 +3,10 @@
 
 use bucketload_core::trace::TraceOp;
 
+use crate::formats::Emit;
+use crate::hash::hash64;
+use crate::text::fields::{byte_range, optional, query};
+
 /// One recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
@@ -111,6 +115,66 @@ impl Parsed {
         }
     }
 
+    /// Refuses a record without the key that its operation needs.
+    ///
+    /// # Errors
+    /// [`Reason::NoKey`].
+    pub(crate) fn need_key(&self) -> Result<(), Reason> {
+        match self.op {
+            TraceOp::List | TraceOp::Other => Ok(()),
+            _ if self.key.is_empty() => Err(Reason::NoKey),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes part and upload from the query of a request.
+    ///
+    /// # Errors
+    /// [`Reason::BadNumber`] when the part is no number of one.
+    pub(crate) fn set_part(&mut self, parameters: &[u8]) -> Result<(), Reason> {
+        if let Some(part) = query(parameters, b"partNumber") {
+            let part = optional(part).and_then(|n| u16::try_from(n).ok());
+            self.part = part.ok_or(Reason::BadNumber)?;
+        }
+        if let Some(upload) = query(parameters, b"uploadId") {
+            self.upload = hash64(&[upload]);
+        }
+        Ok(())
+    }
+
+    /// Takes the range of a read from its header `Range`; an open end is where the sent bytes end.
+    /// Without a header, status 206 tells of a range whose place is unknown.
+    pub(crate) fn set_requested_range(&mut self, header: &[u8]) {
+        match byte_range(header, -1) {
+            Some((off, len)) => (self.off, self.len) = (off, if len < 0 { self.sent } else { len }),
+            None if self.status == 206 => self.set_unplaced_range(self.sent),
+            None => {}
+        }
+    }
+
+    /// Emits a record for each of the `keys` that one request deletes.
+    ///
+    /// # Errors
+    /// [`Reason::NoKey`] when it names none.
+    pub(crate) fn emit_deleted<'k>(
+        &mut self,
+        request: &[u8],
+        keys: impl ExactSizeIterator<Item = &'k str>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Reason> {
+        if keys.len() == 0 {
+            return Err(Reason::NoKey);
+        }
+        self.upload = hash64(&[request]);
+        for key in keys.filter(|key| !key.is_empty()) {
+            self.key.clear();
+            self.key.extend_from_slice(key.as_bytes());
+            self.id = hash64(&[request, &self.key]);
+            emit(self);
+        }
+        Ok(())
+    }
+
     /// Takes the duration off an instant that marks the end.
     pub(crate) fn started_before(&mut self, end_ns: i64) {
         self.ts_ns = end_ns.saturating_sub(self.dur_ns.max(0));
@@ -118,7 +182,19 @@ impl Parsed {
 }
 
 /// Why a line yields no record, or a record is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum Reason {
     /// The line or JSON object ends too early.
@@ -161,50 +237,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of reports.
-    pub const ALL: [Self; 18] = [
-        Self::Truncated,
-        Self::BadTimestamp,
-        Self::UnknownOp,
-        Self::BadNumber,
-        Self::Malformed,
-        Self::TooLong,
-        Self::NoKey,
-        Self::NotReplayed,
-        Self::Internal,
-        Self::Foreign,
-        Self::Duplicate,
-        Self::FilteredOp,
-        Self::FilteredStatus,
-        Self::FilteredBucket,
-        Self::OutsideWindow,
-        Self::Sampled,
-        Self::RecordedError,
-        Self::Ambiguous,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name in reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Truncated => "truncated",
-            Self::BadTimestamp => "bad-timestamp",
-            Self::UnknownOp => "unknown-op",
-            Self::BadNumber => "bad-number",
-            Self::Malformed => "malformed",
-            Self::TooLong => "too-long",
-            Self::NoKey => "no-key",
-            Self::NotReplayed => "not-replayed",
-            Self::Internal => "internal",
-            Self::Foreign => "foreign",
-            Self::Duplicate => "duplicate",
-            Self::FilteredOp => "filtered-op",
-            Self::FilteredStatus => "filtered-status",
-            Self::FilteredBucket => "filtered-bucket",
-            Self::OutsideWindow => "outside-window",
-            Self::Sampled => "sampled",
-            Self::RecordedError => "recorded-error",
-            Self::Ambiguous => "ambiguous",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether the line could not be understood, as opposed to being left out on purpose.

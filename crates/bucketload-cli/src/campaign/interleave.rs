@@ -95,14 +95,8 @@ pub(crate) fn execute(
     let name = Path::new(&sides[0].workload)
         .file_stem()
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let dir = match &args.live.out {
-        Some(out) => out.clone(),
-        None => setup::unused(setup::default_directory(
-            &format!("compare-{name}"),
-            started,
-        )),
-    };
-    setup::refuse_used(&dir, "--out")?;
+    let out = args.live.out.as_deref();
+    let dir = setup::run_directory(out, &format!("compare-{name}"), started)?;
     let made = Making {
         runs: args.live.runs.unwrap_or(5),
         order: args.live.order.unwrap_or_default(),

@@ -203,24 +203,11 @@ pub(crate) enum OutputFormat {
     Csv,
 }
 
-impl OutputArgs {
-    /// The run directory: as given, or below `bucketload-runs` with the workload's name and the
-    /// time of the start in UTC, such as `online-service-20260131T235959Z`.
-    pub(crate) fn run_directory(&self, workload: &str, started: time::OffsetDateTime) -> PathBuf {
-        if let Some(out) = &self.out {
-            return out.clone();
-        }
-        crate::setup::default_directory(workload, started)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-
     use clap::Parser;
 
-    use super::{OpLogForm, OutputArgs, OutputFormat, Pacing, RunArgs};
+    use super::{OpLogForm, OutputFormat, Pacing, RunArgs};
     use crate::cli::{Cli, Command};
 
     fn parse(line: &str) -> Result<RunArgs, String> {
@@ -282,17 +269,5 @@ mod tests {
             (Some(OpLogForm::CsvZst), "get")
         );
         assert!(form("--op-log=json").unwrap_err().contains("csv.zst"));
-    }
-
-    #[test]
-    fn run_directories_are_named_after_workload_and_start() {
-        let start = time::OffsetDateTime::from_unix_timestamp(1_769_903_999).unwrap();
-        let mut output = OutputArgs::default();
-        assert_eq!(
-            output.run_directory("my work/load", start),
-            Path::new("bucketload-runs/my-work-load-20260131T235959Z")
-        );
-        output.out = Some(PathBuf::from("here"));
-        assert_eq!(output.run_directory("x", start), Path::new("here"));
     }
 }

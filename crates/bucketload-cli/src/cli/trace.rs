@@ -189,13 +189,12 @@ pub(crate) enum AmbiguousArg {
 }
 
 fn format_help() -> String {
-    let names = Format::ALL.map(Format::name).join(", ");
+    let names = Format::names();
     format!("Format of the files; recognised by their first lines unless given: {names}")
 }
 
 fn format(text: &str) -> Result<Format, String> {
-    let names = Format::ALL.map(Format::name).join(", ");
-    Format::from_name(text).ok_or_else(|| format!("use one of {names}"))
+    Format::from_name(text).ok_or_else(|| format!("use one of {}", Format::names()))
 }
 
 fn columns(text: &str) -> Result<Columns, String> {

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::cli::GlobalArgs;
 use crate::cli::agents::{AgentArgs, AgentsArgs};
+use crate::cli::run::LoadArgs;
 use crate::distributed::fleet::{self, Role};
 use crate::distributed::{access, broken, host::DriverHost};
 use crate::embedded::Announcement;
@@ -23,8 +24,12 @@ use crate::exit::{Exit, Failure};
 /// When the launcher does not tell enough, or the agent's run was lost.
 pub(crate) fn coordinates(
     args: &AgentsArgs,
+    load: &LoadArgs,
     quiet: bool,
 ) -> Result<ControlFlow<Exit, Option<Place>>, Failure> {
+    if load.dry_run {
+        return Ok(ControlFlow::Continue(None));
+    }
     match fleet::role(args)? {
         Role::Coordinator(place) => Ok(ControlFlow::Continue(place)),
         Role::Agent { controller, rank } => {

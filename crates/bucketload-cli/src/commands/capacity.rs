@@ -10,7 +10,6 @@ use bucketload_core::plan::Plan;
 use bucketload_core::units;
 use bucketload_results::capacity::{CapacityStudy, Header, Record, SCHEMA, text::trial_line};
 use bucketload_results::study::StudyWriter;
-use bucketload_run::StopHandle;
 use bucketload_workload::resolve::{Field, Override};
 
 use crate::campaign::Campaign;
@@ -76,8 +75,7 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
         quick: args.search.quick,
         command_line: study::command_line(),
     };
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let mut campaign = study::campaign(
         &dir,
         &file,

@@ -7,7 +7,6 @@ use bucketload_core::op::OpClass;
 use bucketload_core::units::parse_size;
 use bucketload_results::grid::{GridStudy, Header, Record, Row, SCHEMA, text::trial_line};
 use bucketload_results::study::{StudyFiles, StudyWriter, is_study, read};
-use bucketload_run::StopHandle;
 use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, Field, Override};
 use bucketload_workload::spec::WorkloadFile;
 
@@ -46,8 +45,7 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
         true => Some(Earlier::read(args.output.out.as_deref())?),
         false => None,
     };
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let connection = Connection::open(target, &args.target, &args.load)?;
     let touches = connection
         .driver

@@ -34,8 +34,7 @@ pub(crate) fn execute(args: &HpcArgs, global: &GlobalArgs) -> Result<Exit, Failu
     let options = &args.hpc;
     let cells = cells(options)?;
     let dir = study::directory(&args.output, WORKLOAD, "rows");
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let ways = Ways::open(options)?;
     let mut sizes: Vec<(u64, u64)> = cells.iter().map(|cell| (cell.size, cell.objects)).collect();
     sizes.dedup();

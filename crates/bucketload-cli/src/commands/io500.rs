@@ -5,9 +5,6 @@ use std::path::{Path, PathBuf};
 
 use bucketload_results::io500::verify::verify;
 use bucketload_results::io500::{phases, text};
-use bucketload_run::StopHandle;
-use bucketload_workload::resolve::Resolved;
-use bucketload_workload::spec::TargetSpec;
 
 use crate::cli::GlobalArgs;
 use crate::cli::io500::Io500Args;
@@ -56,12 +53,9 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         print(format!("{}\n", settings.config_hash).as_bytes())?;
         return Ok(Exit::Ok);
     }
-    let launched = match args.load.dry_run {
-        true => None,
-        false => match agent::coordinates(&args.agents, global.quiet)? {
-            ControlFlow::Continue(launched) => launched,
-            ControlFlow::Break(exit) => return Ok(exit),
-        },
+    let launched = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
+        ControlFlow::Continue(launched) => launched,
+        ControlFlow::Break(exit) => return Ok(exit),
     };
     let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
@@ -100,13 +94,8 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     let mut options = setup::options(&args.load, &run_id, &connection);
     // As IOR's backend does; what the run makes it deletes.
     options.create_bucket |= args.target.target.is_none();
-    let resolved = Resolved {
-        plan: planned.plan,
-        notes: Vec::new(),
-        target: TargetSpec::default(),
-        settings: Vec::new(),
-    };
-    let manifest = setup::manifest(&run_id, &resolved, &config.ini(), &connection, &options)?;
+    let plan = planned.plan;
+    let manifest = setup::manifest_of(&run_id, &plan, &config.ini(), &connection, &options)?;
     let mut job = Job {
         options,
         manifest,
@@ -114,17 +103,16 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         ceiling: Ceiling::Skip,
         op_log: args.op_log.map(OpLogForm::format),
         prometheus: None,
-        live: Live::new(&resolved.plan, global.quiet),
+        live: Live::new(&plan, global.quiet),
         notes,
         agents: None,
-        plan: resolved.plan,
+        plan,
     };
     if args.agents.is_distributed() {
         let flags = (&connection, &location.args);
         fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     }
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     let report = write(&out)?;
@@ -137,9 +125,8 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     if !global.quiet {
         eprintln!("bucketload: verdict: {}", done.result.verdict.word.name());
         eprintln!("bucketload: {}", out.join("result.txt").display());
-        eprintln!("bucketload: report: {}", out.join("report.html").display());
     }
-    done.tell_left();
+    done.tell(global.quiet);
     Ok(exit)
 }
 

@@ -5,9 +5,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use bucketload_results::mdworkbench::{Kind, Stage, StageKind, latency, stages, text};
-use bucketload_run::StopHandle;
-use bucketload_workload::resolve::Resolved;
-use bucketload_workload::spec::TargetSpec;
 use time::macros::format_description;
 
 use crate::cli::GlobalArgs;
@@ -28,12 +25,9 @@ pub(crate) const LINES: &str = "md-workbench.txt";
 
 /// Runs and prints the lines.
 pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    let launched = match args.load.dry_run {
-        true => None,
-        false => match agent::coordinates(&args.agents, global.quiet)? {
-            ControlFlow::Continue(launched) => launched,
-            ControlFlow::Break(exit) => return Ok(exit),
-        },
+    let launched = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
+        ControlFlow::Continue(launched) => launched,
+        ControlFlow::Break(exit) => return Ok(exit),
     };
     let agents = fleet::number(&args.agents, launched.as_ref());
     let options = &args.workbench;
@@ -73,23 +67,10 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         print(header.as_bytes())?;
         return Ok(Exit::Ok);
     }
-    let mut out = args
-        .out
-        .clone()
-        .unwrap_or_else(|| setup::default_directory(PROFILE, started));
-    if args.out.is_none() {
-        out = setup::unused(out);
-    }
-    setup::refuse_used(&out, "--out")?;
+    let out = setup::run_directory(args.out.as_deref(), PROFILE, started)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
     let run_options = setup::options(&args.load, &run_id, &connection);
-    let resolved = Resolved {
-        plan,
-        notes: Vec::new(),
-        target: TargetSpec::default(),
-        settings: Vec::new(),
-    };
-    let manifest = setup::manifest(&run_id, &resolved, "", &connection, &run_options)?;
+    let manifest = setup::manifest_of(&run_id, &plan, "", &connection, &run_options)?;
     let mut notes = Vec::new();
     if options.obj_per_proc > options.precreate_per_set && parts.benchmark {
         notes.push(
@@ -104,17 +85,16 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         ceiling: Ceiling::Skip,
         op_log: Some(args.op_log.format()),
         prometheus: None,
-        live: Live::new(&resolved.plan, global.quiet),
+        live: Live::new(&plan, global.quiet),
         notes,
         agents: None,
-        plan: resolved.plan,
+        plan,
     };
     if args.agents.is_distributed() {
         let flags = (&connection, &args.target);
         fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     }
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     let steps = report(&out, options)?;
@@ -129,13 +109,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     let ended = time::OffsetDateTime::now_utc();
     let seconds = (ended - started).whole_seconds();
     print(format!("Total runtime: {seconds}s time: {}\n", instant(ended)).as_bytes())?;
-    if !global.quiet {
-        eprintln!(
-            "bucketload: report: {}",
-            done.out.join("report.html").display()
-        );
-    }
-    done.tell_left();
+    done.tell(global.quiet);
     Ok(exit)
 }
 

@@ -8,7 +8,6 @@ use bucketload_core::plan::{LatePolicy, OnAbsent, Plan, ReplayPart, ReplayPlan, 
 use bucketload_core::trace::TraceOp;
 use bucketload_core::units;
 use bucketload_results::rundir::TraceInput;
-use bucketload_run::StopHandle;
 use bucketload_trace::{LapKeys, Replay, SourceOptions, Summary};
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 use serde_json::json;
@@ -51,18 +50,11 @@ pub(crate) fn execute(
     refuse_too_large(args, &target, &replay)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
     let job = job(args, global, plan, replay, input, &connection)?;
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop((connection, prepared));
     print_result(&done.result, args.output.output, color)?;
-    if !global.quiet {
-        eprintln!(
-            "bucketload: report: {}",
-            done.out.join("report.html").display()
-        );
-    }
-    done.tell_left();
+    done.tell(global.quiet);
     Ok(exit)
 }
 
@@ -279,11 +271,7 @@ fn job(
     connection: &Connection,
 ) -> Result<Job, Failure> {
     let started = time::OffsetDateTime::now_utc();
-    let mut out = args.output.run_directory(&plan.workload, started);
-    if args.output.out.is_none() {
-        out = setup::unused(out);
-    }
-    setup::refuse_used(&out, "--out")?;
+    let out = setup::run_directory(args.output.out.as_deref(), &plan.workload, started)?;
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, connection);
     options.trace = Some(Arc::new(replay));
@@ -296,16 +284,12 @@ fn job(
         .chain(connection.clear_warning())
         .collect();
     manifest.trace = Some(input);
-    let ceiling = match setup::calibrated_phase(&plan) {
-        Some(phase) if !args.load.no_calibration => Ceiling::Measure(phase),
-        _ => Ceiling::Skip,
-    };
     Ok(Job {
         agents: None,
         options,
         manifest,
         out,
-        ceiling,
+        ceiling: Ceiling::of(&plan, &args.load),
         op_log: args.output.op_log.map(OpLogForm::format),
         prometheus: args.output.prometheus,
         live: Live::new(&plan, global.quiet),

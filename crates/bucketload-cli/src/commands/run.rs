@@ -5,7 +5,6 @@ use std::path::Path;
 
 use bucketload_agents::launch::rank::Place;
 use bucketload_results::result::ossperf;
-use bucketload_run::StopHandle;
 use bucketload_workload::resolve::{
     DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve,
 };
@@ -27,20 +26,16 @@ use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
 use crate::olddata::{self, OldData};
-use crate::signals;
 use crate::target::Target;
-use crate::{setup, setup::calibrated_phase};
+use crate::{setup, signals};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
     // Only a process with one thread may ask for it.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
-    let place = match args.load.dry_run {
-        true => None,
-        false => match agent::coordinates(&args.agents, global.quiet)? {
-            ControlFlow::Continue(place) => place,
-            ControlFlow::Break(exit) => return Ok(exit),
-        },
+    let place = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
+        ControlFlow::Continue(place) => place,
+        ControlFlow::Break(exit) => return Ok(exit),
     };
     let Loaded {
         mut resolved,
@@ -71,8 +66,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.agents.is_distributed() {
         distribute(&mut job, args, place.as_ref(), (&connection, &target_args))?;
     }
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     if args.exit_with_stdin {
         signals::stop_with_stdin(stop.clone()).map_err(Failure::aborted)?;
     }
@@ -93,13 +87,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
             eprintln!("bucketload: COSBench's artifacts: {}", place.display());
         }
     }
-    if !global.quiet {
-        eprintln!(
-            "bucketload: report: {}",
-            done.out.join("report.html").display()
-        );
-    }
-    done.tell_left();
+    done.tell(global.quiet);
     Ok(exit)
 }
 
@@ -230,11 +218,7 @@ fn job(
     old: Option<OldData>,
 ) -> Result<Job, Failure> {
     let started = time::OffsetDateTime::now_utc();
-    let mut out = args.output.run_directory(&resolved.plan.workload, started);
-    if args.output.out.is_none() {
-        out = setup::unused(out);
-    }
-    setup::refuse_used(&out, "--out")?;
+    let out = setup::run_directory(args.output.out.as_deref(), &resolved.plan.workload, started)?;
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, connection);
     options.change_existing = args.cosbench.delete_named;
@@ -244,16 +228,12 @@ fn job(
         options.data = Some(old.data);
         manifest.data_note = old.note;
     }
-    let ceiling = match calibrated_phase(&resolved.plan) {
-        Some(phase) if !args.load.no_calibration => Ceiling::Measure(phase),
-        _ => Ceiling::Skip,
-    };
     Ok(Job {
         options,
         manifest,
         out,
         op_log: args.output.op_log.map(OpLogForm::format),
-        ceiling,
+        ceiling: Ceiling::of(&resolved.plan, &args.load),
         prometheus: args.output.prometheus,
         live: Live::new(&resolved.plan, global.quiet),
         notes: resolved

@@ -20,7 +20,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::campaign::{Campaign, CampaignSpec, Trial};
 use crate::cli::capacity::{StudyFormat, StudyOutputArgs};
-use crate::cli::run::{LoadArgs, OutputArgs};
+use crate::cli::run::LoadArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::connection::Connection;
@@ -34,8 +34,10 @@ pub(crate) fn directory(output: &StudyOutputArgs, command: &str, workload: &str)
         return out.clone();
     }
     let started = time::OffsetDateTime::now_utc();
-    let named = OutputArgs::default().run_directory(&format!("{command}-{workload}"), started);
-    setup::unused(named)
+    setup::unused(setup::default_directory(
+        &format!("{command}-{workload}"),
+        started,
+    ))
 }
 
 /// The instant of the start, as results show it.

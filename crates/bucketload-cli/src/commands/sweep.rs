@@ -36,8 +36,7 @@ pub(crate) fn execute(args: &SweepArgs, global: &GlobalArgs) -> Result<Exit, Fai
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
     let phase = study::one_phase(&resolved.plan, "sweep")?;
     let dir = study::directory(&args.output, "sweep", &resolved.plan.workload);
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let mut stores = Stores {
         args,
         file: &file,

@@ -50,8 +50,7 @@ pub(super) fn execute(
             dir.display()
         )));
     }
-    let stop = StopHandle::new();
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    let stop = signals::watched()?;
     let mut course = Course {
         dir,
         study,

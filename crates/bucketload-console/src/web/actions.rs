@@ -10,11 +10,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
-use super::Console;
 use super::pages::{Shown, job_id, login_page, submit_page};
+use super::{Answer, Console};
 use crate::auth::Who;
 use crate::controller::{Source, SubmitError};
 use crate::options::RunOptions;
+use crate::queue::{JobId, QueueError};
 
 /// Form of small actions.
 #[derive(Debug, Deserialize)]
@@ -38,27 +39,32 @@ fn meant(console: &Console, who: &Who, csrf: &str) -> Result<(), Response> {
     ))
 }
 
+/// The workload that a form of this session is about.
+fn meant_job(console: &Console, who: &Who, id: &str, form: &Small) -> Result<JobId, Response> {
+    meant(console, who, &form.csrf)?;
+    job_id(console, who, id)
+}
+
+/// The answer when the queue does not allow what was asked for.
+fn conflict(console: &Console, who: &Who, title: &str, why: &QueueError) -> Response {
+    console.message(StatusCode::CONFLICT, who, title, &why.to_string())
+}
+
+/// The answer to a submission that was refused.
+fn not_accepted(console: &Console, who: &Who, status: StatusCode, why: &str) -> Response {
+    console.message(status, who, "The workload was not accepted", why)
+}
+
 pub(super) async fn cancel(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
     Path(id): Path<String>,
     Form(form): Form<Small>,
-) -> Response {
-    let done = meant(&console, &who, &form.csrf)
-        .and_then(|()| job_id(&console, &who, &id))
-        .and_then(|id| {
-            console.controller.cancel(id).map_err(|e| {
-                console.message(
-                    StatusCode::CONFLICT,
-                    &who,
-                    "Nothing to cancel",
-                    &e.to_string(),
-                )
-            })
-        });
-    match done {
-        Ok(()) => back(&form.to, &id),
-        Err(response) => response,
+) -> Answer {
+    let job = meant_job(&console, &who, &id, &form)?;
+    match console.controller.cancel(job) {
+        Ok(()) => Ok(back(&form.to, &id)),
+        Err(e) => Err(conflict(&console, &who, "Nothing to cancel", &e)),
     }
 }
 
@@ -68,23 +74,11 @@ pub(super) async fn shift(
     Extension(who): Extension<Who>,
     Path(id): Path<String>,
     Form(form): Form<Small>,
-) -> Response {
-    let done = meant(&console, &who, &form.csrf)
-        .and_then(|()| job_id(&console, &who, &id))
-        .and_then(|id| {
-            let places = places(&form.to).unwrap_or(0);
-            console.controller.shift(id, places).map_err(|e| {
-                console.message(
-                    StatusCode::CONFLICT,
-                    &who,
-                    "Nothing to move",
-                    &e.to_string(),
-                )
-            })
-        });
-    match done {
-        Ok(()) => Redirect::to("/").into_response(),
-        Err(response) => response,
+) -> Answer {
+    let id = meant_job(&console, &who, &id, &form)?;
+    match console.controller.shift(id, places(&form.to).unwrap_or(0)) {
+        Ok(()) => Ok(Redirect::to("/").into_response()),
+        Err(e) => Err(conflict(&console, &who, "Nothing to move", &e)),
     }
 }
 
@@ -104,19 +98,11 @@ pub(super) async fn again(
     Extension(who): Extension<Who>,
     Path(id): Path<String>,
     Form(form): Form<Small>,
-) -> Response {
-    let id = match meant(&console, &who, &form.csrf).and_then(|()| job_id(&console, &who, &id)) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    let id = meant_job(&console, &who, &id, &form)?;
     match console.controller.resubmit(id).await {
-        Ok(new) => Redirect::to(&format!("/jobs/{new}")).into_response(),
-        Err(e) => console.message(
-            status_of(&e),
-            &who,
-            "The workload was not accepted",
-            &e.to_string(),
-        ),
+        Ok(new) => Ok(Redirect::to(&format!("/jobs/{new}")).into_response()),
+        Err(e) => Err(not_accepted(&console, &who, status_of(&e), &e.to_string())),
     }
 }
 
@@ -219,22 +205,12 @@ pub(super) async fn submit(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
     parts: Multipart,
-) -> Response {
-    let mut received = match Received::read(parts, "file").await {
-        Ok(received) => received,
-        Err(e) => {
-            return console.message(
-                e.status(),
-                &who,
-                "The workload was not accepted",
-                &e.body_text(),
-            );
-        }
-    };
+) -> Answer {
+    let mut received = Received::read(parts, "file")
+        .await
+        .map_err(|e| not_accepted(&console, &who, e.status(), &e.body_text()))?;
     let csrf = received.take("csrf");
-    if let Err(response) = meant(&console, &who, &csrf) {
-        return response;
-    }
+    meant(&console, &who, &csrf)?;
     let entered = received.fields.clone();
     let refused = |status, text: &str| {
         let shown = Shown {
@@ -244,13 +220,12 @@ pub(super) async fn submit(
         };
         submit_page(&console, &who, status, &shown)
     };
-    let (source, options) = match received.submission() {
-        Ok(submission) => submission,
-        Err(e) => return refused(StatusCode::UNPROCESSABLE_ENTITY, &e),
-    };
+    let (source, options) = received
+        .submission()
+        .map_err(|e| refused(StatusCode::UNPROCESSABLE_ENTITY, &e))?;
     match console.controller.submit(source, options).await {
-        Ok(id) => Redirect::to(&format!("/jobs/{id}")).into_response(),
-        Err(e) => refused(status_of(&e), &e.to_string()),
+        Ok(id) => Ok(Redirect::to(&format!("/jobs/{id}")).into_response()),
+        Err(e) => Err(refused(status_of(&e), &e.to_string())),
     }
 }
 
@@ -281,10 +256,8 @@ pub(super) async fn logout(
     Extension(who): Extension<Who>,
     headers: HeaderMap,
     Form(form): Form<Small>,
-) -> Response {
-    if let Err(response) = meant(&console, &who, &form.csrf) {
-        return response;
-    }
+) -> Answer {
+    meant(&console, &who, &form.csrf)?;
     let cookie = console.auth.logout(&headers);
-    ([(SET_COOKIE, cookie)], Redirect::to("/login")).into_response()
+    Ok(([(SET_COOKIE, cookie)], Redirect::to("/login")).into_response())
 }

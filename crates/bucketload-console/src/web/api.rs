@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
-use super::Console;
 use super::actions::{Received, places, status_of};
+use super::{Answer, Console};
 use crate::agents::{self, AgentState};
 use crate::auth::Who;
 use crate::course::view::View;
@@ -120,7 +120,7 @@ pub(super) async fn list(State(console): State<Arc<Console>>) -> Response {
     Json(jobs).into_response()
 }
 
-fn info_of(console: &Console, id: JobId) -> Response {
+fn info_of(console: &Console, id: JobId) -> Answer {
     let info = console.controller.with_queue(|queue| {
         let place = queue.waiting().position(|job| job.id == id);
         queue
@@ -128,16 +128,16 @@ fn info_of(console: &Console, id: JobId) -> Response {
             .map(|job| JobInfo::new(job, place.map_or(0, |at| at + 1)))
     });
     match info {
-        Some(info) => Json(info).into_response(),
-        None => problem(StatusCode::NOT_FOUND, &format!("there is no workload {id}")),
+        Some(info) => Ok(Json(info).into_response()),
+        None => Err(problem(
+            StatusCode::NOT_FOUND,
+            &format!("there is no workload {id}"),
+        )),
     }
 }
 
-pub(super) async fn info(State(console): State<Arc<Console>>, Path(id): Path<String>) -> Response {
-    match id_of(&id) {
-        Ok(id) => info_of(&console, id),
-        Err(response) => response,
-    }
+pub(super) async fn info(State(console): State<Arc<Console>>, Path(id): Path<String>) -> Answer {
+    info_of(&console, id_of(&id)?)
 }
 
 pub(super) async fn submit(
@@ -145,21 +145,17 @@ pub(super) async fn submit(
     Extension(who): Extension<Who>,
     headers: HeaderMap,
     parts: Multipart,
-) -> Response {
-    if let Err(response) = meant(&who, &headers) {
-        return response;
-    }
-    let received = match Received::read(parts, "file").await {
-        Ok(received) => received,
-        Err(e) => return problem(e.status(), &e.body_text()),
-    };
-    let (source, options) = match received.submission() {
-        Ok(submission) => submission,
-        Err(e) => return problem(StatusCode::UNPROCESSABLE_ENTITY, &e),
-    };
+) -> Answer {
+    meant(&who, &headers)?;
+    let received = Received::read(parts, "file")
+        .await
+        .map_err(|e| problem(e.status(), &e.body_text()))?;
+    let (source, options) = received
+        .submission()
+        .map_err(|e| problem(StatusCode::UNPROCESSABLE_ENTITY, &e))?;
     match console.controller.submit(source, options).await {
         Ok(id) => info_of(&console, id),
-        Err(e) => problem(status_of(&e), &e.to_string()),
+        Err(e) => Err(problem(status_of(&e), &e.to_string())),
     }
 }
 
@@ -168,14 +164,12 @@ pub(super) async fn cancel(
     Extension(who): Extension<Who>,
     headers: HeaderMap,
     Path(id): Path<String>,
-) -> Response {
-    let id = match meant(&who, &headers).and_then(|()| id_of(&id)) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    meant(&who, &headers)?;
+    let id = id_of(&id)?;
     match console.controller.cancel(id) {
         Ok(()) => info_of(&console, id),
-        Err(e) => problem(StatusCode::CONFLICT, &e.to_string()),
+        Err(e) => Err(problem(StatusCode::CONFLICT, &e.to_string())),
     }
 }
 
@@ -192,20 +186,18 @@ pub(super) async fn shift(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(query): Query<Move>,
-) -> Response {
-    let id = match meant(&who, &headers).and_then(|()| id_of(&id)) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    meant(&who, &headers)?;
+    let id = id_of(&id)?;
     let Some(places) = places(&query.to) else {
-        return problem(
+        return Err(problem(
             StatusCode::UNPROCESSABLE_ENTITY,
             "?to= is up, down, first or last",
-        );
+        ));
     };
     match console.controller.shift(id, places) {
         Ok(()) => info_of(&console, id),
-        Err(e) => problem(StatusCode::CONFLICT, &e.to_string()),
+        Err(e) => Err(problem(StatusCode::CONFLICT, &e.to_string())),
     }
 }
 

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::Console;
 use super::actions::Received;
 use super::guard::plain;
+use super::{Answer, Console};
 use crate::auth::Who;
 use crate::queue::{Job, JobId};
 
@@ -44,14 +44,11 @@ pub(super) async fn submit(
     Extension(who): Extension<Who>,
     Query(query): Query<Vec<(String, String)>>,
     parts: Multipart,
-) -> Response {
-    if let Err(response) = meant(&who) {
-        return response;
-    }
-    let mut received = match Received::read(parts, "config").await {
-        Ok(received) => received,
-        Err(e) => return plain(e.status(), &e.body_text()),
-    };
+) -> Answer {
+    meant(&who)?;
+    let mut received = Received::read(parts, "config")
+        .await
+        .map_err(|e| plain(e.status(), &e.body_text()))?;
     received.fields.extend(query);
     // Who submits was looked at before.
     received
@@ -65,10 +62,8 @@ pub(super) async fn submit(
             .map_err(|e| e.to_string()),
         Err(e) => Err(e),
     };
-    match accepted {
-        Ok(id) => plain(StatusCode::OK, &format!("Accepted with ID: {id}")),
-        Err(e) => plain(StatusCode::OK, &e),
-    }
+    let text = accepted.map_or_else(|e| e, |id| format!("Accepted with ID: {id}"));
+    Ok(plain(StatusCode::OK, &text))
 }
 
 /// The date as Java prints it, in UTC.
@@ -142,14 +137,12 @@ pub(super) async fn cancel(
     Extension(who): Extension<Who>,
     Query(query): Query<Parameters>,
     form: Result<Form<Parameters>, FormRejection>,
-) -> Response {
-    let id = match meant(&who).and_then(|()| named(query, form)) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    meant(&who)?;
+    let id = named(query, form)?;
     match console.controller.cancel(id) {
-        Ok(()) => shown(&console, id),
-        Err(e) => plain(StatusCode::OK, &e.to_string()),
+        Ok(()) => Ok(shown(&console, id)),
+        Err(e) => Err(plain(StatusCode::OK, &e.to_string())),
     }
 }
 
@@ -157,11 +150,8 @@ pub(super) async fn workload(
     State(console): State<Arc<Console>>,
     Query(query): Query<Parameters>,
     form: Result<Form<Parameters>, FormRejection>,
-) -> Response {
-    match named(query, form) {
-        Ok(id) => shown(&console, id),
-        Err(response) => response,
-    }
+) -> Answer {
+    Ok(shown(&console, named(query, form)?))
 }
 
 #[cfg(test)]

@@ -22,9 +22,9 @@ use bucketload_results::{analyze, output, report, rundir};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::Console;
 use super::guard::plain;
 use super::pages::job_id;
+use super::{Answer, Console};
 use crate::auth::Who;
 use crate::controller::Controller;
 use crate::feed::Feed;
@@ -162,19 +162,19 @@ pub(super) async fn artifact(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
     UrlPath((id, name)): UrlPath<(String, String)>,
-) -> Response {
-    let id = match job_id(&console, &who, &id) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    let id = job_id(&console, &who, &id)?;
     // The name only chooses from the lists.
     let chosen = available(&console.controller, id)
         .into_iter()
         .chain(archived(&console.controller, id))
         .find(|artifact| artifact.name == name);
     match chosen {
-        Some(artifact) => artifact.send(),
-        None => plain(StatusCode::NOT_FOUND, "this workload has no such file"),
+        Some(artifact) => Ok(artifact.send()),
+        None => Err(plain(
+            StatusCode::NOT_FOUND,
+            "this workload has no such file",
+        )),
     }
 }
 
@@ -247,34 +247,34 @@ pub(super) async fn report(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
     UrlPath(id): UrlPath<String>,
-) -> Response {
-    let id = match job_id(&console, &who, &id) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    let id = job_id(&console, &who, &id)?;
     let over = console
         .controller
         .with_queue(|queue| queue.get(id).is_some_and(|job| job.state.is_over()));
     if !over {
-        return plain(
+        return Err(plain(
             StatusCode::NOT_FOUND,
             "the report is made when the run is over",
-        );
+        ));
     }
     let run = console.controller.run_dir(id);
     let Ok(_turn) = console.analyses.acquire().await else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "the controller ends");
+        return Err(plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the controller ends",
+        ));
     };
     match tokio::task::spawn_blocking(move || report_of(&run)).await {
         Ok(Ok(html)) => {
             console.controller.note_verdict(id);
-            sandboxed(html)
+            Ok(sandboxed(html))
         }
-        Ok(Err(e)) => plain(StatusCode::NOT_FOUND, &e),
-        Err(_) => plain(
+        Ok(Err(e)) => Err(plain(StatusCode::NOT_FOUND, &e)),
+        Err(_) => Err(plain(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the report could not be made; the controller's output says why",
-        ),
+        )),
     }
 }
 

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 
@@ -46,6 +47,9 @@ use crate::upload::MAX_FILE;
 const MAX_STREAMS: usize = 64;
 /// Largest body of requests that carry no workload file, bytes.
 const SMALL_BODY: usize = 64 << 10;
+
+/// The answer to a request, or the one that says why nothing was done.
+type Answer = Result<Response, Response>;
 
 /// How the console is reached.
 #[derive(Clone, Debug, Default)]

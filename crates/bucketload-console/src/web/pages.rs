@@ -11,7 +11,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::guard::{plain, wants_page};
-use super::{Console, files};
+use super::{Answer, Console, files};
 use crate::agents;
 use crate::auth::Who;
 use crate::options::{Kind, OPTIONS};
@@ -116,17 +116,22 @@ impl Console {
         self.templates.text("fleet.html", content)
     }
 
-    /// The queue and the latest jobs as parts of the overview, for the page and for its updates.
-    pub(super) fn overview_parts(&self, csrf: &str) -> Result<(String, String), String> {
+    /// The workload under way, those that wait, and the latest that are over.
+    fn overview_rows(&self) -> (Option<JobRow>, Vec<JobRow>, Vec<JobRow>) {
         let now = self.controller.now_ms();
-        let (running, waiting, recent) = self.controller.with_queue(|queue| {
-            let row = |job: &Job| JobRow::new(job, now);
+        let row = |job: &Job| JobRow::new(job, now);
+        self.controller.with_queue(|queue| {
             (
                 queue.running().map(row),
-                queue.waiting().map(row).collect::<Vec<_>>(),
-                queue.history().take(RECENT).map(row).collect::<Vec<_>>(),
+                queue.waiting().map(row).collect(),
+                queue.history().take(RECENT).map(row).collect(),
             )
-        });
+        })
+    }
+
+    /// The queue and the latest jobs as parts of the overview, for the page and for its updates.
+    pub(super) fn overview_parts(&self, csrf: &str) -> Result<(String, String), String> {
+        let (running, waiting, recent) = self.overview_rows();
         let queue = context! { csrf, running => v(&running), waiting => v(&waiting) };
         let history = context! { csrf, jobs => v(&recent) };
         Ok((
@@ -147,15 +152,7 @@ pub(super) async fn overview(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
 ) -> Response {
-    let now = console.controller.now_ms();
-    let (running, waiting, recent) = console.controller.with_queue(|queue| {
-        let row = |job: &Job| JobRow::new(job, now);
-        (
-            queue.running().map(row),
-            queue.waiting().map(row).collect::<Vec<_>>(),
-            queue.history().take(RECENT).map(row).collect::<Vec<_>>(),
-        )
-    });
+    let (running, waiting, recent) = console.overview_rows();
     let (ready, agents) = console.config.fleet.ready();
     let content = context! { running => v(&running), waiting => v(&waiting), jobs => v(&recent), ready, agents };
     console.page(StatusCode::OK, "overview.html", &who, "overview", content)
@@ -178,11 +175,8 @@ pub(super) async fn job(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Who>,
     Path(id): Path<String>,
-) -> Response {
-    let id = match job_id(&console, &who, &id) {
-        Ok(id) => id,
-        Err(response) => return response,
-    };
+) -> Answer {
+    let id = job_id(&console, &who, &id)?;
     let now = console.controller.now_ms();
     let Some((job, others)) = console.controller.with_queue(|queue| {
         let job = JobRow::new(queue.get(id)?, now);
@@ -194,12 +188,12 @@ pub(super) async fn job(
             .collect();
         Some((job, others))
     }) else {
-        return console.message(
+        return Err(console.message(
             StatusCode::NOT_FOUND,
             &who,
             "There is no such workload",
             &format!("Workload {id} is not in the list."),
-        );
+        ));
     };
     let run = console.controller.run_dir(id);
     let has_run = run.join("run.json").is_file();
@@ -211,7 +205,7 @@ pub(super) async fn job(
         archive => v(&files::archived(&console.controller, id)),
         agents => v(&agents::of_run(&run)),
     };
-    console.page(StatusCode::OK, "job.html", &who, "", content)
+    Ok(console.page(StatusCode::OK, "job.html", &who, "", content))
 }
 
 pub(super) async fn submit(

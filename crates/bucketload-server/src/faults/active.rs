@@ -71,13 +71,13 @@ impl Faults {
     pub(crate) fn keeps_history(&self, key: &str) -> bool {
         self.rules
             .iter()
-            .any(|a| matches!(a.rule.kind, Kind::Stale { .. }) && a.rule.concerns(key))
+            .any(|a| matches!(a.rule.kind, Kind::Stale(_)) && a.rule.concerns(key))
     }
 
     /// The longest time that a listing of any key lags behind; `None` where listings are current.
     pub(crate) fn longest_lag(&self) -> Option<Duration> {
         let lag = |active: &Active| match active.rule.kind {
-            Kind::StaleList { lag } => Some(lag),
+            Kind::StaleList(lag) => Some(lag),
             _ => None,
         };
         self.rules.iter().filter_map(lag).max()
@@ -96,7 +96,7 @@ impl Faults {
             match active.rule.kind {
                 Kind::Reset => before.reset |= active.strikes().is_some(),
                 Kind::Status(status) if active.strikes().is_some() => before.status = Some(status),
-                Kind::Slow { bytes_per_s } if active.strikes().is_some() => {
+                Kind::Slow(bytes_per_s) if active.strikes().is_some() => {
                     before.rate = Some(
                         before
                             .rate
@@ -113,7 +113,7 @@ impl Faults {
     pub(crate) fn takes(&self, operation: Operation, key: &str, bytes: u64) -> bool {
         let mut fits = true;
         for active in self.matching(operation, key) {
-            if let Kind::Full { bytes: limit } = active.rule.kind {
+            if let Kind::Full(limit) = active.rule.kind {
                 active.matched.fetch_add(1, Relaxed);
                 let add = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= limit);
                 if active.state.fetch_update(Relaxed, Relaxed, add).is_err() {
@@ -130,7 +130,7 @@ impl Faults {
         self.strike(
             operation,
             key,
-            |kind| matches!(kind, Kind::Stale { age } if age <= ago),
+            |kind| matches!(kind, Kind::Stale(age) if age <= ago),
         )
         .is_some()
     }
@@ -156,24 +156,24 @@ impl Faults {
     /// Whether any rule could bring back what a delete of `key` removes.
     pub(crate) fn may_resurrect(&self, operation: Operation, key: &str) -> bool {
         self.matching(operation, key)
-            .any(|active| matches!(active.rule.kind, Kind::Resurrect { .. }))
+            .any(|active| matches!(active.rule.kind, Kind::Resurrect(_)))
     }
 
     /// How long after its delete an object is to come back, if it is. Call it only when there was
     /// one.
     pub(crate) fn resurrects(&self, operation: Operation, key: &str) -> Option<Duration> {
-        let resurrect = |kind| matches!(kind, Kind::Resurrect { .. });
+        let resurrect = |kind| matches!(kind, Kind::Resurrect(_));
         match self.strike(operation, key, resurrect)? {
-            Kind::Resurrect { age } => Some(age),
+            Kind::Resurrect(age) => Some(age),
             _ => None,
         }
     }
 
     /// How far a page of a listing under `prefix` lags behind.
     pub(crate) fn lag(&self, operation: Operation, prefix: &str) -> Option<Duration> {
-        let stale = |kind| matches!(kind, Kind::StaleList { .. });
+        let stale = |kind| matches!(kind, Kind::StaleList(_));
         match self.strike(operation, prefix, stale)? {
-            Kind::StaleList { lag } => Some(lag),
+            Kind::StaleList(lag) => Some(lag),
             _ => None,
         }
     }
@@ -217,7 +217,7 @@ impl Faults {
         let mut until = now;
         for active in self.matching(operation, key) {
             let law = match active.rule.kind {
-                Kind::Delay(law) | Kind::Queue { service: law } => law,
+                Kind::Delay(law) | Kind::Queue(law) => law,
                 _ => continue,
             };
             let Some(number) = active.strikes() else {
@@ -225,7 +225,7 @@ impl Faults {
             };
             let time = law.sample(|stream| active.uniform(number, stream));
             until = match active.rule.kind {
-                Kind::Queue { .. } => active.departure(until, time),
+                Kind::Queue(_) => active.departure(until, time),
                 _ => until + time,
             };
         }

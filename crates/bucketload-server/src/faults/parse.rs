@@ -1,5 +1,7 @@
 //! The text form of fault rules.
 
+use std::time::Duration;
+
 use super::law::Distribution;
 use super::units::{
     Outcome, Service, bytes, decimal, duration, number, per_second, positive, probability, rate,
@@ -97,24 +99,20 @@ fn parse(text: &str) -> Outcome<FaultRule> {
     };
     let mut fields = Fields::split(rest)?;
     let (kind, own) = kind(name, &mut fields)?;
-    let counted = !matches!(kind, Kind::Stall { .. } | Kind::Full { .. });
+    let counted = !matches!(kind, Kind::Stall { .. } | Kind::Full(_));
     let mut rule = FaultRule {
         text: text.to_owned(),
         kind,
         trigger: Trigger::Always,
         operations: fields.take("op", operations)?.unwrap_or_default(),
-        prefix: fields
-            .take("prefix", |text| Ok(text.to_owned()))?
-            .unwrap_or_default(),
-        contains: fields
-            .take("contains", |text| Ok(text.to_owned()))?
-            .unwrap_or_default(),
+        prefix: fields.take("prefix", text_of)?.unwrap_or_default(),
+        contains: fields.take("contains", text_of)?.unwrap_or_default(),
         after: 0,
         count: u64::MAX,
         seed: fields.take("seed", number)?.unwrap_or(0),
     };
     let mut allowed = format!("{own}op, prefix, contains, seed");
-    if !matches!(kind, Kind::Full { .. }) {
+    if !matches!(kind, Kind::Full(_)) {
         rule.count = fields.take("count", number)?.unwrap_or(u64::MAX);
         allowed += ", count";
     }
@@ -131,6 +129,15 @@ fn parse(text: &str) -> Outcome<FaultRule> {
     fields.finish(&allowed)?;
     restrict(&mut rule)?;
     Ok(rule)
+}
+
+fn text_of(text: &str) -> Outcome<String> {
+    Ok(text.to_owned())
+}
+
+/// The parameter `age`, which is 0 unless given.
+fn age(fields: &mut Fields<'_>) -> Outcome<Duration> {
+    Ok(fields.take("age", duration)?.unwrap_or_default())
 }
 
 /// Reads the kind and the parameters of its own; also returns the latter's names.
@@ -158,7 +165,7 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
                 Some(Service::Constant) => Distribution::Constant(mean),
                 Some(Service::Exponential) | None => Distribution::Exponential { mean },
             };
-            (Kind::Queue { service }, "rate, service, ")
+            (Kind::Queue(service), "rate, service, ")
         }
         "stall" => {
             let at = fields.need("at", duration)?;
@@ -169,36 +176,17 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
             }
             (Kind::Stall { at, length, period }, "at, for, period, ")
         }
-        "slow" => (
-            Kind::Slow {
-                bytes_per_s: fields.need("rate", rate)?,
-            },
-            "rate, ",
-        ),
+        "slow" => (Kind::Slow(fields.need("rate", rate)?), "rate, "),
         "status" => (Kind::Status(fields.need("status", status)?), "status, "),
-        "full" => (
-            Kind::Full {
-                bytes: fields.need("after", bytes)?,
-            },
-            "after, ",
-        ),
+        "full" => (Kind::Full(fields.need("after", bytes)?), "after, "),
         "reset" => (Kind::Reset, ""),
         "truncate" => (Kind::Truncate, ""),
         "corrupt" => (Kind::Corrupt, ""),
-        "stale" => {
-            let age = fields.take("age", duration)?.unwrap_or_default();
-            (Kind::Stale { age }, "age, ")
-        }
+        "stale" => (Kind::Stale(age(fields)?), "age, "),
         "lost" => (Kind::Lost, ""),
         "torn" => (Kind::Torn, ""),
-        "resurrect" => {
-            let age = fields.take("age", duration)?.unwrap_or_default();
-            (Kind::Resurrect { age }, "age, ")
-        }
-        "stale-list" => {
-            let lag = fields.need("lag", duration)?;
-            (Kind::StaleList { lag }, "lag, ")
-        }
+        "resurrect" => (Kind::Resurrect(age(fields)?), "age, "),
+        "stale-list" => (Kind::StaleList(fields.need("lag", duration)?), "lag, "),
         other => {
             return Err(format!(
                 "unknown kind '{other}'; the kinds are delay, queue, stall, slow, status, reset, full, truncate, corrupt, stale, lost, torn, resurrect, stale-list"
@@ -211,12 +199,12 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
 fn restrict(rule: &mut FaultRule) -> Outcome<()> {
     use Operation::{Delete, DeleteMany, Get, List, ListV1, Put, UploadPart};
     let possible: &[Operation] = match rule.kind {
-        Kind::Truncate | Kind::Corrupt | Kind::Stale { .. } => &[Get],
+        Kind::Truncate | Kind::Corrupt | Kind::Stale(_) => &[Get],
         Kind::Lost | Kind::Torn => &[Put],
-        Kind::Resurrect { .. } => &[Delete, DeleteMany],
-        Kind::StaleList { .. } => &[List, ListV1],
-        Kind::Full { .. } => &[Put, UploadPart],
-        Kind::Slow { .. } => &[Get, Put, UploadPart],
+        Kind::Resurrect(_) => &[Delete, DeleteMany],
+        Kind::StaleList(_) => &[List, ListV1],
+        Kind::Full(_) => &[Put, UploadPart],
+        Kind::Slow(_) => &[Get, Put, UploadPart],
         _ => return Ok(()),
     };
     if let Some(foreign) = rule.operations.iter().find(|op| !possible.contains(op)) {
@@ -307,8 +295,6 @@ fn distribution(text: &str) -> Outcome<Distribution> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -348,13 +334,11 @@ mod tests {
         );
         for text in ["queue,rate=400/s", "queue,rate=400,service=exp"] {
             let service = Distribution::Exponential { mean: 0.0025 };
-            assert_eq!(kind_of(text), Kind::Queue { service });
+            assert_eq!(kind_of(text), Kind::Queue(service));
         }
         assert_eq!(
             kind_of("queue,rate=400/s,service=const,op=get"),
-            Kind::Queue {
-                service: Distribution::Constant(0.0025)
-            }
+            Kind::Queue(Distribution::Constant(0.0025))
         );
         assert_eq!(
             kind_of("delay,dist=bimodal(low=2ms,high=50ms,share=0.1)"),
@@ -365,16 +349,8 @@ mod tests {
                 cv: 0.0
             })
         );
-        assert_eq!(
-            kind_of("slow,rate=1.5MiB/s"),
-            Kind::Slow {
-                bytes_per_s: 1_572_864
-            }
-        );
-        assert_eq!(
-            kind_of("full,after=100MiB"),
-            Kind::Full { bytes: 100 << 20 }
-        );
+        assert_eq!(kind_of("slow,rate=1.5MiB/s"), Kind::Slow(1_572_864));
+        assert_eq!(kind_of("full,after=100MiB"), Kind::Full(100 << 20));
         assert_eq!(kind_of("status,status=500"), Kind::Status(500));
         let r = rule("status=503,every=100").unwrap();
         assert_eq!(
@@ -392,9 +368,9 @@ mod tests {
         assert_eq!(r.trigger, Trigger::Probability(0.5));
         assert_eq!(rule("corrupt").unwrap().operations, [Operation::Get]);
         let age = Duration::from_millis(5);
-        assert_eq!(kind_of("stale,age=5ms"), Kind::Stale { age });
-        assert_eq!(kind_of("resurrect,age=5ms"), Kind::Resurrect { age });
-        assert_eq!(kind_of("stale-list,lag=5ms"), Kind::StaleList { lag: age });
+        assert_eq!(kind_of("stale,age=5ms"), Kind::Stale(age));
+        assert_eq!(kind_of("resurrect,age=5ms"), Kind::Resurrect(age));
+        assert_eq!(kind_of("stale-list,lag=5ms"), Kind::StaleList(age));
         assert_eq!(rule("lost").unwrap().operations, [Operation::Put]);
         assert_eq!(rule("reset").unwrap().to_string(), "reset");
     }

@@ -15,25 +15,25 @@ mod upload;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::api::{ObjectUpload, PartUpload, Store};
-use crate::content::{Budget, Content};
+use crate::content::{Budget, Charge, Content};
 use crate::digest::{EtagMode, Tagger};
 use crate::error::{Result, StoreError};
 use crate::names::{check_bucket_name, check_key};
 use crate::object::{MemoryVersion, Object};
 use crate::types::{
-    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PartSizes,
-    PutOptions, Tags, Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions, Tags,
+    Usage, Written,
 };
 use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
 };
 use buckets::Bucket;
+use multipart::NewPart;
 use shards::Shards;
-use upload::Receiver;
+use upload::{MemoryUpload, NewObject, Receiver};
 
 /// Bytes charged per object, part or upload besides content and key: the sizes of the index and
 /// map entries and of the version with its buffers, rounded up.
@@ -66,13 +66,15 @@ pub struct MemoryStore {
     inner: Arc<Inner>,
 }
 
+type Buckets = HashMap<Arc<str>, Arc<Bucket>>;
+
 struct Inner {
     options: MemoryOptions,
     tagger: Tagger,
     budget: Arc<Budget>,
     objects: AtomicU64,
     shards: Shards,
-    buckets: RwLock<HashMap<Arc<str>, Arc<Bucket>>>,
+    buckets: RwLock<Buckets>,
 }
 
 impl MemoryStore {
@@ -93,8 +95,21 @@ impl MemoryStore {
 }
 
 impl Inner {
+    fn buckets(&self) -> RwLockReadGuard<'_, Buckets> {
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn buckets_mut(&self) -> RwLockWriteGuard<'_, Buckets> {
+        self.buckets.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Charges what an object or upload takes beside its content.
+    fn charge_key(&self, key: &str) -> Result<Charge> {
+        self.budget.charge(OBJECT_OVERHEAD + key.len() as u64)
+    }
+
     fn bucket(&self, name: &str) -> Result<Arc<Bucket>> {
-        let buckets = self.buckets.read().unwrap_or_else(PoisonError::into_inner);
+        let buckets = self.buckets();
         if let Some(bucket) = buckets.get(name) {
             return Ok(Arc::clone(bucket));
         }
@@ -127,7 +142,7 @@ impl Inner {
             size: info.size,
             modified: info.modified,
         };
-        let charge = self.budget.charge(OBJECT_OVERHEAD + key.len() as u64)?;
+        let charge = self.charge_key(key)?;
         let version = Arc::new(MemoryVersion {
             info,
             content,
@@ -143,11 +158,7 @@ impl Inner {
 
 impl Store for MemoryStore {
     fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
-        let buckets = self
-            .inner
-            .buckets
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let buckets = self.inner.buckets();
         let mut all: Vec<_> = buckets.values().map(|bucket| bucket.info()).collect();
         drop(buckets);
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -156,11 +167,7 @@ impl Store for MemoryStore {
 
     fn create_bucket(&self, bucket: &str) -> Result<()> {
         check_bucket_name(bucket)?;
-        let mut buckets = self
-            .inner
-            .buckets
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.inner.buckets_mut();
         if buckets.contains_key(bucket) {
             return Err(StoreError::BucketAlreadyOwnedByYou);
         }
@@ -175,11 +182,7 @@ impl Store for MemoryStore {
 
     fn delete_bucket(&self, bucket: &str) -> Result<()> {
         check_bucket_name(bucket)?;
-        let mut buckets = self
-            .inner
-            .buckets
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.inner.buckets_mut();
         buckets
             .get(bucket)
             .ok_or(StoreError::NoSuchBucket)?
@@ -202,11 +205,9 @@ impl Store for MemoryStore {
         check_key(key)?;
         let bucket = self.inner.bucket(bucket)?;
         let receiver = Receiver::new(&self.inner, options)?;
-        Ok(Box::new(upload::MemoryUpload::new(
-            receiver,
-            bucket,
-            key.to_owned(),
-        )))
+        let key = key.to_owned();
+        let to = NewObject { bucket, key };
+        Ok(Box::new(MemoryUpload { receiver, to }))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
@@ -229,17 +230,8 @@ impl Store for MemoryStore {
         let bucket = self.inner.bucket(bucket)?;
         let size = source.info().size;
         let (content, etag) = upload::duplicate(&self.inner, source, 0..size)?;
-        let info = ObjectInfo {
-            size,
-            etag,
-            modified: SystemTime::now(),
-            headers: commit.headers,
-            checksums: commit.checksums,
-            tags: commit.tags,
-            parts: PartSizes::default(),
-        };
-        self.inner
-            .publish(&bucket, key, content, info, &commit.condition)
+        let (info, condition) = ObjectInfo::now(size, etag, commit);
+        self.inner.publish(&bucket, key, content, info, &condition)
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
@@ -250,10 +242,7 @@ impl Store for MemoryStore {
 
     fn set_tags(&self, bucket: &str, key: &str, tags: Tags) -> Result<()> {
         self.inner.version(bucket, key)?;
-        let charge = self
-            .inner
-            .budget
-            .charge(OBJECT_OVERHEAD + key.len() as u64)?;
+        let charge = self.inner.charge_key(key)?;
         self.inner
             .shards
             .update(bucket, key, |version| MemoryVersion {
@@ -273,10 +262,7 @@ impl Store for MemoryStore {
         options: MultipartOptions,
     ) -> Result<String> {
         check_key(key)?;
-        let charge = self
-            .inner
-            .budget
-            .charge(OBJECT_OVERHEAD + key.len() as u64)?;
+        let charge = self.inner.charge_key(key)?;
         self.inner
             .bucket(bucket)?
             .create_upload(key, options, charge)
@@ -293,9 +279,8 @@ impl Store for MemoryStore {
         crate::multipart::check_part_number(number)?;
         let upload = self.inner.bucket(bucket)?.upload(key, upload_id)?;
         let receiver = Receiver::new(&self.inner, options)?;
-        Ok(Box::new(multipart::MemoryPart::new(
-            receiver, upload, number,
-        )))
+        let to = NewPart { upload, number };
+        Ok(Box::new(MemoryUpload { receiver, to }))
     }
 
     fn copy_part(

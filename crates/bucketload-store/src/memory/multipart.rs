@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::api::{PartUpload, Write};
+use crate::api::PartUpload;
 use crate::content::{Charge, Content};
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
-use crate::memory::upload::Receiver;
+use crate::memory::upload::MemoryUpload;
 use crate::multipart::check_completion;
 use crate::types::{Checksum, ObjectInfo, Written};
 use crate::upload_types::{CompletedPart, MultipartOptions, PartInfo, PartListing, UploadInfo};
@@ -137,38 +137,17 @@ impl Upload {
     }
 }
 
-/// A part being written.
-pub(super) struct MemoryPart {
-    receiver: Receiver,
-    upload: Arc<Upload>,
-    number: u32,
+/// A part to be.
+pub(super) struct NewPart {
+    pub(super) upload: Arc<Upload>,
+    pub(super) number: u32,
 }
 
-impl MemoryPart {
-    pub(super) const fn new(receiver: Receiver, upload: Arc<Upload>, number: u32) -> Self {
-        Self {
-            receiver,
-            upload,
-            number,
-        }
-    }
-}
-
-impl Write for MemoryPart {
-    fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.receiver.write(data)
-    }
-
-    fn written(&self) -> u64 {
-        self.receiver.written()
-    }
-}
-
-impl PartUpload for MemoryPart {
+impl PartUpload for MemoryUpload<NewPart> {
     fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written> {
         let charge = self.receiver.inner.budget.charge(super::OBJECT_OVERHEAD)?;
         let (content, size, etag) = self.receiver.finish()?;
-        self.upload
-            .put_part(self.number, size, etag, checksums, content, charge)
+        let NewPart { upload, number } = self.to;
+        upload.put_part(number, size, etag, checksums, content, charge)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::api::{ObjectUpload, Write};
 use crate::content::{Buffer, Charge, Chunk, Content};
@@ -12,7 +11,7 @@ use crate::etag::ETag;
 use crate::memory::Inner;
 use crate::memory::buckets::Bucket;
 use crate::object::Object;
-use crate::types::{Commit, ObjectInfo, PartSizes, PutOptions, Written};
+use crate::types::{Commit, ObjectInfo, PutOptions, Written};
 
 /// Largest buffer. Content of unknown or larger size is cut into buffers of this size.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -90,23 +89,20 @@ impl Receiver {
     }
 }
 
-pub(super) struct MemoryUpload {
-    receiver: Receiver,
-    bucket: Arc<Bucket>,
-    key: String,
+/// Bytes being received for an object or a part.
+pub(super) struct MemoryUpload<T> {
+    pub(super) receiver: Receiver,
+    /// Where the content goes when it is committed.
+    pub(super) to: T,
 }
 
-impl MemoryUpload {
-    pub(super) const fn new(receiver: Receiver, bucket: Arc<Bucket>, key: String) -> Self {
-        Self {
-            receiver,
-            bucket,
-            key,
-        }
-    }
+/// An object to be.
+pub(super) struct NewObject {
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) key: String,
 }
 
-impl Write for MemoryUpload {
+impl<T: Send> Write for MemoryUpload<T> {
     fn write(&mut self, data: &[u8]) -> Result<()> {
         self.receiver.write(data)
     }
@@ -116,20 +112,13 @@ impl Write for MemoryUpload {
     }
 }
 
-impl ObjectUpload for MemoryUpload {
+impl ObjectUpload for MemoryUpload<NewObject> {
     fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
         let inner = Arc::clone(&self.receiver.inner);
         let (content, size, etag) = self.receiver.finish()?;
-        let info = ObjectInfo {
-            size,
-            etag,
-            modified: SystemTime::now(),
-            headers: commit.headers,
-            checksums: commit.checksums,
-            tags: commit.tags,
-            parts: PartSizes::default(),
-        };
-        inner.publish(&self.bucket, &self.key, content, info, &commit.condition)
+        let NewObject { bucket, key } = self.to;
+        let (info, condition) = ObjectInfo::now(size, etag, commit);
+        inner.publish(&bucket, &key, content, info, &condition)
     }
 }
 

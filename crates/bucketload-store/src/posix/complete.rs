@@ -4,14 +4,13 @@
 //! system can); a single part becomes the object by a hard link.
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
 
 use super::beneath;
 use super::escape::Place;
-use super::intake::{Finished, Intake, copy_in_kernel};
+use super::intake::{Finished, PosixUpload, copy_in_kernel};
 use super::multipart::{Upload, failed};
 use super::temporary::Temporary;
-use crate::api::{PartUpload, Write};
+use crate::api::PartUpload;
 use crate::error::{Result, StoreError};
 use crate::multipart::check_completion;
 use crate::types::{Checksum, Commit, Condition, Written};
@@ -83,48 +82,15 @@ impl Upload {
     }
 }
 
-/// A part being written.
-pub(super) struct PosixPart {
-    upload: Upload,
-    intake: Intake,
-    number: u32,
+/// A part to be.
+pub(super) struct NewPart {
+    pub(super) upload: Upload,
+    pub(super) number: u32,
 }
 
-impl PosixPart {
-    pub(super) const fn new(upload: Upload, intake: Intake, number: u32) -> Self {
-        Self {
-            upload,
-            intake,
-            number,
-        }
-    }
-}
-
-impl Write for PosixPart {
-    fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.intake.write(data)
-    }
-
-    fn written(&self) -> u64 {
-        self.intake.written()
-    }
-
-    fn file(&mut self) -> Option<BorrowedFd<'_>> {
-        self.intake.file()
-    }
-
-    fn appended(&mut self, count: u64) -> Result<()> {
-        self.intake.appended(count)
-    }
-}
-
-impl PartUpload for PosixPart {
+impl PartUpload for PosixUpload<NewPart> {
     fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written> {
-        let Self {
-            upload,
-            intake,
-            number,
-        } = *self;
-        upload.put_part(number, intake.finish(None)?, checksums)
+        let NewPart { upload, number } = self.to;
+        upload.put_part(number, self.intake.finish(None)?, checksums)
     }
 }

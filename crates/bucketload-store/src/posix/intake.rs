@@ -251,25 +251,21 @@ impl Finished {
     }
 }
 
-/// An object being written.
-pub(super) struct PosixUpload {
-    intake: Intake,
-    place: Place,
-    parent: Option<Anchor>,
+/// Bytes being written to an object or a part.
+pub(super) struct PosixUpload<T> {
+    pub(super) intake: Intake,
+    /// Where the content goes when it is committed.
+    pub(super) to: T,
 }
 
-impl PosixUpload {
-    /// `parent` is the directory of the key, if it is there already.
-    pub(super) const fn new(intake: Intake, place: Place, parent: Option<Anchor>) -> Self {
-        Self {
-            intake,
-            place,
-            parent,
-        }
-    }
+/// An object to be.
+pub(super) struct NewObject {
+    pub(super) place: Place,
+    /// The directory of the key, if it is there already.
+    pub(super) parent: Option<Anchor>,
 }
 
-impl Write for PosixUpload {
+impl<T: Send> Write for PosixUpload<T> {
     fn write(&mut self, data: &[u8]) -> Result<()> {
         self.intake.write(data)
     }
@@ -287,14 +283,10 @@ impl Write for PosixUpload {
     }
 }
 
-impl ObjectUpload for PosixUpload {
+impl ObjectUpload for PosixUpload<NewObject> {
     fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
-        let Self {
-            intake,
-            place,
-            parent,
-        } = *self;
-        let finished = intake.finish(None)?;
+        let NewObject { place, parent } = self.to;
+        let finished = self.intake.finish(None)?;
         finished.publish(&place, parent, commit, PartSizes::default())
     }
 }

@@ -47,9 +47,10 @@ use crate::types::{
 use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
 };
+use complete::NewPart;
 use escape::Place;
 use index::Indexes;
-use intake::{Intake, PosixUpload};
+use intake::{Intake, NewObject, PosixUpload};
 pub use metadata::MetadataPlace;
 use metadata::{Metadata, Version};
 use session::Session;
@@ -194,7 +195,8 @@ impl Store for PosixStore {
         let place = Place::of(bucket, key);
         let parent = self.inner.tree.parent(bucket, &place)?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(PosixUpload::new(intake, place, parent)))
+        let to = NewObject { place, parent };
+        Ok(Box::new(PosixUpload { intake, to }))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
@@ -262,7 +264,8 @@ impl Store for PosixStore {
         check_part_number(number)?;
         let upload = multipart::Upload::open(&self.inner, bucket, key, upload_id)?;
         let intake = Intake::new(&self.inner, options)?;
-        Ok(Box::new(complete::PosixPart::new(upload, intake, number)))
+        let to = NewPart { upload, number };
+        Ok(Box::new(PosixUpload { intake, to }))
     }
 
     fn copy_part(

@@ -115,9 +115,7 @@ impl Importer for CloudTrail {
             TraceOp::List => parameters.prefix.bytes(),
             _ => parameters.key.bytes(),
         });
-        if r.key.is_empty() && !matches!(r.op, TraceOp::List | TraceOp::Other) {
-            return Err(Reason::NoKey);
-        }
+        r.need_key()?;
         copy_source(parameters.source.bytes(), &mut r.source);
         r.part = u16::try_from(parameters.part.0.max(0)).map_err(|_| Reason::BadNumber)?;
         if !parameters.upload.is_empty() {

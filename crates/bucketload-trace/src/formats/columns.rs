@@ -276,9 +276,7 @@ impl Importer for Columns {
                 unquote(key, &mut r.key);
             }
         }
-        if r.key.is_empty() && !matches!(r.op, TraceOp::List | TraceOp::Other) {
-            return Err(Reason::NoKey);
-        }
+        r.need_key()?;
         for (column, to) in [
             (Column::Bucket, &mut r.bucket),
             (Column::Client, &mut r.client),

@@ -20,7 +20,7 @@ pub fn detect(head: &[u8], options: &FormatOptions) -> Option<Format> {
         None => head,
     };
     let mut best: Option<(f64, Format)> = None;
-    for format in Format::ALL {
+    for &format in Format::ALL {
         let score = score(format, head, options).unwrap_or(0.0);
         if score >= 0.5 && best.is_none_or(|(least, _)| score > least) {
             best = Some((score, format));

@@ -11,7 +11,7 @@ use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
 use crate::hash::hash64;
 use crate::parsed::{Parsed, Reason};
-use crate::text::fields::{byte_range, copy_source};
+use crate::text::fields::copy_source;
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
 
@@ -89,28 +89,15 @@ impl Importer for MinioAudit {
             r.id = hash64(&[request]);
         }
         if r.op == TraceOp::MultiDelete {
-            r.upload = hash64(&[request]);
             let objects = entry.api.objects.unwrap_or_default();
-            if objects.is_empty() {
-                return Err(Reason::NoKey);
-            }
-            for object in &objects {
-                r.key.clear();
-                r.key.extend_from_slice(object.name.0.as_bytes());
-                r.id = hash64(&[request, &r.key]);
-                if !r.key.is_empty() {
-                    emit(r);
-                }
-            }
-            return Ok(());
+            let keys = objects.iter().map(|object| object.name.0.as_ref());
+            return r.emit_deleted(request, keys, emit);
         }
         r.key.extend_from_slice(match r.op {
             TraceOp::List => value(&entry.query, "prefix"),
             _ => entry.api.object.0.as_bytes(),
         });
-        if r.key.is_empty() && !matches!(r.op, TraceOp::List | TraceOp::Other) {
-            return Err(Reason::NoKey);
-        }
+        r.need_key()?;
         let part = crate::text::fields::optional(value(&entry.query, "partNumber"));
         r.part =
             u16::try_from(part.ok_or(Reason::BadNumber)?.max(0)).map_err(|_| Reason::BadNumber)?;
@@ -123,11 +110,7 @@ impl Importer for MinioAudit {
             TraceOp::Put | TraceOp::MpuPart => r.size = entry.api.rx.0,
             TraceOp::Get => {
                 r.sent = entry.api.tx.0;
-                match byte_range(value(&entry.header, "Range"), -1) {
-                    Some((off, len)) => (r.off, r.len) = (off, if len < 0 { r.sent } else { len }),
-                    None if r.status == 206 => r.set_unplaced_range(r.sent),
-                    None => {}
-                }
+                r.set_requested_range(value(&entry.header, "Range"));
             }
             _ => {}
         }

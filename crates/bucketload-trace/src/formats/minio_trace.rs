@@ -10,9 +10,8 @@ use serde::Deserialize;
 
 use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
-use crate::hash::hash64;
 use crate::parsed::{Parsed, Reason};
-use crate::text::fields::{byte_range, copy_source, optional, percent_decode, query, split_path};
+use crate::text::fields::{copy_source, optional, percent_decode, query, split_path};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
 
@@ -173,17 +172,9 @@ impl Importer for MinioTrace {
             }
             _ => r.key.extend_from_slice(key),
         }
-        if r.key.is_empty() && !matches!(r.op, TraceOp::List | TraceOp::Other) {
-            // A multi-object delete does not say what it deleted.
-            return Err(Reason::NoKey);
-        }
-        if let Some(part) = query(parameters, b"partNumber") {
-            let part = optional(part).and_then(|n| u16::try_from(n).ok());
-            r.part = part.ok_or(Reason::BadNumber)?;
-        }
-        if let Some(upload) = query(parameters, b"uploadId") {
-            r.upload = hash64(&[upload]);
-        }
+        // A multi-object delete does not say what it deleted.
+        r.need_key()?;
+        r.set_part(parameters)?;
         copy_source(header(&request.headers, "X-Amz-Copy-Source"), &mut r.source);
         let length = |text: &[u8]| optional(text).unwrap_or(-1);
         match r.op {
@@ -196,11 +187,7 @@ impl Importer for MinioTrace {
             TraceOp::Get => {
                 let plain = length(header(&response.headers, "Content-Length"));
                 r.sent = if plain >= 0 { plain } else { stats.tx.0 };
-                match byte_range(header(&request.headers, "Range"), -1) {
-                    Some((off, len)) => (r.off, r.len) = (off, if len < 0 { r.sent } else { len }),
-                    None if r.status == 206 => r.set_unplaced_range(r.sent),
-                    None => {}
-                }
+                r.set_requested_range(header(&request.headers, "Range"));
             }
             _ => {}
         }

@@ -63,13 +63,29 @@ pub trait Importer: Send {
     }
 }
 
-/// The formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The formats, in the order in which they are tried.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Format {
     /// Bucketload's CSV with a header.
     Native,
     /// Bucketload's operation log as CSV.
     OpLog,
+    /// warp's operation dump.
+    Warp,
+    /// Meta's CacheLib traces.
+    #[strum(serialize = "cachelib")]
+    CacheLib,
     /// IBM Cloud Object Storage.
     IbmCos,
     /// S3 server access log.
@@ -77,6 +93,7 @@ pub enum Format {
     /// S3 server access log as JSON.
     S3AccessJson,
     /// AWS CloudTrail.
+    #[strum(serialize = "cloudtrail")]
     CloudTrail,
     /// MinIO audit log.
     MinioAudit,
@@ -88,58 +105,34 @@ pub enum Format {
     Swift,
     /// Twitter's cache traces.
     Twitter,
-    /// Meta's CacheLib traces.
-    CacheLib,
-    /// warp's operation dump.
-    Warp,
     /// Separated values with a mapping.
     Csv,
 }
 
 impl Format {
     /// Every format, in the order in which they are tried.
-    pub const ALL: [Self; 14] = [
-        Self::Native,
-        Self::OpLog,
-        Self::Warp,
-        Self::CacheLib,
-        Self::IbmCos,
-        Self::S3Access,
-        Self::S3AccessJson,
-        Self::CloudTrail,
-        Self::MinioAudit,
-        Self::MinioTrace,
-        Self::Rgw,
-        Self::Swift,
-        Self::Twitter,
-        Self::Csv,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name on the command line.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::OpLog => "op-log",
-            Self::IbmCos => "ibm-cos",
-            Self::S3Access => "s3-access",
-            Self::S3AccessJson => "s3-access-json",
-            Self::CloudTrail => "cloudtrail",
-            Self::MinioAudit => "minio-audit",
-            Self::MinioTrace => "minio-trace",
-            Self::Rgw => "rgw",
-            Self::Swift => "swift",
-            Self::Twitter => "twitter",
-            Self::CacheLib => "cachelib",
-            Self::Warp => "warp",
-            Self::Csv => "csv",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The names of all formats, separated by commas.
+    #[must_use]
+    pub fn names() -> String {
+        Self::ALL
+            .iter()
+            .map(|format| format.name())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The format called `name`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        name.parse().ok()
     }
 
     /// An importer of the format.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Emit, Framing, Importer, MS};
 use crate::hash::hash64;
 use crate::parsed::{Parsed, Reason};
-use crate::text::fields::{optional, percent_decode, query, split_path};
+use crate::text::fields::{percent_decode, query, split_path};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
 
@@ -87,8 +87,8 @@ impl Importer for Rgw {
         let mut words = entry.uri.bytes().split(|&c| c == b' ');
         let (method, path) = (words.next().unwrap_or(b""), words.next().unwrap_or(b""));
         let (in_path_bucket, in_path_key, parameters) = split_path(path);
-        let part = query(parameters, b"partNumber");
-        r.op = operation(&entry.operation.0, method, part.is_some());
+        let part = query(parameters, b"partNumber").is_some();
+        r.op = operation(&entry.operation.0, method, part);
         match entry.bucket.bytes() {
             b"" => percent_decode(in_path_bucket, &mut r.bucket),
             name => r.bucket.extend_from_slice(name),
@@ -101,19 +101,8 @@ impl Importer for Rgw {
         let request = entry.trans_id.bytes();
         if r.op == TraceOp::MultiDelete {
             let data = entry.op_data.map(|data| data.objects).unwrap_or_default();
-            if data.is_empty() {
-                return Err(Reason::NoKey);
-            }
-            r.upload = hash64(&[request]);
-            for deleted in &data {
-                r.key.clear();
-                r.key.extend_from_slice(deleted.key.0.as_bytes());
-                r.id = hash64(&[request, &r.key]);
-                if !r.key.is_empty() {
-                    emit(r);
-                }
-            }
-            return Ok(());
+            let keys = data.iter().map(|deleted| deleted.key.0.as_ref());
+            return r.emit_deleted(request, keys, emit);
         }
         if !request.is_empty() {
             r.id = hash64(&[request]);
@@ -125,16 +114,8 @@ impl Importer for Rgw {
             (Some(key), _) if !key.0.is_empty() => r.key.extend_from_slice(key.0.as_bytes()),
             _ => percent_decode(in_path_key, &mut r.key),
         }
-        if r.key.is_empty() && !matches!(r.op, TraceOp::List | TraceOp::Other) {
-            return Err(Reason::NoKey);
-        }
-        if let Some(part) = part {
-            let part = optional(part).and_then(|n| u16::try_from(n).ok());
-            r.part = part.ok_or(Reason::BadNumber)?;
-        }
-        if let Some(upload) = query(parameters, b"uploadId") {
-            r.upload = hash64(&[upload]);
-        }
+        r.need_key()?;
+        r.set_part(parameters)?;
         match r.op {
             TraceOp::Put | TraceOp::MpuPart => {
                 // Received bytes include the framing of signed chunks.

@@ -128,27 +128,16 @@ pub(super) fn finish(
     if !absent(key) {
         percent_decode(key, &mut r.key);
     }
-    match r.op {
-        TraceOp::List => {
-            if let Some(prefix) = query(parameters, b"prefix") {
-                percent_decode(prefix, &mut r.key);
-            }
-        }
-        TraceOp::Other => {}
-        _ if r.key.is_empty() => return Err(Reason::NoKey),
-        _ => {}
+    if r.op == TraceOp::List
+        && let Some(prefix) = query(parameters, b"prefix")
+    {
+        percent_decode(prefix, &mut r.key);
     }
+    r.need_key()?;
     if r.op == TraceOp::Get && r.status == 206 {
         r.set_unplaced_range(r.sent);
     }
-    if let Some(part) = query(parameters, b"partNumber") {
-        r.part = optional(part)
-            .and_then(|n| u16::try_from(n).ok())
-            .ok_or(Reason::BadNumber)?;
-    }
-    if let Some(upload) = query(parameters, b"uploadId") {
-        r.upload = hash64(&[upload]);
-    }
+    r.set_part(parameters)?;
     if r.op == TraceOp::MultiDelete {
         r.upload = hash64(&[request]);
     }

@@ -178,7 +178,7 @@ fn read_file(
             let head = input.fill_buf().map_err(TraceError::io(path))?;
             detect(head, &options.formats).ok_or_else(|| TraceError::Unrecognised {
                 path: path.to_owned(),
-                formats: Format::ALL.map(Format::name).join(", "),
+                formats: Format::names(),
             })?
         }
     };

@@ -198,7 +198,7 @@ fn summary_of(
         buckets: names(imported.buckets.names()),
         ..Summary::default()
     };
-    for reason in Reason::ALL {
+    for &reason in Reason::ALL {
         let n = imported.dropped[reason as usize] + found.dropped[reason as usize];
         if n > 0 {
             summary.dropped.insert(reason.name().to_owned(), n);

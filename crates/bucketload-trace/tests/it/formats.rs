@@ -501,7 +501,7 @@ proptest! {
             let at = at.min(sample.len());
             let end = (at + cut).min(sample.len());
             let damaged = [&sample[..at], &noise, &sample[end..]].concat();
-            for format in Format::ALL {
+            for &format in Format::ALL {
                 read(format, &options, &damaged);
             }
         }
