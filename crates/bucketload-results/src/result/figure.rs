@@ -111,6 +111,20 @@ impl<T> Figure<T> {
         Self::new(id, title, Unit::Count, Source::Count(value))
     }
 
+    /// A figure without a field of its own.
+    const fn computed(
+        id: &'static str,
+        title: &'static str,
+        unit: Unit,
+        doc: &'static str,
+        value: fn(&T) -> Option<f64>,
+    ) -> Self {
+        Self {
+            computed: true,
+            ..Self::new(id, title, unit, Source::Number(value)).doc(doc)
+        }
+    }
+
     const fn brief(self, brief: &'static str) -> Self {
         Self { brief, ..self }
     }
@@ -235,7 +249,7 @@ impl Computed {
 }
 
 /// Figures of a class of operations, in the order of the terminal's columns.
-pub static CLASS: [Figure<Outcome>; 7] = [
+pub static CLASS: [Figure<Outcome>; 8] = [
     Figure::count("ok", "ok", |o: &Outcome| o.ok).better(Better::Higher),
     Figure::count("failed", "failed", |o: &Outcome| o.failed).better(Better::Lower),
     Figure::count("cancelled", "cancelled", |o: &Outcome| o.cancelled).better(Better::Lower),
@@ -263,6 +277,13 @@ pub static CLASS: [Figure<Outcome>; 7] = [
         Source::Estimate(|o: &Outcome| o.bytes_per_s),
     )
     .better(Better::Higher),
+    Figure::computed(
+        "bytes_per_op",
+        "bytes/op",
+        Unit::Bytes,
+        "Object bytes per operation that succeeded.",
+        |o: &Outcome| (o.ok > 0).then(|| o.bytes as f64 / o.ok as f64),
+    ),
 ];
 
 /// Counts of a phase that metrics show while it is under way.
