@@ -18,6 +18,9 @@ const PLACES: [&str; 3] = [
 /// Where the result itself is declared.
 const RESULT: &str = "crates/bucketload-results/src/result/mod.rs";
 
+/// Where figures are declared; those without a field are read from there.
+const FIGURES: &str = "crates/bucketload-results/src/result/figure.rs";
+
 /// The page.
 pub(super) fn page() -> Result<String> {
     let sources = sources()?;
@@ -58,6 +61,10 @@ pub(super) fn page() -> Result<String> {
             if json.is_none() && item.attributes.iter().any(|a| a.contains("skip)")) {
                 continue;
             }
+            if item.of == "Computed" {
+                out += &computed()?;
+                continue;
+            }
             for name in names(&item.of)
                 .into_iter()
                 .filter(|name| sources.contains_key(name))
@@ -76,6 +83,22 @@ pub(super) fn page() -> Result<String> {
         ));
     }
     Ok(out)
+}
+
+/// Rows of the figures that stand beside the fields of a class, as their declarations say.
+fn computed() -> Result<String> {
+    let source = read(&root().join(FIGURES))?;
+    let mut rows = String::new();
+    for declared in source.split("Figure::computed(").skip(1) {
+        let texts: Vec<&str> = declared.split('"').skip(1).step_by(2).take(3).collect();
+        let [id, _, about] = texts[..] else {
+            return Err(format!(
+                "{FIGURES}: a figure lacks its name, title or meaning"
+            ));
+        };
+        let _ = writeln!(rows, "| `{id}` | number | {} |", prose(about));
+    }
+    Ok(rows)
 }
 
 /// Every structure and choice that is declared in [`PLACES`], by name.

@@ -1,14 +1,14 @@
 //! The controller for Prometheus: what is in the queue, and the run under way in sum.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
+use bucketload_results::output::prometheus::{Page, escape};
 
 use super::Console;
-use crate::course::view::RunView;
+use crate::course::view::{PhaseView, RunView};
 use crate::queue::State as JobState;
 
 const STATES: [JobState; 6] = [
@@ -44,62 +44,52 @@ pub(super) async fn page(State(console): State<Arc<Console>>) -> Response {
 
 /// How many of the configured agents answer; nothing without agents.
 fn agents((ready, all): (usize, usize)) -> String {
-    if all == 0 {
-        return String::new();
+    let mut page = Page::default();
+    if all > 0 {
+        page.family("agents", "gauge", "Agents that runs use.")
+            .sample("", all);
+        let help = "Agents that answered when they were asked last.";
+        page.family("agents_ready", "gauge", help).sample("", ready);
     }
-    format!(
-        "# HELP bucketload_agents Agents that runs use.\n# TYPE bucketload_agents gauge\nbucketload_agents {all}\n\
-         # HELP bucketload_agents_ready Agents that answered when they were asked last.\n\
-         # TYPE bucketload_agents_ready gauge\nbucketload_agents_ready {ready}\n"
-    )
+    page.0
 }
 
 fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
-    let mut out = String::from(
-        "# HELP bucketload_workloads Workloads in the list, by state.\n# TYPE bucketload_workloads gauge\n",
-    );
-    // Writing to a string cannot fail.
+    let mut page = Page::default();
+    let mut workloads = page.family("workloads", "gauge", "Workloads in the list, by state.");
     for (state, n) in STATES.iter().zip(counts) {
-        let _ = writeln!(out, "bucketload_workloads{{state=\"{state}\"}} {n}");
+        workloads.sample(&format!("state=\"{state}\""), n);
     }
     let Some(run) = run else {
-        return out;
+        return page.0;
     };
-    type Field = fn(&crate::course::view::PhaseView) -> u64;
+    type Field = fn(&PhaseView) -> u64;
     let families: [(&str, &str, Field); 3] = [
         (
-            "bucketload_run_operations_total",
+            "run_operations_total",
             "Operations that succeeded in the run under way.",
             |p| p.ok,
         ),
         (
-            "bucketload_run_failures_total",
+            "run_failures_total",
             "Operations that failed in the run under way.",
             |p| p.failed,
         ),
         (
-            "bucketload_run_bytes_total",
+            "run_bytes_total",
             "Object bytes of the operations that succeeded.",
             |p| p.bytes,
         ),
     ];
     for (name, help, field) in families {
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
+        let mut family = page.family(name, "counter", help);
         for phase in &run.phases {
-            let label = phase
-                .name
-                .replace('\\', "\\\\")
-                .replace('"', "\\\"")
-                .replace('\n', "\\n");
-            let _ = writeln!(out, "{name}{{phase=\"{label}\"}} {}", field(phase));
+            family.sample(&format!("phase=\"{}\"", escape(&phase.name)), field(phase));
         }
     }
-    let _ = writeln!(
-        out,
-        "# HELP bucketload_run_in_flight Operations under way.\n# TYPE bucketload_run_in_flight gauge\nbucketload_run_in_flight {}",
-        run.in_flight
-    );
-    out
+    page.family("run_in_flight", "gauge", "Operations under way.")
+        .sample("", run.in_flight);
+    page.0
 }
 
 #[cfg(test)]

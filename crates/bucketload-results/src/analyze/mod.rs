@@ -45,6 +45,7 @@ use self::gather::{ClassGather, PhaseGather};
 use self::scan::{ClassKey, PhaseScan};
 use self::window::Marks;
 use crate::error::ResultsError;
+use crate::result::figure::{Computed, Outcome};
 use crate::result::{
     Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, Ossperf, PhaseResult,
     Rates, RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
@@ -474,7 +475,7 @@ fn class_result(
         .collect();
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
     let successes = class.successes.bins();
-    ClassResult {
+    let mut result = ClassResult {
         work: key.0,
         work_name: plan
             .works
@@ -502,7 +503,10 @@ fn class_result(
         service_cdf: Cdf::of(&cell.service),
         over_time: class.over_time.clone(),
         heat_map: class.heat_map(),
-    }
+        figures: Computed::default(),
+    };
+    result.figures = Computed::of(&Outcome::from(&result));
+    result
 }
 
 /// The course of a phase for display.

@@ -5,8 +5,8 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::{Effect, Quantity, Run, Sample, Unit};
+use crate::result::figure::PHASE;
 use crate::result::{ClassResult, Latency, PhaseResult};
-use crate::units;
 
 /// A quantity in one run.
 type Value = (Quantity, f64);
@@ -67,40 +67,29 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
     } else {
         String::new()
     };
-    let mut add = |what: &str, unit, better, effect, primary, gate, value: f64| {
-        let id = format!("{}/{}", phase.name, what.replace(' ', "/"));
+    let mut add = |what: &str, unit, better, primary, gate, value: f64| {
         let quantity = Quantity {
-            id,
+            id: format!("{}/{}", phase.name, what.replace(' ', "/")),
             name: format!("{prefix}{what}"),
             unit,
             better,
-            effect,
+            effect: match unit {
+                Unit::Share => Effect::Difference,
+                _ => Effect::Ratio,
+            },
             primary,
             gate,
         };
         out.push((quantity, value));
     };
-    let rates = &phase.rates;
     let closed = !phase.open_loop;
-    add(
-        "operations",
-        Unit::OpsPerS,
-        Better::Higher,
-        Effect::Ratio,
-        closed,
-        true,
-        rates.ops_per_s.mean,
-    );
-    if rates.bytes_per_s.mean > 0.0 {
-        add(
-            "throughput",
-            Unit::BytesPerS,
-            Better::Higher,
-            Effect::Ratio,
-            false,
-            true,
-            rates.bytes_per_s.mean,
-        );
+    let figures = |wanted: Better| {
+        let of_phase = PHASE.iter().filter(move |f| f.better == Some(wanted));
+        of_phase.filter_map(|f| Some((f, f.value(phase)?)))
+    };
+    for (f, value) in figures(Better::Higher) {
+        let primary = closed && f.id == "operations";
+        add(f.title, f.unit, Better::Higher, primary, true, value);
     }
     for class in phase.classes.iter().filter(|_| latencies) {
         let name = class_name(phase, class);
@@ -119,7 +108,6 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
                     &format!("{name} {kind} {figure}"),
                     Unit::Nanoseconds,
                     Better::Lower,
-                    Effect::Ratio,
                     primary,
                     true,
                     value,
@@ -136,28 +124,11 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
             }
         }
     }
-    if let Some(us) = phase.client.cpu_us_per_op {
-        add(
-            "client CPU per operation",
-            Unit::Nanoseconds,
-            Better::Lower,
-            Effect::Ratio,
-            false,
-            false,
-            us * 1e3,
-        );
+    for (f, value) in figures(Better::Lower) {
+        // What the client costs is shown, but it is no property of the store.
+        let gate = !f.id.starts_with("client_");
+        add(f.title, f.unit, Better::Lower, false, gate, value);
     }
-    let totals = &phase.totals;
-    let ended = (totals.ok + totals.failed).max(1);
-    add(
-        "error share",
-        Unit::Share,
-        Better::Lower,
-        Effect::Difference,
-        false,
-        true,
-        totals.failed as f64 / ended as f64,
-    );
 }
 
 /// p50, p99, p99.9.
@@ -173,18 +144,6 @@ pub(super) fn class_name(phase: &PhaseResult, class: &ClassResult) -> String {
         format!("{} {}", class.work_name, class.class)
     } else {
         class.class.to_string()
-    }
-}
-
-impl Unit {
-    /// `value` with this unit.
-    pub(crate) fn show(self, value: f64) -> String {
-        match self {
-            Self::Nanoseconds => units::ns(value),
-            Self::OpsPerS => format!("{}/s", units::rate(value)),
-            Self::BytesPerS => format!("{}/s", units::bytes(value)),
-            Self::Share => units::percent(value),
-        }
     }
 }
 

@@ -26,6 +26,8 @@ pub use diff::Difference;
 pub use runs::{Run, find};
 pub use shift::{Shift, ShiftPoint};
 
+pub use crate::result::figure::Unit;
+
 /// Version of the JSON form.
 pub const SCHEMA: u32 = 1;
 
@@ -84,23 +86,6 @@ impl Method {
             Self::Paired => "paired log-ratios of runs with the same seed and schedule",
         }
     }
-}
-
-/// The unit of a quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Unit {
-    /// Nanoseconds.
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// Operations per second.
-    #[serde(rename = "ops/s")]
-    OpsPerS,
-    /// Bytes per second.
-    #[serde(rename = "bytes/s")]
-    BytesPerS,
-    /// A share of 1.
-    #[serde(rename = "1")]
-    Share,
 }
 
 /// How two sides are set against each other.

@@ -6,7 +6,7 @@ use bucketload_core::stats::quantile::Print;
 
 use super::table::{Style, Table, Text};
 use super::text::latency_row;
-use crate::result::latency::{LOW_QUANTILES, QUANTILES};
+use crate::result::latency::{HEAD as LATENCY, LOW_QUANTILES, QUANTILES};
 use crate::result::{Latency, PhaseResult, Streams};
 use crate::units;
 
@@ -54,10 +54,7 @@ fn sizes(out: &mut String, phase: &PhaseResult, colour: bool) {
     if phase.size_classes.is_empty() {
         return;
     }
-    let head = [
-        "by size", "", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max",
-    ];
-    let mut table = Table::new(2, head);
+    let mut table = Table::new(2, ["by size", ""].into_iter().chain(LATENCY));
     for class in &phase.size_classes {
         let range = range(class.from_bytes, class.to_bytes);
         let title = format!("{} {range}", class.class);

@@ -2,70 +2,113 @@
 
 use bucketload_core::stats::quantile::Print;
 
+use crate::result::figure::{CLASS, DURATIONS, Figure, Outcome, decimal};
 use crate::result::latency::QUANTILES;
-use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+use crate::result::{ClassResult, Latency, PhaseResult, PopularityId, RunResult};
 
-/// Columns before the latencies; new ones are appended at the end of the table only.
-const COLUMNS: [&str; 18] = [
-    "run_id",
-    "workload",
-    "scenario_hash",
-    "verdict",
-    "phase",
-    "work",
-    "operation",
-    "window_s",
-    "ok",
-    "failed",
-    "cancelled",
-    "retries",
-    "bytes",
-    "ops_per_s",
-    "ops_per_s_half_width",
-    "bytes_per_s",
-    "bytes_per_s_half_width",
-    "offered_ops_per_s",
+/// What a row is about.
+struct Row<'a> {
+    result: &'a RunResult,
+    phase: &'a PhaseResult,
+    class: &'a ClassResult,
+}
+
+/// A column that is no figure of the class: its name and its cell.
+type Column = (&'static str, fn(&Row<'_>) -> String);
+
+/// Columns before the figures.
+const HEAD: [Column; 8] = [
+    ("run_id", |r| r.result.run.run_id.clone()),
+    ("workload", |r| r.result.run.workload.clone()),
+    ("scenario_hash", |r| r.result.run.scenario_hash.clone()),
+    ("verdict", |r| {
+        let verdict = r.phase.verdict.as_ref();
+        verdict.map_or_else(String::new, |v| v.word.name().to_owned())
+    }),
+    ("phase", |r| r.phase.name.clone()),
+    ("work", |r| r.class.work_name.clone()),
+    ("operation", |r| r.class.class.to_string()),
+    ("window_s", |r| decimal(Some(r.phase.window.seconds()))),
 ];
 
-/// Columns after the errors: what identifies the workload, and the backlog of the phase.
-const IDENTITY: [&str; 9] = [
-    "profile",
-    "compat",
-    "schedule_hash",
-    "seed",
-    "scale",
-    "payload",
-    "popularity",
-    "backlog_max_s",
-    "backlog_mean_s",
+/// The column between figures and latencies.
+const OFFERED: Column = ("offered_ops_per_s", |r| {
+    decimal(Some(r.phase.rates.offered_ops_per_s))
+});
+
+/// Columns after the latencies: errors, what identifies the workload, the backlog of the phase.
+const TAIL: [Column; 10] = [
+    ("errors", |r| {
+        let errors = r.class.errors.iter();
+        let errors: Vec<String> = errors.map(|e| format!("{}={}", e.kind, e.count)).collect();
+        errors.join(" ")
+    }),
+    ("profile", |r| r.result.run.profile.clone()),
+    ("compat", |r| r.result.run.compat.clone()),
+    ("schedule_hash", |r| r.result.run.schedule_hash.clone()),
+    ("seed", |r| r.result.run.seed.to_string()),
+    ("scale", |r| r.result.run.scale.to_string()),
+    ("payload", |r| plain(&r.result.run.payload)),
+    ("popularity", |r| {
+        let of_phase = r.result.run.popularity.iter();
+        let of_phase = of_phase.filter(|p| p.phase == r.phase.name);
+        let lines: Vec<String> = of_phase.map(PopularityId::line).collect();
+        plain(&lines.join(" | "))
+    }),
+    ("backlog_max_s", |r| {
+        decimal(r.phase.backlog.map(|b| b.max_s))
+    }),
+    ("backlog_mean_s", |r| {
+        decimal(r.phase.backlog.map(|b| b.mean_s))
+    }),
 ];
 
-/// The result as CSV with a header line.
+/// The result as CSV with a header line. New columns are appended at the end only.
 ///
 /// `verdict` is that of the phase, empty for phases that do not measure. Percentiles that rest on
 /// too few values are empty, like figures that do not exist. `offered_ops_per_s` is that of the
 /// whole phase.
 #[must_use]
 pub fn csv(result: &RunResult) -> String {
-    let mut head: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
-    for metric in ["response", "service", "ttfb", "failed_response"] {
-        head.push(format!("{metric}_n"));
-        head.push(format!("{metric}_mean_ns"));
-        for q in QUANTILES {
-            head.push(format!("{metric}_p{}_ns", quantile_name(q)));
+    let name = |column: &Column| column.0.to_owned();
+    let mut head: Vec<String> = HEAD.iter().map(name).collect();
+    for figure in figures(false) {
+        head.push(figure.id.to_owned());
+        if figure.has_interval() {
+            head.push(format!("{}_half_width", figure.id));
         }
-        head.push(format!("{metric}_max_ns"));
     }
-    head.push("errors".to_owned());
-    head.extend(IDENTITY.map(str::to_owned));
+    head.push(name(&OFFERED));
+    for duration in &DURATIONS {
+        let id = duration.id;
+        head.extend([format!("{id}_n"), format!("{id}_mean_ns")]);
+        head.extend(QUANTILES.map(|q| format!("{id}_p{}_ns", quantile_name(q))));
+        head.push(format!("{id}_max_ns"));
+    }
+    head.extend(TAIL.iter().map(name));
+    head.extend(figures(true).map(|figure| figure.id.to_owned()));
     let mut out = String::new();
     row(&mut out, &head);
     for phase in &result.phases {
         for class in &phase.classes {
-            row(&mut out, &cells(result, phase, class));
+            row(
+                &mut out,
+                &cells(&Row {
+                    result,
+                    phase,
+                    class,
+                }),
+            );
         }
     }
     out
+}
+
+/// The figures that have a field of the class, or those that are computed from fields.
+fn figures(computed: bool) -> impl Iterator<Item = &'static Figure<Outcome>> {
+    CLASS
+        .iter()
+        .filter(move |figure| figure.computed == computed)
 }
 
 /// 50, 90, 95, 99, 999: digits after "0.", at least two.
@@ -75,71 +118,27 @@ fn quantile_name(q: f64) -> String {
     format!("{digits:0<2}")
 }
 
-fn cells(result: &RunResult, phase: &PhaseResult, class: &ClassResult) -> Vec<String> {
-    let half = |h: Option<f64>| h.map_or_else(String::new, |h| format!("{h:.3}"));
-    let mut cells = vec![
-        result.run.run_id.clone(),
-        result.run.workload.clone(),
-        result.run.scenario_hash.clone(),
-        phase
-            .verdict
-            .as_ref()
-            .map_or_else(String::new, |v| v.word.name().to_owned()),
-        phase.name.clone(),
-        class.work_name.clone(),
-        class.class.to_string(),
-        format!("{:.3}", phase.window.seconds()),
-        class.ok.to_string(),
-        class.failed.to_string(),
-        class.cancelled.to_string(),
-        class.retries.to_string(),
-        class.bytes.to_string(),
-        format!("{:.3}", class.ops_per_s.mean),
-        half(class.ops_per_s.half_width),
-        format!("{:.3}", class.bytes_per_s.mean),
-        half(class.bytes_per_s.half_width),
-        format!("{:.3}", phase.rates.offered_ops_per_s),
-    ];
-    for latency in [
-        &class.response,
-        &class.service,
-        &class.ttfb,
-        &class.failed_response,
-    ] {
-        cells.extend(latency_cells(latency));
+/// Without commas: then a cell needs no quotes, which simple readers do not know.
+fn plain(text: &str) -> String {
+    text.replace(',', ";")
+}
+
+fn cells(of: &Row<'_>) -> Vec<String> {
+    let outcome = Outcome::from(of.class);
+    let mut cells: Vec<String> = HEAD.iter().map(|(_, cell)| cell(of)).collect();
+    for figure in figures(false) {
+        cells.push(figure.digits(&outcome));
+        if figure.has_interval() {
+            let estimate = figure.estimate(&outcome);
+            cells.push(decimal(estimate.and_then(|e| e.half_width)));
+        }
     }
-    let errors: Vec<String> = class
-        .errors
-        .iter()
-        .map(|e| format!("{}={}", e.kind, e.count))
-        .collect();
-    cells.push(errors.join(" "));
-    let run = &result.run;
-    let popularity: Vec<String> = run
-        .popularity
-        .iter()
-        .filter(|p| p.phase == phase.name)
-        .map(crate::result::PopularityId::line)
-        .collect();
-    // Cells without commas need no quotes, which simple readers do not know.
-    let plain = |text: String| text.replace(',', ";");
-    let backlog = |of: fn(&crate::result::Backlog) -> f64| {
-        phase
-            .backlog
-            .as_ref()
-            .map_or_else(String::new, |b| format!("{:.3}", of(b)))
-    };
-    cells.extend([
-        run.profile.clone(),
-        run.compat.clone(),
-        run.schedule_hash.clone(),
-        run.seed.to_string(),
-        run.scale.to_string(),
-        plain(run.payload.clone()),
-        plain(popularity.join(" | ")),
-        backlog(|b| b.max_s),
-        backlog(|b| b.mean_s),
-    ]);
+    cells.push(OFFERED.1(of));
+    for duration in &DURATIONS {
+        cells.extend(latency_cells((duration.of)(of.class)));
+    }
+    cells.extend(TAIL.iter().map(|(_, cell)| cell(of)));
+    cells.extend(figures(true).map(|figure| figure.digits(&outcome)));
     cells
 }
 

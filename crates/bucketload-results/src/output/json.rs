@@ -82,23 +82,12 @@ fn phase_lines(out: &mut String, phase: &PhaseResult) {
     for entry in &phase.realised {
         line(out, "realised", of_phase(phase, value(entry)));
     }
-    let s = &phase.series;
-    for (i, t_s) in s.t_s.iter().enumerate() {
-        let point = json!({
-            "t_s": t_s,
-            "offered_ops_per_s": s.offered_ops_per_s[i],
-            "ops_per_s": s.ops_per_s[i],
-            "failed_per_s": s.failed_per_s[i],
-            "offered_bytes_per_s": s.offered_bytes_per_s[i],
-            "bytes_per_s": s.bytes_per_s[i],
-            "in_flight": s.in_flight[i],
-            "backlog_s": s.backlog_s[i],
-            "sessions": s.sessions[i],
-            "jobs": s.jobs[i],
-            "machine_busy": s.machine_busy[i],
-            "late_p99_ms": s.late_p99_ms[i],
-        });
-        line(out, "point", of_phase(phase, point));
+    // A point has the values of all series at one instant.
+    let series = value(&phase.series);
+    for i in 0..phase.series.t_s.len() {
+        let at = |(name, values): (&String, &Value)| Some((name.clone(), values.get(i)?.clone()));
+        let point = series.as_object().into_iter().flatten().filter_map(at);
+        line(out, "point", of_phase(phase, point.collect()));
     }
 }
 

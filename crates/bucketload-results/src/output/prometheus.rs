@@ -12,6 +12,9 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::Plan;
 use bucketload_core::tally::{Gauges, Interval};
 
+use crate::result::Totals;
+use crate::result::figure::{CLASS, Figure, Outcome, PROGRESS};
+
 /// Upper bounds of the latency buckets, nanoseconds.
 const BOUNDS_NS: [u64; 20] = [
     50_000,
@@ -61,21 +64,10 @@ impl Buckets {
 /// Figures of one phase, work and class.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Series {
-    ok: u64,
+    outcome: Outcome,
     failed: BTreeMap<ErrorKind, u64>,
-    retries: u64,
-    bytes: u64,
     response: Buckets,
     service: Buckets,
-}
-
-/// Figures of one phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct PhaseCounters {
-    offered: u64,
-    issued: u64,
-    capped: u64,
-    connects: u64,
 }
 
 /// The cumulative state of a run.
@@ -87,7 +79,7 @@ pub struct Snapshot {
     version: String,
     /// Names of phases and of their works.
     names: Vec<(String, Vec<String>)>,
-    phases: BTreeMap<u16, PhaseCounters>,
+    phases: BTreeMap<u16, Totals>,
     series: BTreeMap<(u16, u16, OpClass), Series>,
     gauges: Gauges,
 }
@@ -129,9 +121,11 @@ impl Snapshot {
         for cell in tally.cells.iter().filter(|cell| cell.ended() > 0) {
             let key = (interval.phase, cell.work, cell.class);
             let series = self.series.entry(key).or_default();
-            series.ok += cell.ok;
-            series.retries += cell.retries;
-            series.bytes += cell.bytes;
+            series.outcome.ok += cell.ok;
+            series.outcome.failed += cell.failures();
+            series.outcome.cancelled += cell.cancelled();
+            series.outcome.retries += cell.retries;
+            series.outcome.bytes += cell.bytes;
             for kind in ErrorKind::ALL {
                 let n = cell.failed[kind as usize];
                 if n > 0 {
@@ -163,9 +157,8 @@ impl Snapshot {
 /// Renders the state for a scrape.
 #[must_use]
 pub fn render(snapshot: &Snapshot) -> String {
-    let mut page = Page(String::new());
+    let mut page = Page::default();
     let s = snapshot;
-    page.family("bucketload_run_info", "gauge", "Identity of the run.");
     let identity = format!(
         "run_id=\"{}\",workload=\"{}\",scenario_hash=\"{}\",version=\"{}\"",
         escape(&s.run_id),
@@ -173,84 +166,55 @@ pub fn render(snapshot: &Snapshot) -> String {
         s.scenario_hash,
         escape(&s.version)
     );
-    page.sample("bucketload_run_info", &identity, 1);
-    phase_counters(&mut page, s);
-    class_counters(&mut page, s);
+    page.family("run_info", "gauge", "Identity of the run.")
+        .sample(&identity, 1);
+    for figure in &PROGRESS {
+        let mut family = page.family(&format!("{}_total", figure.id), "counter", figure.doc);
+        for (&phase, totals) in &s.phases {
+            let labels = format!("phase=\"{}\"", s.phase_name(phase));
+            family.sample(&labels, figure.digits(totals));
+        }
+    }
+    classes(&mut page, s);
     let response = "Time from intended start to end of operations that succeeded.";
-    histograms(
-        &mut page,
-        s,
-        "bucketload_response_seconds",
-        response,
-        |series| &series.response,
-    );
+    histograms(&mut page, s, "response_seconds", response, |series| {
+        &series.response
+    });
     let service = "Time from actual start to end of operations that succeeded.";
-    histograms(
-        &mut page,
-        s,
-        "bucketload_service_seconds",
-        service,
-        |series| &series.service,
-    );
-    gauges(&mut page, &s.gauges);
+    histograms(&mut page, s, "service_seconds", service, |series| {
+        &series.service
+    });
+    for (name, kind, help, value) in &GAUGES {
+        page.family(name, kind, help).sample("", value(&s.gauges));
+    }
     page.0
 }
 
-fn phase_counters(page: &mut Page, s: &Snapshot) {
-    type Field = fn(&PhaseCounters) -> u64;
-    let families: [(&str, &str, Field); 4] = [
-        (
-            "bucketload_offered_total",
-            "Operations that fell due.",
-            |c| c.offered,
-        ),
-        (
-            "bucketload_issued_total",
-            "Operations handed to a worker.",
-            |c| c.issued,
-        ),
-        (
-            "bucketload_capped_total",
-            "Arrivals that found the in-flight cap reached.",
-            |c| c.capped,
-        ),
-        ("bucketload_connects_total", "Connections made.", |c| {
-            c.connects
-        }),
-    ];
-    for (name, help, field) in families {
-        page.family(name, "counter", help);
-        for (&phase, counters) in &s.phases {
-            let labels = format!("phase=\"{}\"", s.phase_name(phase));
-            page.sample(name, &labels, field(counters));
-        }
-    }
-}
-
-fn class_counters(page: &mut Page, s: &Snapshot) {
-    let name = "bucketload_operations_total";
-    page.family(name, "counter", "Operations that ended, by outcome.");
+/// Counts of operations; then what is computed from them, which may fall.
+fn classes(page: &mut Page, s: &Snapshot) {
+    let help = "Operations that ended, by outcome.";
+    let mut family = page.family("operations_total", "counter", help);
     for (key, series) in &s.series {
         let labels = s.labels(key);
-        page.sample(name, &format!("{labels},outcome=\"ok\""), series.ok);
+        family.sample(&format!("{labels},outcome=\"ok\""), series.outcome.ok);
         for (kind, n) in &series.failed {
-            page.sample(name, &format!("{labels},outcome=\"{kind}\""), *n);
+            family.sample(&format!("{labels},outcome=\"{kind}\""), *n);
         }
     }
-    let name = "bucketload_bytes_total";
-    page.family(
-        name,
-        "counter",
-        "Object bytes of operations that succeeded.",
-    );
-    for (key, series) in &s.series {
-        page.sample(name, &s.labels(key), series.bytes);
+    let mut each = |name: &str, kind: &str, figure: &Figure<Outcome>| {
+        let mut family = page.family(name, kind, figure.doc);
+        for (key, series) in &s.series {
+            if figure.value(&series.outcome).is_some() {
+                family.sample(&s.labels(key), figure.digits(&series.outcome));
+            }
+        }
+    };
+    for id in ["bytes", "retries"] {
+        let counters = CLASS.iter().filter(|figure| figure.id == id);
+        counters.for_each(|figure| each(&format!("{id}_total"), "counter", figure));
     }
-    let name = "bucketload_retries_total";
-    page.family(name, "counter", "Attempts beyond the first.");
-    for (key, series) in &s.series {
-        page.sample(name, &s.labels(key), series.retries);
-    }
+    let computed = CLASS.iter().filter(|figure| figure.computed);
+    computed.for_each(|figure| each(figure.id, "gauge", figure));
 }
 
 fn histograms(
@@ -260,87 +224,105 @@ fn histograms(
     help: &str,
     pick: fn(&Series) -> &Buckets,
 ) {
-    page.family(name, "histogram", help);
-    let bucket = format!("{name}_bucket");
+    let mut family = page.family(name, "histogram", help);
     for (key, series) in &s.series {
         let (labels, b) = (s.labels(key), pick(series));
         let mut seen = 0;
         for (bound, count) in BOUNDS_NS.iter().zip(b.counts) {
             seen += count;
             let le = *bound as f64 / 1e9;
-            page.sample(&bucket, &format!("{labels},le=\"{le}\""), seen);
+            family.part("_bucket", &format!("{labels},le=\"{le}\""), seen);
         }
-        page.sample(&bucket, &format!("{labels},le=\"+Inf\""), b.count);
-        page.sample(&format!("{name}_sum"), &labels, b.sum_ns as f64 / 1e9);
-        page.sample(&format!("{name}_count"), &labels, b.count);
+        family.part("_bucket", &format!("{labels},le=\"+Inf\""), b.count);
+        family.part("_sum", &labels, b.sum_ns as f64 / 1e9);
+        family.part("_count", &labels, b.count);
     }
 }
 
-fn gauges(page: &mut Page, g: &Gauges) {
-    for (name, help, value) in [
-        (
-            "bucketload_in_flight",
-            "Operations due but not ended.",
-            g.in_flight,
-        ),
-        ("bucketload_sessions", "Open sessions.", g.sessions),
-        (
-            "bucketload_resident_bytes",
-            "Resident memory of the client.",
-            g.rss_bytes,
-        ),
-    ] {
-        page.family(name, "gauge", help);
-        page.sample(name, "", value);
-    }
-    for (name, help, ns) in [
-        (
-            "bucketload_process_cpu_seconds_total",
-            "CPU time of the client process.",
-            g.process_cpu_ns,
-        ),
-        (
-            "bucketload_load_cpu_seconds_total",
-            "CPU time of the load threads.",
-            g.load_cpu_ns,
-        ),
-        (
-            "bucketload_machine_busy_seconds_total",
-            "Busy CPU time of the machine, soft interrupts included.",
-            g.machine_busy_ns,
-        ),
-        (
-            "bucketload_machine_cpu_seconds_total",
-            "CPU time that the machine had.",
-            g.machine_total_ns,
-        ),
-    ] {
-        page.family(name, "counter", help);
-        page.sample(name, "", ns as f64 / 1e9);
-    }
-}
+/// Readings of the client and its machine: name, type, meaning, value.
+const GAUGES: [(&str, &str, &str, fn(&Gauges) -> f64); 7] = [
+    ("in_flight", "gauge", "Operations due but not ended.", |g| {
+        g.in_flight as f64
+    }),
+    ("sessions", "gauge", "Open sessions.", |g| g.sessions as f64),
+    (
+        "resident_bytes",
+        "gauge",
+        "Resident memory of the client.",
+        |g| g.rss_bytes as f64,
+    ),
+    (
+        "process_cpu_seconds_total",
+        "counter",
+        "CPU time of the client process.",
+        |g| g.process_cpu_ns as f64 / 1e9,
+    ),
+    (
+        "load_cpu_seconds_total",
+        "counter",
+        "CPU time of the load threads.",
+        |g| g.load_cpu_ns as f64 / 1e9,
+    ),
+    (
+        "machine_busy_seconds_total",
+        "counter",
+        "Busy CPU time of the machine, soft interrupts included.",
+        |g| g.machine_busy_ns as f64 / 1e9,
+    ),
+    (
+        "machine_cpu_seconds_total",
+        "counter",
+        "CPU time that the machine had.",
+        |g| g.machine_total_ns as f64 / 1e9,
+    ),
+];
 
 /// A label value as the format wants it.
-fn escape(value: &str) -> String {
+#[must_use]
+pub fn escape(value: &str) -> String {
     value
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
 }
 
-struct Page(String);
+/// A page of metrics, all of whose names begin with `bucketload_`.
+#[derive(Debug, Default)]
+pub struct Page(pub String);
+
+/// The samples of one metric.
+#[derive(Debug)]
+pub struct Family<'a> {
+    name: String,
+    page: &'a mut String,
+}
 
 impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    /// Begins the metric `name` of type `kind`.
+    pub fn family(&mut self, name: &str, kind: &str, help: &str) -> Family<'_> {
+        let name = format!("bucketload_{name}");
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        Family {
+            name,
+            page: &mut self.0,
+        }
+    }
+}
+
+impl Family<'_> {
+    /// Adds the value with these labels.
+    pub fn sample(&mut self, labels: &str, value: impl std::fmt::Display) {
+        self.part("", labels, value);
     }
 
-    fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+    /// Adds a value of a histogram, whose name ends in `part`.
+    fn part(&mut self, part: &str, labels: &str, value: impl std::fmt::Display) {
+        let name = &self.name;
         let _ = if labels.is_empty() {
-            writeln!(self.0, "{name} {value}")
+            writeln!(self.page, "{name}{part} {value}")
         } else {
-            writeln!(self.0, "{name}{{{labels}}} {value}")
+            writeln!(self.page, "{name}{part}{{{labels}}} {value}")
         };
     }
 }

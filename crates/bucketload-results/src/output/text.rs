@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use bucketload_core::plan::PhaseKind;
 use bucketload_core::sink::PhaseEnd;
-use bucketload_core::stats::batch::Estimate;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::{Verdict, Word};
 
 use super::detail;
 use super::table::{Style, Table, Text};
+use crate::result::figure::{CLASS, CLIENT, DURATIONS, Figure, Outcome, Unit};
+use crate::result::latency::HEAD as LATENCY;
 use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
 use crate::units;
 
@@ -237,49 +238,58 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
 }
 
 fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
-    let head = [
-        "operation",
-        "ok",
-        "failed",
-        "cancelled",
-        "retries",
-        "ops/s",
-        "± 95 %",
-        "bytes/s",
-        "± 95 %",
-    ];
+    let shown = || CLASS.iter().filter(|figure| !figure.title.is_empty());
+    let mut head = vec!["operation"];
+    for figure in shown() {
+        head.push(figure.title);
+        head.extend(figure.has_interval().then_some("± 95 %"));
+    }
     let mut table = Table::new(1, head);
-    for class in &phase.classes {
-        let counts = [class.ok, class.failed, class.cancelled, class.retries];
-        let mut row = vec![name(phase, class).into()];
-        row.extend(counts.map(|n| Text::from(units::count(n))));
-        row.extend(rate(&class.ops_per_s, &class.bytes_per_s));
+    let mut add = |name: String, outcome: &Outcome| {
+        let mut row = vec![name.into()];
+        shown().for_each(|figure| row.extend(cells(figure, outcome)));
         table.row(row);
+    };
+    for class in &phase.classes {
+        add(name(phase, class), &class.into());
     }
     if phase.classes.len() > 1 {
-        let t = &phase.totals;
-        let sum = |field: fn(&ClassResult) -> u64| {
-            Text::from(units::count(phase.classes.iter().map(field).sum()))
-        };
-        let mut row: Vec<Text> = vec![
-            "all".into(),
-            sum(|c| c.ok),
-            sum(|c| c.failed),
-            sum(|c| c.cancelled),
-            sum(|c| c.retries),
-        ];
-        row.extend(rate(&phase.rates.ops_per_s, &phase.rates.bytes_per_s));
-        table.row(row);
-        if phase.open_loop && t.offered > 0 {
-            let mut row: Vec<Text> = vec!["offered".into()];
-            row.extend([(); 4].map(|()| Text::default()));
-            row.push(units::rate(phase.rates.offered_ops_per_s).into());
-            row.push(Text::default());
-            row.push(format!("{}/s", units::bytes(phase.rates.offered_bytes_per_s)).into());
+        add("all".to_owned(), &Outcome::of_phase(phase));
+        if phase.open_loop && phase.totals.offered > 0 {
+            let rates = &phase.rates;
+            let mut row = vec![Text::from("offered")];
+            for figure in shown() {
+                row.push(match figure.unit {
+                    Unit::OpsPerS => units::rate(rates.offered_ops_per_s).into(),
+                    Unit::BytesPerS => figure.unit.show(rates.offered_bytes_per_s).into(),
+                    _ => Text::default(),
+                });
+                row.extend(figure.has_interval().then(Text::default));
+            }
             table.row(row);
         }
     }
     table.render(colour, out);
+}
+
+/// A figure and, where it has one, its interval. What moved no bytes has no figures of bytes.
+fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Text> {
+    let mut cells = vec![Text::default(); 1 + usize::from(figure.has_interval())];
+    let value = figure.value(of);
+    let no_bytes = matches!(figure.unit, Unit::Bytes | Unit::BytesPerS) && value == Some(0.0);
+    let Some(value) = value.filter(|_| !no_bytes) else {
+        return cells;
+    };
+    cells[0] = match figure.unit {
+        Unit::OpsPerS => units::rate(value),
+        unit => unit.show(value),
+    }
+    .into();
+    if let Some(estimate) = figure.estimate(of) {
+        let share = estimate.relative_half_width();
+        cells[1] = share.map_or_else(|| "-".to_owned(), units::percent).into();
+    }
+    cells
 }
 
 /// The work's name is shown where it tells classes apart.
@@ -292,45 +302,20 @@ pub(super) fn name(phase: &PhaseResult, class: &ClassResult) -> String {
     }
 }
 
-fn rate(ops: &Estimate, bytes: &Estimate) -> [Text; 4] {
-    let half = |e: &Estimate| {
-        let share = e.relative_half_width();
-        Text::from(share.map_or_else(|| "-".to_owned(), units::percent))
-    };
-    let moved = bytes.mean > 0.0;
-    [
-        units::rate(ops.mean).into(),
-        half(ops),
-        if moved {
-            format!("{}/s", units::bytes(bytes.mean)).into()
-        } else {
-            Text::default()
-        },
-        if moved { half(bytes) } else { Text::default() },
-    ]
-}
-
 fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
-    let head = [
-        "latency", "", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max",
-    ];
-    let mut table = Table::new(2, head);
+    let mut table = Table::new(2, ["latency", ""].into_iter().chain(LATENCY));
     let mut rough = false;
     for class in &phase.classes {
-        let rows = [
-            ("response", &class.response),
-            ("service", &class.service),
-            ("first byte", &class.ttfb),
-            ("failed", &class.failed_response),
-        ];
         let mut title = name(phase, class);
-        for (what, latency) in rows {
+        for duration in &DURATIONS {
+            let latency = (duration.of)(class);
             // In a closed loop an operation is due when it starts.
-            let same = what == "service" && !phase.open_loop && class.service == class.response;
+            let same =
+                duration.id == "service" && !phase.open_loop && class.service == class.response;
             if latency.n > 0 && !same {
                 table.row(latency_row(
                     std::mem::take(&mut title),
-                    what,
+                    duration.title,
                     latency,
                     &mut rough,
                 ));
@@ -367,10 +352,8 @@ fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
 /// Makespans of stages and jobs.
 fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
     let Some(jobs) = &phase.jobs else { return };
-    let head = [
-        "makespan", "n", "failed", "mean", "p50", "p90", "p95", "p99", "p99.9", "max",
-    ];
-    let mut table = Table::new(1, head);
+    let [n, figures @ ..] = LATENCY;
+    let mut table = Table::new(1, ["makespan", n, "failed"].into_iter().chain(figures));
     let mut rough = false;
     for span in &jobs.spans {
         let figures = latency_row(String::new(), "", &span.makespan, &mut rough);
@@ -477,27 +460,19 @@ fn errors(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
 }
 
 fn client(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
-    let c = &phase.client;
-    let mut parts = Vec::new();
-    if let Some(us) = c.cpu_us_per_op {
-        parts.push(format!("{} CPU per operation", units::ns(us * 1e3)));
-    }
-    let shares = [
-        ("busiest load thread", c.busiest_thread),
-        ("machine", c.machine_busy),
-        ("network", c.nic),
-    ];
-    for (what, share) in shares {
-        if let Some(share) = share {
-            parts.push(format!("{what} {}", units::percent(share)));
-        }
-    }
-    if let Some(headroom) = c.headroom {
-        parts.push(format!("headroom {headroom:.1}x"));
-    }
-    if c.rss_max_bytes > 0 {
-        parts.push(format!("memory {}", units::bytes(c.rss_max_bytes as f64)));
-    }
+    let told = CLIENT.iter().filter(|figure| !figure.brief.is_empty());
+    let parts: Vec<String> = told
+        .filter_map(|figure| {
+            let value = figure.value(&phase.client)?;
+            Some(match figure.unit {
+                // What was used is never nothing: it was not measured.
+                Unit::Bytes if value == 0.0 => return None,
+                Unit::Microseconds => format!("{} {}", figure.unit.show(value), figure.brief),
+                Unit::Factor => format!("{} {value:.1}x", figure.brief),
+                unit => format!("{} {}", figure.brief, unit.show(value)),
+            })
+        })
+        .collect();
     if parts.is_empty() {
         return Ok(());
     }

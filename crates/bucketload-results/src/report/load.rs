@@ -2,7 +2,8 @@
 //! distribution of the throughput.
 
 use super::page::{Axis, Chart, Mark, Section, Series, Table};
-use crate::result::{PhaseResult, ThroughputDistribution};
+use crate::result::figure::{CLIENT, Figure};
+use crate::result::{ClientUse, PhaseResult, ThroughputDistribution};
 use crate::units;
 
 /// The load section of a phase.
@@ -99,37 +100,15 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
 }
 
 fn client(phase: &PhaseResult) -> Table {
-    let use_ = &phase.client;
-    let share = |value: Option<f64>| value.map(units::percent);
-    let rows = [
-        (
-            "client CPU per operation",
-            use_.cpu_us_per_op.map(|us| units::ns(us * 1e3)),
-        ),
-        (
-            "of that, load threads",
-            use_.load_cpu_us_per_op.map(|us| units::ns(us * 1e3)),
-        ),
-        (
-            "headroom against the null target",
-            use_.headroom.map(|x| format!("{}×", units::number(x))),
-        ),
-        ("busiest load thread", share(use_.busiest_thread)),
-        ("whole machine busy", share(use_.machine_busy)),
-        ("of that, soft interrupts", share(use_.machine_softirq)),
-        ("stolen by the hypervisor", share(use_.machine_steal)),
-        ("network line rate used", share(use_.nic)),
-        (
-            "largest resident memory",
-            Some(units::bytes(use_.rss_max_bytes as f64)),
-        ),
-    ];
+    let mut figures: Vec<&Figure<ClientUse>> = CLIENT.iter().collect();
+    figures.sort_by_key(|figure| figure.unit);
+    let row = |figure: &Figure<ClientUse>| {
+        let value = figure.value(&phase.client)?;
+        Some(vec![figure.title.to_owned(), figure.unit.show(value)])
+    };
     Table {
         title: "Client".to_owned(),
-        rows: rows
-            .into_iter()
-            .filter_map(|(name, value)| value.map(|value| vec![name.to_owned(), value]))
-            .collect(),
+        rows: figures.into_iter().filter_map(row).collect(),
         ..Table::default()
     }
 }

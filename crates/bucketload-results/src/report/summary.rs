@@ -1,11 +1,12 @@
 //! The head of the report and the table of operation classes.
 
-use bucketload_core::stats::batch::Estimate;
+use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::page::{Page, Section, Table, VerdictBox};
 use super::{io500, notes};
+use crate::result::figure::{CLASS, DURATIONS, Figure, Outcome, Unit};
 use crate::result::{ClassResult, Latency, PhaseResult, RunHeader, RunResult};
 use crate::units;
 
@@ -174,16 +175,11 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
     };
     for class in &phase.classes {
         let name = class_name(phase, class);
-        for (kind, figures) in [
-            ("response", &class.response),
-            ("service", &class.service),
-            ("first byte", &class.ttfb),
-            ("failed", &class.failed_response),
-        ] {
+        for duration in &DURATIONS {
+            let figures = (duration.of)(class);
             if figures.n > 0 {
-                latency
-                    .rows
-                    .push(latency_row(&format!("{name} {kind}"), figures));
+                let name = format!("{name} {}", duration.title);
+                latency.rows.push(latency_row(&name, figures));
             }
         }
     }
@@ -206,20 +202,19 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
 }
 
 fn throughput(phase: &PhaseResult) -> Table {
+    // Successes first, failures last.
+    let mut figures: Vec<&Figure<Outcome>> = CLASS.iter().filter(|f| !f.title.is_empty()).collect();
+    figures.sort_by_key(|f| match f.better {
+        Some(Better::Higher) => 0,
+        None => 1,
+        Some(Better::Lower) => 2,
+    });
+    let mut head = vec![String::new()];
+    head.extend(figures.iter().map(|figure| figure.title.to_owned()));
+    head.push("errors by kind".to_owned());
     let mut table = Table {
         title: "Throughput and outcome".to_owned(),
-        head: [
-            "",
-            "ok",
-            "ops/s",
-            "bytes/s",
-            "failed",
-            "cancelled",
-            "retries",
-            "errors by kind",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        head,
         note: "± is the half-width of the 95 % confidence interval from batch means.".to_owned(),
         ..Table::default()
     };
@@ -229,16 +224,11 @@ fn throughput(phase: &PhaseResult) -> Table {
             .iter()
             .map(|e| format!("{} {}", e.kind, units::count(e.count)))
             .collect();
-        table.rows.push(vec![
-            class_name(phase, class),
-            units::count(class.ok),
-            estimate(&class.ops_per_s, units::number),
-            estimate(&class.bytes_per_s, units::bytes),
-            units::count(class.failed),
-            units::count(class.cancelled),
-            units::count(class.retries),
-            errors.join(", "),
-        ]);
+        let outcome = Outcome::from(class);
+        let mut row = vec![class_name(phase, class)];
+        row.extend(figures.iter().map(|figure| cell(figure, &outcome)));
+        row.push(errors.join(", "));
+        table.rows.push(row);
     }
     table
 }
@@ -253,10 +243,18 @@ pub(super) fn class_name(phase: &PhaseResult, class: &ClassResult) -> String {
     }
 }
 
-fn estimate(estimate: &Estimate, show: fn(f64) -> String) -> String {
-    match estimate.half_width {
-        Some(half) => format!("{} ± {}", show(estimate.mean), show(half)),
-        None => show(estimate.mean),
+/// A figure with its interval; the head of its column has the unit of a rate.
+fn cell(figure: &Figure<Outcome>, of: &Outcome) -> String {
+    let show = |value: f64| match figure.unit {
+        Unit::OpsPerS => units::number(value),
+        Unit::BytesPerS => units::bytes(value),
+        unit => unit.show(value),
+    };
+    let half = figure.estimate(of).and_then(|e| e.half_width);
+    match (figure.value(of), half) {
+        (Some(value), Some(half)) => format!("{} ± {}", show(value), show(half)),
+        (Some(value), None) => show(value),
+        (None, _) => String::new(),
     }
 }
 

@@ -10,6 +10,9 @@ pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// Percentiles below the median; beside the others for tests that report both tails.
 pub const LOW_QUANTILES: [f64; 4] = [0.001, 0.01, 0.05, 0.1];
 
+/// Headings of the figures of a [`Latency`] in tables, with those of [`QUANTILES`].
+pub const HEAD: [&str; 8] = ["n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
+
 /// Most points of a distribution function.
 const CDF_POINTS: usize = 4000;
 

@@ -5,12 +5,13 @@
 //! unit (`_ns`, `_s`, `_bytes`, `_per_s`); shares and ratios have none. Instants are nanoseconds
 //! since the run's epoch unless they are called `unix`.
 //!
-//! [`phase`] holds the figures of one phase, [`accounting`] what only some phases state,
+//! Plain figures are declared in [`figure`]. [`phase`] holds those of one phase, [`accounting`] what only some phases state,
 //! [`latency`] those of one duration, [`series`] what changes over time, [`balance`] how load was
 //! spread and [`realised`] how the workload's laws came out.
 
 pub mod accounting;
 pub mod balance;
+pub mod figure;
 pub mod latency;
 pub mod model;
 pub mod oracle;
@@ -36,6 +37,7 @@ pub use ossperf::{Ossperf, OssperfStep};
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
+pub use figure::Computed;
 pub use latency::{Cdf, Latency, Percentile};
 pub use model::{JobsResult, ReplayResult, SpanResult};
 pub use phase::{

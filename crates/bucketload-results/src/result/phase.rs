@@ -12,8 +12,8 @@ use bucketload_core::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backlog, Bandwidth, Cdf, EndpointBalance, Gate, HeatMap, JobsResult, Latency, LatencyOverTime,
-    Realised, ReplayResult, Series, SizeClass, Streams, ThroughputDistribution,
+    Backlog, Bandwidth, Cdf, Computed, EndpointBalance, Gate, HeatMap, JobsResult, Latency,
+    LatencyOverTime, Realised, ReplayResult, Series, SizeClass, Streams, ThroughputDistribution,
 };
 
 /// One phase.
@@ -231,6 +231,9 @@ pub struct ClassResult {
     pub over_time: LatencyOverTime,
     /// Response times over the course of the phase as a map.
     pub heat_map: HeatMap,
+    /// Figures that are computed from the fields above.
+    #[serde(flatten)]
+    pub figures: Computed,
 }
 
 /// A part of the response time, over all operations that succeeded. The means of the parts add up

@@ -10,6 +10,7 @@ use bucketload_results::compare::{
     Comparison, Effect, Meaning, Options, Quantity, Refusal, Run, Sample, Unit, compare, find,
     judge,
 };
+use bucketload_results::result::figure::PHASE;
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status};
 use bucketload_results::{output, report};
 
@@ -206,6 +207,11 @@ fn run_directories_are_compared_and_shown_in_every_form() {
     let (a, b) = (runs(dir.path(), "a", 3, 1.0), runs(dir.path(), "b", 3, 1.2));
     let c = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!(c.decision, Decision::Slower, "{c:?}");
+    let phase = a[0].result.measured().next().unwrap();
+    for figure in PHASE.iter().filter(|f| f.value(phase).is_some()) {
+        let q = quantity(&c, &format!("main/{}", figure.title.replace(' ', "/")));
+        assert_eq!(q.sample.quantity.unit, figure.unit);
+    }
     let p50 = quantity(&c, "main/get/response/p50");
     assert!(p50.sample.quantity.primary && p50.decision == Decision::Slower);
     let i = p50.interval.unwrap();

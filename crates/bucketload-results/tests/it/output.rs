@@ -17,6 +17,7 @@ use bucketload_results::oplog::OpLogFacts;
 use bucketload_results::output::live::LiveView;
 use bucketload_results::output::prometheus::{Snapshot, render};
 use bucketload_results::output::{TextOptions, csv, json, jsonl, text};
+use bucketload_results::result::figure::{CLASS, CLIENT, DURATIONS, PROGRESS};
 use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, RunResult, analyze};
 use serde_json::Value;
@@ -271,6 +272,78 @@ fn json_lines_keep_their_form() {
     };
     let counts = ["run", "phase", "class", "realised", "point", "failure"].map(of);
     assert_eq!(counts, [1, 2, 4, 2, 41, 1]);
+}
+
+/// Whoever declares a figure need not look for the outputs: this looks for the figure.
+#[test]
+fn every_figure_stands_in_every_form() {
+    let result = result();
+    let (csv, page) = (csv(&result), bucketload_results::report::html(&result));
+    let text = text(&result, TextOptions { colour: false });
+    let json: Value = serde_json::from_str(&json(&result)).unwrap();
+    let mut snapshot = Snapshot::new("id", "0.1.0", &plan(120.0, 40));
+    snapshot.interval(&interval(3));
+    let metrics = render(&snapshot);
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/result.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let told = |structure: &str, id: &str| {
+        let (_, rest) = manual.split_once(&format!("\n## {structure}\n")).unwrap();
+        let section = rest.split("\n## ").next().unwrap_or_default();
+        section.contains(&format!("| `{id}` |"))
+    };
+    let columns: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let heads: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("  operation"))
+        .flat_map(|line| line.split("  ").map(str::trim))
+        .collect();
+    let cell = |title: &str| page.contains(&format!("\"{title}\""));
+    let phase = &json["phases"][1];
+    let has = |at: &Value, id: &str| at.get(id).is_some();
+    for f in &CLASS {
+        let id = f.id;
+        assert!(columns.contains(&id), "{id} is no column of CSV");
+        assert!(has(&phase["classes"][0], id), "{id} is not in JSON");
+        assert!(told("ClassResult", id), "{id} is not in the manual");
+        let titled = f.title.is_empty() || heads.contains(&f.title) && cell(f.title);
+        assert!(titled, "{id} is in no table");
+        let metric = format!("\nbucketload_{id}{{phase=");
+        assert!(
+            !f.computed || metrics.contains(&metric),
+            "{id} is no metric"
+        );
+        assert!(!f.computed || !f.doc.is_empty(), "{id} has no meaning");
+    }
+    for d in &DURATIONS {
+        let id = d.id;
+        assert!(columns.contains(&format!("{id}_mean_ns").as_str()), "{id}");
+        assert!(
+            has(&phase["classes"][0], id) && told("ClassResult", id),
+            "{id}"
+        );
+        assert!(
+            text.contains(d.title) && page.contains(&format!("get {}", d.title)),
+            "{id}"
+        );
+    }
+    for f in &CLIENT {
+        let id = f.id;
+        assert!(has(&phase["client"], id) && told("ClientUse", id), "{id}");
+        let client = &result.phases[1].client;
+        // This run's client has no headroom and no network.
+        if f.value(client).is_some() {
+            assert!(cell(f.title) && text.contains(f.brief), "{id}");
+        }
+    }
+    for f in &PROGRESS {
+        let metric = format!("\nbucketload_{}_total{{phase=", f.id);
+        assert!(metrics.contains(&metric), "{} is no metric", f.id);
+        assert!(
+            has(&phase["totals"], f.id) && told("Totals", f.id),
+            "{}",
+            f.id
+        );
+    }
 }
 
 /// Sections, tables and charts of the report page, with how much each holds.
