@@ -9,7 +9,7 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::{Verdict, Word};
 
 use super::detail;
-use super::table::{Style, Table, Text};
+use crate::kit::{Cell, Style, Table};
 use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
 use crate::units;
 
@@ -252,16 +252,16 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
     for class in &phase.classes {
         let counts = [class.ok, class.failed, class.cancelled, class.retries];
         let mut row = vec![name(phase, class).into()];
-        row.extend(counts.map(|n| Text::from(units::count(n))));
+        row.extend(counts.map(|n| Cell::from(units::count(n))));
         row.extend(rate(&class.ops_per_s, &class.bytes_per_s));
         table.row(row);
     }
     if phase.classes.len() > 1 {
         let t = &phase.totals;
         let sum = |field: fn(&ClassResult) -> u64| {
-            Text::from(units::count(phase.classes.iter().map(field).sum()))
+            Cell::from(units::count(phase.classes.iter().map(field).sum()))
         };
-        let mut row: Vec<Text> = vec![
+        let mut row: Vec<Cell> = vec![
             "all".into(),
             sum(|c| c.ok),
             sum(|c| c.failed),
@@ -271,10 +271,10 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
         row.extend(rate(&phase.rates.ops_per_s, &phase.rates.bytes_per_s));
         table.row(row);
         if phase.open_loop && t.offered > 0 {
-            let mut row: Vec<Text> = vec!["offered".into()];
-            row.extend([(); 4].map(|()| Text::default()));
+            let mut row: Vec<Cell> = vec!["offered".into()];
+            row.extend([(); 4].map(|()| Cell::default()));
             row.push(units::rate(phase.rates.offered_ops_per_s).into());
-            row.push(Text::default());
+            row.push(Cell::default());
             row.push(format!("{}/s", units::bytes(phase.rates.offered_bytes_per_s)).into());
             table.row(row);
         }
@@ -292,10 +292,10 @@ pub(super) fn name(phase: &PhaseResult, class: &ClassResult) -> String {
     }
 }
 
-fn rate(ops: &Estimate, bytes: &Estimate) -> [Text; 4] {
+fn rate(ops: &Estimate, bytes: &Estimate) -> [Cell; 4] {
     let half = |e: &Estimate| {
         let share = e.relative_half_width();
-        Text::from(share.map_or_else(|| "-".to_owned(), units::percent))
+        Cell::from(share.map_or_else(|| "-".to_owned(), units::percent))
     };
     let moved = bytes.mean > 0.0;
     [
@@ -304,9 +304,9 @@ fn rate(ops: &Estimate, bytes: &Estimate) -> [Text; 4] {
         if moved {
             format!("{}/s", units::bytes(bytes.mean)).into()
         } else {
-            Text::default()
+            Cell::default()
         },
-        if moved { half(bytes) } else { Text::default() },
+        if moved { half(bytes) } else { Cell::default() },
     ]
 }
 
@@ -374,7 +374,7 @@ fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
     let mut rough = false;
     for span in &jobs.spans {
         let figures = latency_row(String::new(), "", &span.makespan, &mut rough);
-        let mut row: Vec<Text> = vec![span.name.clone().into()];
+        let mut row: Vec<Cell> = vec![span.name.clone().into()];
         let mut figures = figures.into_iter().skip(2);
         row.extend(figures.next());
         row.push(units::count(span.failed).into());
@@ -436,8 +436,8 @@ pub(super) fn latency_row(
     what: &str,
     latency: &Latency,
     rough: &mut bool,
-) -> Vec<Text> {
-    let mut row: Vec<Text> = vec![
+) -> Vec<Cell> {
+    let mut row: Vec<Cell> = vec![
         title.into(),
         what.into(),
         units::count(latency.n).into(),
@@ -449,10 +449,7 @@ pub(super) fn latency_row(
         row.push(match p.print {
             Print::Omit => "-".into(),
             Print::Plain => format!("~{value}").into(),
-            Print::Bold => Text {
-                text: value,
-                style: Style::Bold,
-            },
+            Print::Bold => Cell::Styled(Style::Bold, value),
         });
     }
     row.push(units::ns(latency.max_ns as f64).into());

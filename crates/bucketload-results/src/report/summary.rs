@@ -4,8 +4,8 @@ use bucketload_core::stats::batch::Estimate;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
-use super::page::{Page, Section, Table, VerdictBox};
 use super::{io500, notes};
+use crate::kit::{Column, Page, Section, Table, VerdictBox};
 use crate::result::{ClassResult, Latency, PhaseResult, RunHeader, RunResult};
 use crate::units;
 
@@ -164,14 +164,10 @@ pub(super) fn percentile(figures: &Latency, q: f64) -> String {
 /// Throughput, latencies and errors per operation class.
 pub(super) fn classes(phase: &PhaseResult) -> Section {
     let window = &phase.window;
-    let mut latency = Table {
-        title: "Latency".to_owned(),
-        head: ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"].map(str::to_owned).to_vec(),
-        note: "Response time counts from the intended start, service time from the actual one. A percentile is \
-               shown when at least 10 values lie beyond it."
-            .to_owned(),
-        ..Table::default()
-    };
+    let mut latency = latencies("Latency").noted(
+        "Response time counts from the intended start, service time from the actual one. A percentile is \
+         shown when at least 10 values lie beyond it.",
+    );
     for class in &phase.classes {
         let name = class_name(phase, class);
         for (kind, figures) in [
@@ -181,55 +177,45 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
             ("failed", &class.failed_response),
         ] {
             if figures.n > 0 {
-                latency
-                    .rows
-                    .push(latency_row(&format!("{name} {kind}"), figures));
+                latency.texts(latency_row(&format!("{name} {kind}"), figures));
             }
         }
     }
-    Section {
-        title: format!("Phase {}", phase.name),
-        intro: format!(
-            "{}. Measured over {} s after {} s of warm-up ({}).",
-            phase.load.join("; "),
-            units::number(window.seconds()),
-            units::number(window.warmup_ns as f64 / 1e9),
-            if phase.open_loop {
-                "open loop: arrivals do not wait for the store"
-            } else {
-                "closed loop"
-            },
-        ),
-        tables: vec![throughput(phase), latency],
-        ..Section::default()
-    }
+    let intro = format!(
+        "{}. Measured over {} s after {} s of warm-up ({}).",
+        phase.load.join("; "),
+        units::number(window.seconds()),
+        units::number(window.warmup_ns as f64 / 1e9),
+        if phase.open_loop {
+            "open loop: arrivals do not wait for the store"
+        } else {
+            "closed loop"
+        },
+    );
+    Section::new(format!("Phase {}", phase.name), intro).tables([throughput(phase), latency])
 }
 
 fn throughput(phase: &PhaseResult) -> Table {
-    let mut table = Table {
-        title: "Throughput and outcome".to_owned(),
-        head: [
-            "",
-            "ok",
-            "ops/s",
-            "bytes/s",
-            "failed",
-            "cancelled",
-            "retries",
-            "errors by kind",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        note: "± is the half-width of the 95 % confidence interval from batch means.".to_owned(),
-        ..Table::default()
-    };
+    let head = [
+        "",
+        "ok",
+        "ops/s",
+        "bytes/s",
+        "failed",
+        "cancelled",
+        "retries",
+    ];
+    let mut table = Table::new(1, head)
+        .titled("Throughput and outcome")
+        .noted("± is the half-width of the 95 % confidence interval from batch means.");
+    table.columns.push(Column::text("errors by kind", ""));
     for class in &phase.classes {
         let errors: Vec<String> = class
             .errors
             .iter()
             .map(|e| format!("{} {}", e.kind, units::count(e.count)))
             .collect();
-        table.rows.push(vec![
+        table.texts([
             class_name(phase, class),
             units::count(class.ok),
             estimate(&class.ops_per_s, units::number),
@@ -260,7 +246,13 @@ fn estimate(estimate: &Estimate, show: fn(f64) -> String) -> String {
     }
 }
 
-/// One row of a latency table.
+/// A table for rows of latencies.
+pub(super) fn latencies(title: &str) -> Table {
+    let head = ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
+    Table::new(1, head).titled(title)
+}
+
+/// One of its rows.
 pub(super) fn latency_row(name: &str, figures: &Latency) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),
