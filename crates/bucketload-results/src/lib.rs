@@ -9,7 +9,7 @@
 //! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
 //! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`oplog`] writes
 //! and reads every single operation, [`converge`] tells during a run when it may stop, [`output`]
-//! renders results and live figures by pure functions.
+//! renders results and live figures by pure functions, pages and tables with the [`kit`].
 //! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`], the cells of
 //! a [`grid`], the rows of [`hpc`].
 //! [`bundle`] packs a directory into one file and unpacks it; [`io500`] and [`mdworkbench`] make the figures and files of these benchmarks of a run.
@@ -23,6 +23,7 @@ pub mod error;
 pub mod grid;
 pub mod hpc;
 pub mod io500;
+pub mod kit;
 pub mod mdworkbench;
 pub mod oplog;
 pub mod output;

@@ -192,3 +192,9 @@ pub fn write_result(dir: &Path, json: &str, page: &str) -> Result<(), ResultsErr
     }
     Ok(())
 }
+
+/// Where a study comes from, in the words of its page.
+pub(crate) fn origin(started: &str, version: &str, command_line: &[String]) -> String {
+    let command = command_line.join(" ");
+    format!("Started {started}, Bucketload {version}. {command}")
+}

@@ -87,7 +87,7 @@ pub(super) fn page() -> Result<String> {
 
 /// Rows of the figures that stand beside the fields of a class, as their declarations say.
 fn computed() -> Result<String> {
-    let source = read(&root().join(FIGURES))?;
+    let source = files::read(root().join(FIGURES))?;
     let mut rows = String::new();
     for declared in source.split("Figure::computed(").skip(1) {
         let texts: Vec<&str> = declared.split('"').skip(1).step_by(2).take(3).collect();

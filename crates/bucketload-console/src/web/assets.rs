@@ -4,7 +4,6 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
-use bucketload_results::report::page::CHARTS;
 
 use super::guard::plain;
 
@@ -17,8 +16,7 @@ pub(super) async fn serve(Path(name): Path<String>) -> Response {
         "console.css" => (CSS, include_str!("../assets/console.css")),
         "console.js" => (JS, include_str!("../assets/console.js")),
         "live.js" => (JS, include_str!("../assets/live.js")),
-        // The functions that draw the charts of reports.
-        "charts.js" => (JS, CHARTS),
+        "charts.js" => (JS, include_str!("../assets/charts.js")),
         "icon.svg" => ("image/svg+xml", include_str!("../assets/icon.svg")),
         _ => return plain(StatusCode::NOT_FOUND, "there is no such file"),
     };

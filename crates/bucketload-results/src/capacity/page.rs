@@ -3,8 +3,9 @@
 use bucketload_core::capacity::{Bound, Limit, Meaning};
 
 use super::{CapacityResult, Load, text::conclusion, value};
-use crate::report::page::{Axis, Chart, Mark, Page, Section, Series, Table, VerdictBox};
-use crate::units;
+use crate::kit::svg::Point;
+use crate::kit::{Axis, Chart, Column, Page, Section, Series, Table, Unit, VerdictBox};
+use crate::{study, units};
 
 /// The page of a search as one self-contained HTML file.
 #[must_use]
@@ -38,12 +39,7 @@ fn page(result: &CapacityResult) -> Page {
     facts.push(("trials".to_owned(), result.trials.len().to_string()));
     Page {
         title: format!("Capacity of {} under {}", header.target, header.workload),
-        subtitle: format!(
-            "Started {}, Bucketload {}. {}",
-            header.started,
-            header.version,
-            header.command_line.join(" ")
-        ),
+        subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {
             word: word.to_owned(),
             tone,
@@ -63,116 +59,82 @@ fn page(result: &CapacityResult) -> Page {
 fn curve(result: &CapacityResult) -> Section {
     let primary = result.header.slo.primary();
     let name = primary.map_or("p99".to_owned(), |o| o.metric());
-    let x = || Axis::log("offered operations", "/s");
-    let points = |y: fn(&Load) -> f64| -> Vec<(f64, Option<f64>)> {
-        result.curve.iter().map(|l| (l.rate, Some(y(l)))).collect()
+    let x = || Axis::log("offered operations/s", Unit::PerS);
+    let line = |name: &str, look: usize, y: fn(&Load) -> f64| {
+        Series::line(name, look, result.curve.iter().map(|l| (l.rate, y(l))))
     };
+    let ends = result.curve.first().zip(result.curve.last());
+    let between = |of: &dyn Fn(f64) -> f64| -> Vec<Point> {
+        let (from, to) = ends.map_or((0.0, 0.0), |(a, b)| (a.rate.ln(), b.rate.ln()));
+        let rates = (0..=200).map(|i| (from + (to - from) * f64::from(i) / 200.0).exp());
+        rates.map(|rate| Point::from((rate, of(rate)))).collect()
+    };
+    let mut primary_line = line(&name, 0, |l| l.primary_ns as f64);
+    primary_line.band = true;
+    for (point, load) in primary_line.points.iter_mut().zip(&result.curve) {
+        point.ci = Some((load.band_ns.0 as f64, load.band_ns.1 as f64));
+    }
+    let mut lines = vec![primary_line, line("p50", 1, |l| l.p50_ns as f64)];
+    if name != "p99" {
+        lines.push(line("p99", 2, |l| l.p99_ns as f64));
+    }
+    if let (Some((first, last)), Some(Bound::Duration { ns, .. })) =
+        (ends, primary.map(|o| o.bound))
+    {
+        let level = [first.rate, last.rate].map(|rate| (rate, ns as f64));
+        lines.push(Series::line("objective", lines.len(), level).dashed());
+    }
     let mut latency = Chart::lines(
         "Latency against load",
         x(),
-        Axis::log("response time", "ns"),
+        Axis::log("response time", Unit::Ns),
+        lines,
+    )
+    .wide()
+    .noted(
+        "Failures count with the timeout. The band spans the trials at a rate, or the 95 % interval of \
+         the percentile where there was one trial.",
     );
-    latency.wide = true;
-    latency.note = "Failures count with the timeout. The band spans the trials at a rate, or the 95 % interval of \
-                    the percentile where there was one trial."
-        .to_owned();
-    latency.series.push(Series {
-        name: name.clone(),
-        points: points(|l| l.primary_ns as f64),
-        band: result
-            .curve
-            .iter()
-            .map(|l| (l.rate, l.band_ns.0 as f64, l.band_ns.1 as f64))
-            .collect(),
-        ..Series::default()
-    });
-    latency.series.push(Series {
-        name: "p50".to_owned(),
-        points: points(|l| l.p50_ns as f64),
-        ..Series::default()
-    });
-    if name != "p99" {
-        latency.series.push(Series {
-            name: "p99".to_owned(),
-            points: points(|l| l.p99_ns as f64),
-            ..Series::default()
-        });
-    }
-    if let (Some(first), Some(last), Some(Bound::Duration { ns, .. })) = (
-        result.curve.first(),
-        result.curve.last(),
-        primary.map(|o| o.bound),
-    ) {
-        latency.series.push(Series {
-            name: "objective".to_owned(),
-            points: vec![(first.rate, Some(ns as f64)), (last.rate, Some(ns as f64))],
-            dash: true,
-            ..Series::default()
-        });
-    }
     if let Some(outcome) = &result.outcome {
         for (side, label) in [(outcome.low, "kept"), (outcome.high, "broken")] {
-            latency.marks.extend(side.map(|side| Mark {
-                x: side.rate,
-                label: label.to_owned(),
-            }));
+            let mark = side.map(|side| (side.rate, label.to_owned()));
+            latency.marks.extend(mark);
         }
     }
-    let mut throughput = Chart::lines(
+    let throughput = Chart::lines(
         "Throughput against load",
         x(),
-        Axis::linear("operations", "/s"),
+        Axis::linear("operations/s", Unit::PerS),
+        [
+            line("completed", 0, |l| l.ok_per_s),
+            line("offered", 1, |l| l.rate).dashed(),
+        ],
     );
-    throughput.series.push(Series {
-        name: "completed".to_owned(),
-        points: points(|l| l.ok_per_s),
-        ..Series::default()
+    let share = line("measured", 0, |l| f64::from(l.passes) / f64::from(l.trials));
+    let law = result.threshold.map(|t| {
+        let kept = |rate: f64| 1.0 / (1.0 + (rate / t.rate).powf(t.steepness));
+        Series::line("logistic regression", 1, between(&kept)).dashed()
     });
-    throughput.series.push(Series {
-        name: "offered".to_owned(),
-        points: points(|l| l.rate),
-        dash: true,
-        ..Series::default()
-    });
-    let mut passed = Chart::lines(
+    let passed = Chart::lines(
         "Trials that kept the objectives",
         x(),
-        Axis {
-            min: Some(0.0),
-            max: Some(1.0),
-            ..Axis::linear("share of the trials", "%")
-        },
+        Axis::share("share of the trials"),
+        [share].into_iter().chain(law),
     );
-    passed.series.push(Series {
-        name: "measured".to_owned(),
-        points: points(|l| f64::from(l.passes) / f64::from(l.trials)),
-        ..Series::default()
-    });
-    if let (Some(t), Some(first), Some(last)) =
-        (result.threshold, result.curve.first(), result.curve.last())
-    {
-        let (from, to) = (first.rate.ln(), last.rate.ln());
-        passed.series.push(Series {
-            name: "logistic regression".to_owned(),
-            points: (0..=200)
-                .map(|i| (from + (to - from) * f64::from(i) / 200.0).exp())
-                .map(|rate| (rate, Some(1.0 / (1.0 + (rate / t.rate).powf(t.steepness)))))
-                .collect(),
-            dash: true,
-            ..Series::default()
-        });
-    }
-    Section {
-        title: "Latency against load".to_owned(),
-        intro: "Each point is one rate of the search; open-loop load, response times from the intended start."
-            .to_owned(),
-        tables: Vec::new(),
-        charts: vec![latency, throughput, passed],
-    }
+    let intro = "Each point is one rate of the search; open-loop load, response times from the intended start.";
+    Section::new("Latency against load", intro).charts([latency, throughput, passed])
 }
 
 fn trials(result: &CapacityResult) -> Section {
-    let rows = result.trials.iter().map(|record| {
+    let head = ["#", "purpose", "offered/s", "ok/s", "n", "p50", "p99"];
+    let mut head = head.map(str::to_owned).to_vec();
+    head.extend(result.header.slo.objectives.iter().map(ToString::to_string));
+    let mut table = Table::new(2, head);
+    let texts = ["verdict", "outcome", "why", "directory"];
+    table
+        .columns
+        .extend(texts.map(|title| Column::text(title, "")));
+    for record in &result.trials {
         let trial = record.trial;
         let (word, why) = match &record.judgement.meaning {
             _ if trial.purpose.is_reference() => ("reference", ""),
@@ -197,22 +159,8 @@ fn trials(result: &CapacityResult) -> Section {
             why.to_owned(),
             record.dir.clone(),
         ]);
-        row
-    });
-    let mut head: Vec<String> = ["#", "purpose", "offered/s", "ok/s", "n", "p50", "p99"]
-        .map(str::to_owned)
-        .to_vec();
-    head.extend(result.header.slo.objectives.iter().map(ToString::to_string));
-    head.extend(["verdict", "outcome", "why", "directory"].map(str::to_owned));
-    Section {
-        title: "Trials".to_owned(),
-        intro: "In the order in which they were run; references wait for the store to recover."
-            .to_owned(),
-        tables: vec![Table {
-            head,
-            rows: rows.collect(),
-            ..Table::default()
-        }],
-        charts: Vec::new(),
+        table.texts(row);
     }
+    let intro = "In the order in which they were run; references wait for the store to recover.";
+    Section::new("Trials", intro).tables([table])
 }

@@ -3,7 +3,8 @@
 use super::published::{NODES, SYSTEMS, published};
 use super::text::{marks, rate, time};
 use super::{Cell, GridResult, Row, StepCell};
-use crate::report::page::{Axis, Chart, Page, Section, Series, Table, VerdictBox};
+use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
+use crate::study;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -35,12 +36,7 @@ fn page(result: &GridResult) -> Page {
         .map(|(name, value)| (name.clone(), value.clone()));
     Page {
         title: format!("Files, sizes and processes on {}", header.target),
-        subtitle: format!(
-            "Started {}, Bucketload {}. {}",
-            header.started,
-            header.version,
-            header.command_line.join(" ")
-        ),
+        subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {
             word: if complete { "GRID" } else { "INTERRUPTED" }.to_owned(),
             tone: match (complete, bound + result.warnings.len()) {
@@ -61,7 +57,7 @@ fn page(result: &GridResult) -> Page {
             reasons,
         },
         facts: settings.collect(),
-        sections: vec![
+        sections: [
             throughput(result),
             metadata(result),
             Some(all(result)),
@@ -93,33 +89,23 @@ fn wide<'a>(
     let header = &result.header;
     let mut head = vec!["files x bytes".to_owned()];
     head.extend(header.processes.iter().map(|n| format!("P = {n}")));
-    let rows: Vec<Vec<String>> = rows
-        .filter_map(|row| {
-            let cells: Vec<String> = header
-                .processes
-                .iter()
-                .map(|&n| {
-                    let found = result.cell(&row.name, n).and_then(|cell| cell.step(step));
-                    found.map_or_else(String::new, |s| {
-                        format!("{} {}", rate(figure(s)), marks(s))
-                            .trim_end()
-                            .to_owned()
-                    })
-                })
-                .collect();
-            let measured = cells.iter().any(|cell| !cell.is_empty());
-            let mut line = vec![format!("{} x {}", row.files, row.size_bytes)];
-            line.extend(cells);
-            measured.then_some(line)
-        })
-        .collect();
-    (!rows.is_empty()).then(|| Table {
-        title: title.to_owned(),
-        head,
-        rows,
-        note: String::new(),
-        text: false,
-    })
+    let rows = rows.filter_map(|row| {
+        let cell = |&n: &u32| {
+            let found = result.cell(&row.name, n).and_then(|cell| cell.step(step));
+            found.map_or_else(String::new, |s| {
+                let text = format!("{} {}", rate(figure(s)), marks(s));
+                text.trim_end().to_owned()
+            })
+        };
+        let mut line = vec![format!("{} x {}", row.files, row.size_bytes)];
+        line.extend(header.processes.iter().map(cell));
+        line[1..]
+            .iter()
+            .any(|cell| !cell.is_empty())
+            .then_some(line)
+    });
+    let table = Table::new(1, head).titled(title).with(rows);
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The tables that there are, with what the marks mean under the last one.
@@ -135,40 +121,34 @@ fn explained(tables: impl Iterator<Item = Option<Table>>) -> Vec<Table> {
 
 /// One curve per number of processes over the size of files.
 fn curves(result: &GridResult, title: &str, step: &str) -> Chart {
-    let mut chart = Chart::lines(
-        title,
-        Axis::log("file size", "B"),
-        Axis::log("A_mean", "B/s"),
-    );
-    chart.note = "A point per row; dashed: A_slow, what the slowest process allows.".to_owned();
-    for (color, &n) in result.header.processes.iter().enumerate() {
-        let mut of = |figure: fn(&StepCell) -> f64, dash: bool| {
-            let mut points: Vec<(f64, Option<f64>)> = result
-                .cells
-                .iter()
-                .filter(|cell| cell.processes == n && cell.size_bytes > 0)
-                .filter_map(|cell| Some((cell.size_bytes as f64, cell.step(step)?)))
-                .map(|(size, s)| (size, Some(figure(s) * MIB).filter(|v| *v > 0.0)))
-                .collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let name = match dash {
-                false => format!("P = {n}"),
-                true => format!("P = {n}, slowest"),
-            };
-            chart.series.push(Series {
-                name,
-                points,
-                dash,
-                color: Some(color as u8 % 6),
-                ..Series::default()
-            });
+    let mut lines = Vec::new();
+    for (look, &n) in result.header.processes.iter().enumerate() {
+        let cells = || {
+            let all = result.cells.iter();
+            all.filter(move |cell| cell.processes == n && cell.size_bytes > 0)
         };
-        of(|s| s.figures.a_mean, false);
+        let line = |name: String, figure: fn(&StepCell) -> f64| {
+            let points = cells().filter_map(|cell| {
+                let value = figure(cell.step(step)?) * MIB;
+                Some((cell.size_bytes as f64, Some(value).filter(|v| *v > 0.0)))
+            });
+            let mut line = Series::line(name, look, points);
+            line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            line
+        };
+        lines.push(line(format!("P = {n}"), |s| s.figures.a_mean));
         if n > 1 {
-            of(|s| s.figures.a_slow, true);
+            let slowest = line(format!("P = {n}, slowest"), |s| s.figures.a_slow);
+            lines.push(slowest.dashed());
         }
     }
-    chart
+    Chart::lines(
+        title,
+        Axis::log("file size", Unit::Bytes),
+        Axis::log("A_mean", Unit::BytesPerS),
+        lines,
+    )
+    .noted("A point per row; dashed: A_slow, what the slowest process allows.")
 }
 
 fn throughput(result: &GridResult) -> Option<Section> {
@@ -179,13 +159,13 @@ fn throughput(result: &GridResult) -> Option<Section> {
     ];
     let table = |(title, step)| wide(result, title, step, rows(), |s| s.figures.a_mean);
     let tables = explained(steps.into_iter().map(table));
-    (!tables.is_empty()).then(|| Section {
-        title: "Throughput".to_owned(),
-        intro: "A_mean = files times size of all processes over the mean of their times, the figure of the \
-                study."
-            .to_owned(),
-        tables,
-        charts: vec![curves(result, "Write", "write"), curves(result, "Read", "read")],
+    let intro = "A_mean = files times size of all processes over the mean of their times, the figure of the \
+                 study.";
+    (!tables.is_empty()).then(|| {
+        Section::new("Throughput", intro).tables(tables).charts([
+            curves(result, "Write", "write"),
+            curves(result, "Read", "read"),
+        ])
     })
 }
 
@@ -202,43 +182,35 @@ fn metadata(result: &GridResult) -> Option<Section> {
     ];
     let table = |(title, step)| wide(result, title, step, rows(step), |s| s.figures.r_mean);
     let tables = explained(steps.into_iter().map(table));
-    let mut chart = Chart::lines(
+    let steps = ["write", "read", "touch"].into_iter();
+    let steps = steps.filter_map(|step| Some((step, rows(step).next()?)));
+    let lines = steps.enumerate().map(|(look, (step, row))| {
+        let cells = result.cells.iter().filter(|cell| cell.row == row.name);
+        let points = cells.filter_map(|cell| {
+            let figure = cell.step(step)?.figures.r_mean;
+            Some((f64::from(cell.processes), figure))
+        });
+        Series::line(step, look, points)
+    });
+    let chart = Chart::lines(
         "Files without content",
-        Axis::log("processes", ""),
-        Axis::linear("R_mean", "/s"),
+        Axis::log("processes", Unit::Number),
+        Axis::linear("R_mean", Unit::PerS),
+        lines,
     );
-    for step in ["write", "read", "touch"] {
-        let Some(row) = rows(step).next() else {
-            continue;
-        };
-        let points: Vec<(f64, Option<f64>)> = result
-            .cells
-            .iter()
-            .filter(|cell| cell.row == row.name)
-            .filter_map(|cell| Some((f64::from(cell.processes), cell.step(step)?)))
-            .map(|(n, s)| (n, Some(s.figures.r_mean)))
-            .collect();
-        if !points.is_empty() {
-            chart.series.push(Series {
-                name: step.to_owned(),
-                points,
-                ..Series::default()
-            });
-        }
-    }
     let several = result.header.processes.len() > 1;
-    (!tables.is_empty()).then(|| Section {
-        title: "Metadata".to_owned(),
-        intro: "R_mean = files of all processes over the mean of their times.".to_owned(),
-        tables,
-        charts: if several { vec![chart] } else { Vec::new() },
+    let intro = "R_mean = files of all processes over the mean of their times.";
+    (!tables.is_empty()).then(|| {
+        Section::new("Metadata", intro)
+            .tables(tables)
+            .charts(several.then_some(chart))
     })
 }
 
 fn all(result: &GridResult) -> Section {
     let rows = steps(result).map(|(cell, step)| {
         let f = step.figures;
-        vec![
+        [
             cell.row.clone(),
             step.step.clone(),
             cell.processes.to_string(),
@@ -252,30 +224,20 @@ fn all(result: &GridResult) -> Section {
             marks(step),
         ]
     });
-    Section {
-        title: "Four definitions".to_owned(),
-        intro: "A_wall ≤ A_slow ≤ A_mean ≤ A_sum always; they differ where processes differ. MiB/s; R in \
-                files/s. Spread: largest deviation of a run from the mean of the runs."
-            .to_owned(),
-        tables: vec![Table {
-            head: [
-                "row", "step", "P", "A_mean", "A_slow", "A_wall", "A_sum", "R_mean", "spread", "failed",
-                "marks",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            rows: rows.collect(),
-            ..Table::default()
-        }],
-        charts: Vec::new(),
-    }
+    let head = [
+        "row", "step", "P", "A_mean", "A_slow", "A_wall", "A_sum", "R_mean", "spread", "failed",
+        "marks",
+    ];
+    let intro = "A_wall ≤ A_slow ≤ A_mean ≤ A_sum always; they differ where processes differ. MiB/s; R in \
+                 files/s. Spread: largest deviation of a run from the mean of the runs.";
+    Section::new("Four definitions", intro).tables([Table::new(2, head).with(rows)])
 }
 
 fn times(result: &GridResult) -> Section {
     let rows = steps(result).map(|(cell, step)| {
         let f = step.figures;
         let [p50, p90, p99, max] = step.latency_s.map(time);
-        vec![
+        [
             cell.row.clone(),
             step.step.clone(),
             cell.processes.to_string(),
@@ -293,74 +255,56 @@ fn times(result: &GridResult) -> Section {
                 .map_or_else(|| "–".to_owned(), |r| format!("{r:.1}")),
         ]
     });
-    Section {
-        title: "Times and floor".to_owned(),
-        intro: "T is the time from a process's first request to the end of its last. Floor: mean T of the \
-                same work on the null target; below twice of it a figure shows the client."
-            .to_owned(),
-        tables: vec![Table {
-            head: [
-                "row", "step", "P", "mean T", "max T", "max/mean", "CV", "start skew", "p50", "p90", "p99",
-                "max", "floor", "T / floor",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            rows: rows.collect(),
-            ..Table::default()
-        }],
-        charts: Vec::new(),
-    }
+    let head = [
+        "row",
+        "step",
+        "P",
+        "mean T",
+        "max T",
+        "max/mean",
+        "CV",
+        "start skew",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "floor",
+        "T / floor",
+    ];
+    let intro = "T is the time from a process's first request to the end of its last. Floor: mean T of the \
+                 same work on the null target; below twice of it a figure shows the client.";
+    Section::new("Times and floor", intro).tables([Table::new(2, head).with(rows)])
 }
 
 /// What the study has for the same rows.
 fn reference(result: &GridResult) -> Option<Section> {
-    let tables: Vec<Table> = ["write", "read"]
-        .into_iter()
-        .filter_map(|step| {
-            let rows: Vec<Vec<String>> = result
-                .header
-                .rows
-                .iter()
-                .filter_map(|row| {
-                    let values = published(step, &row.name)?;
-                    let mut line = vec![format!("{} x {}", row.full_files, row.size_bytes)];
-                    line.extend(values.iter().map(|value| rate(*value)));
-                    Some(line)
-                })
-                .collect();
-            let mut head = vec!["files x bytes".to_owned()];
-            for system in SYSTEMS {
-                head.extend(NODES.iter().map(|n| format!("{system}-{n}")));
-            }
-            (!rows.is_empty()).then(|| Table {
-                title: format!("Published, corrected: {step}, MiB/s; without content files/s"),
-                head,
-                rows,
-                ..Table::default()
-            })
-        })
-        .collect();
-    (!tables.is_empty()).then(|| Section {
-        title: "The study".to_owned(),
-        intro: "A_mean of the CS597 study \"Benchmarking Storage Systems\", recomputed from its raw times \
-                with 4, 16 and 64 nodes of one process each, on machines of 2016. For orientation only: \
-                many of these figures show the study's clients."
-            .to_owned(),
-        tables,
-        charts: Vec::new(),
-    })
+    let mut head = vec!["files x bytes".to_owned()];
+    for system in SYSTEMS {
+        head.extend(NODES.iter().map(|n| format!("{system}-{n}")));
+    }
+    let table = |step: &str| {
+        let rows = result.header.rows.iter().filter_map(|row| {
+            let values = published(step, &row.name)?;
+            let mut line = vec![format!("{} x {}", row.full_files, row.size_bytes)];
+            line.extend(values.iter().map(|value| rate(*value)));
+            Some(line)
+        });
+        let title = format!("Published, corrected: {step}, MiB/s; without content files/s");
+        Table::new(1, head.clone()).titled(title).with(rows)
+    };
+    let mut tables = vec![table("write"), table("read")];
+    tables.retain(|table| !table.rows.is_empty());
+    let intro = "A_mean of the CS597 study \"Benchmarking Storage Systems\", recomputed from its raw times \
+                 with 4, 16 and 64 nodes of one process each, on machines of 2016. For orientation only: \
+                 many of these figures show the study's clients.";
+    (!tables.is_empty()).then(|| Section::new("The study", intro).tables(tables))
 }
 
 fn method() -> Section {
-    Section {
-        title: "Method".to_owned(),
-        intro: "A process is a closed-loop worker of this client with its own connection; all processes \
+    let text = "A process is a closed-loop worker of this client with its own connection; all processes \
                 of a cell run on one machine and begin together. Each writes its files, all wait for each \
                 other, each reads the files that it wrote, and each deletes them. What is read is \
                 discarded in memory. Payloads are unique and incompressible. Rows are measured in random \
-                order, once per repetition."
-            .to_owned(),
-        tables: Vec::new(),
-        charts: Vec::new(),
-    }
+                order, once per repetition.";
+    Section::new("Method", text)
 }

@@ -2,8 +2,8 @@
 
 use super::text::{BASE, by_bytes, ratio, shown, value};
 use super::{HpcResult, STEPS};
-use crate::report::page::{Axis, Chart, Page, Section, Series, Table, VerdictBox};
-use crate::units;
+use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
+use crate::{study, units};
 
 /// The page as one self-contained HTML file.
 #[must_use]
@@ -31,20 +31,11 @@ pub fn html(result: &HpcResult) -> String {
         .iter()
         .map(|&n| charts(result, n))
         .collect();
-    sections.push(Section {
-        title: "Figures".to_owned(),
-        intro: format!("In brackets the share of {BASE}'s figure."),
-        tables: tables(result),
-        charts: Vec::new(),
-    });
+    let intro = format!("In brackets the share of {BASE}'s figure.");
+    sections.push(Section::new("Figures", intro).tables(tables(result)));
     Page {
         title: format!("Ways to the objects of {}", header.root),
-        subtitle: format!(
-            "Started {}, Bucketload {}. {}",
-            header.started,
-            header.version,
-            header.command_line.join(" ")
-        ),
+        subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {
             word: if complete { "COMPARED" } else { "INTERRUPTED" }.to_owned(),
             tone: match (complete, failed) {
@@ -69,51 +60,38 @@ pub fn html(result: &HpcResult) -> String {
 /// A curve per row over the size of objects, for each step that moves bytes, and for stat.
 fn charts(result: &HpcResult, processes: u32) -> Section {
     let header = &result.header;
-    let chart = |title: &str, step: &str, unit: &'static str, bytes: bool| {
-        let mut chart = Chart::lines(title, Axis::log("object size", "B"), Axis::log(title, unit));
-        for (color, row) in header.rows.iter().enumerate() {
+    let chart = |title: &str, step: &str, unit: Unit| {
+        let lines = header.rows.iter().enumerate().map(|(look, row)| {
             let point = |&size: &u64| {
                 let figure = result.cell(&row.name, size, processes)?.figure(step)?;
-                let value = if bytes {
-                    figure.bytes_per_s
-                } else {
-                    figure.ops_per_s
+                let value = match unit {
+                    Unit::BytesPerS => figure.bytes_per_s,
+                    _ => figure.ops_per_s,
                 };
-                (value > 0.0).then_some((size as f64, Some(value)))
+                (value > 0.0).then_some((size as f64, value))
             };
-            let points: Vec<_> = header.sizes.iter().filter_map(point).collect();
-            if !points.is_empty() {
-                chart.series.push(Series {
-                    name: row.name.clone(),
-                    points,
-                    dash: row.floor,
-                    color: u8::try_from(color).ok(),
-                    ..Series::default()
-                });
+            Series {
+                dashed: row.floor,
+                ..Series::line(&*row.name, look, header.sizes.iter().filter_map(point))
             }
-        }
-        chart
+        });
+        let x = Axis::log("object size", Unit::Bytes);
+        Chart::lines(title, x, Axis::log(title, unit), lines)
     };
     let all = [
-        chart("write", "write", "B/s", true),
-        chart("read", "read", "B/s", true),
-        chart("write operations", "write", "1/s", false),
-        chart("stat operations", "stat", "1/s", false),
+        chart("write", "write", Unit::BytesPerS),
+        chart("read", "read", Unit::BytesPerS),
+        chart("write operations", "write", Unit::PerS),
+        chart("stat operations", "stat", Unit::PerS),
     ];
     let plural = if processes == 1 {
         "process"
     } else {
         "processes"
     };
-    Section {
-        title: format!("{processes} {plural}"),
-        intro: "Dashed: floors, which move the same bytes and keep nothing.".to_owned(),
-        tables: Vec::new(),
-        charts: all
-            .into_iter()
-            .filter(|chart| !chart.series.is_empty())
-            .collect(),
-    }
+    let intro = "Dashed: floors, which move the same bytes and keep nothing.";
+    let known = all.into_iter().filter(|chart| !chart.is_empty());
+    Section::new(format!("{processes} {plural}"), intro).charts(known)
 }
 
 fn tables(result: &HpcResult) -> Vec<Table> {
@@ -121,41 +99,30 @@ fn tables(result: &HpcResult) -> Vec<Table> {
     let mut tables = Vec::new();
     for &size in &header.sizes {
         for &processes in &header.processes {
-            let rows: Vec<Vec<String>> = header
-                .rows
-                .iter()
-                .filter_map(|row| {
-                    let cell = result.cell(&row.name, size, processes)?;
-                    let mut line = vec![row.name.clone()];
-                    line.extend(STEPS.iter().map(|step| {
-                        cell.figure(step).map_or_else(String::new, |figure| {
-                            let share = ratio(result, cell, figure);
-                            shown(figure, size)
-                                + &share.map_or_else(String::new, |r| format!(" ({r:.2})"))
-                        })
-                    }));
-                    let stat = cell
-                        .figure("stat")
-                        .filter(|figure| value(figure, size) > 0.0);
-                    line.push(stat.map_or_else(String::new, |figure| units::ns(figure.p50_ns)));
-                    Some(line)
-                })
-                .collect();
-            if rows.is_empty() {
-                continue;
-            }
             let unit = |step: &str| if by_bytes(step, size) { "" } else { " 1/s" };
             let mut head = vec!["way".to_owned()];
             head.extend(STEPS.iter().map(|step| format!("{step}{}", unit(step))));
             head.push("stat, median".to_owned());
-            tables.push(Table {
-                title: format!("{}, P = {processes}", units::bytes(size as f64)),
-                head,
-                rows,
-                note: String::new(),
-                text: false,
+            let rows = header.rows.iter().filter_map(|row| {
+                let cell = result.cell(&row.name, size, processes)?;
+                let mut line = vec![row.name.clone()];
+                line.extend(STEPS.iter().map(|step| {
+                    cell.figure(step).map_or_else(String::new, |figure| {
+                        let share = ratio(result, cell, figure);
+                        shown(figure, size)
+                            + &share.map_or_else(String::new, |r| format!(" ({r:.2})"))
+                    })
+                }));
+                let stat = cell
+                    .figure("stat")
+                    .filter(|figure| value(figure, size) > 0.0);
+                line.push(stat.map_or_else(String::new, |figure| units::ns(figure.p50_ns)));
+                Some(line)
             });
+            let title = format!("{}, P = {processes}", units::bytes(size as f64));
+            tables.push(Table::new(1, head).titled(title).with(rows));
         }
     }
+    tables.retain(|table| !table.rows.is_empty());
     tables
 }

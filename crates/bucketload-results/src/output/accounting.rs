@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use bucketload_core::stats::quantile::Print;
 
-use super::table::{Style, Table, Text};
 use super::text::latency_row;
+use crate::kit::{Cell, Style, Table};
 use crate::result::latency::{HEAD as LATENCY, LOW_QUANTILES, QUANTILES};
 use crate::result::{Latency, PhaseResult, Streams};
 use crate::units;
@@ -92,7 +92,7 @@ fn tails(out: &mut String, phase: &PhaseResult, colour: bool) {
             table.row(tail_row(class.class.name(), &class.service));
         }
         if let Some(bandwidth) = &class.bandwidth {
-            let mut row: Vec<Text> = vec![
+            let mut row: Vec<Cell> = vec![
                 String::new().into(),
                 "Mbit/s".into(),
                 units::number(bandwidth.mean_mbit_s).into(),
@@ -116,8 +116,8 @@ fn tails(out: &mut String, phase: &PhaseResult, colour: bool) {
     table.render(colour, out);
 }
 
-fn tail_row(name: &str, latency: &Latency) -> Vec<Text> {
-    let mut row: Vec<Text> = vec![
+fn tail_row(name: &str, latency: &Latency) -> Vec<Cell> {
+    let mut row: Vec<Cell> = vec![
         name.to_owned().into(),
         "service".into(),
         units::ns(latency.mean_ns).into(),

@@ -4,8 +4,8 @@ use bucketload_core::stats::decide::Decision;
 use serde::Serialize;
 
 use super::TextOptions;
-use super::table::{Style, Table, Text};
 use crate::compare::{Compared, Comparison, Effect, Side};
+use crate::kit::{Cell, Style, Table};
 use crate::units;
 
 /// The outcome in one sentence.
@@ -171,10 +171,7 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
             effect(q).into(),
             interval(q).into(),
             p_value(q).into(),
-            Text {
-                text: word,
-                style: plain(style(q.decision)),
-            },
+            Cell::Styled(plain(style(q.decision)), word),
         ]);
     }
     table.render(colour, &mut out);

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::table::Table;
 use super::text::name;
+use crate::kit::Table;
 use crate::result::{EndpointBalance, NodeBalance, PhaseResult, RunHeader};
 use crate::units;
 

@@ -15,7 +15,6 @@ mod oracle;
 mod ossperf;
 pub mod prometheus;
 mod rounds;
-mod table;
 mod text;
 
 pub use comparison::{

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use bucketload_core::oracle::{Finding, FindingKind};
 
-use super::table::Style;
+use crate::kit::Style;
 use crate::result::OracleResult;
 use crate::units;
 

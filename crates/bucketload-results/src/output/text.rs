@@ -8,7 +8,7 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::{Verdict, Word};
 
 use super::detail;
-use super::table::{Style, Table, Text};
+use crate::kit::{Cell, Style, Table};
 use crate::result::figure::{CLASS, CLIENT, DURATIONS, Figure, Outcome, Unit};
 use crate::result::latency::HEAD as LATENCY;
 use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
@@ -257,14 +257,14 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
         add("all".to_owned(), &Outcome::of_phase(phase));
         if phase.open_loop && phase.totals.offered > 0 {
             let rates = &phase.rates;
-            let mut row = vec![Text::from("offered")];
+            let mut row = vec![Cell::from("offered")];
             for figure in shown() {
                 row.push(match figure.unit {
                     Unit::OpsPerS => units::rate(rates.offered_ops_per_s).into(),
                     Unit::BytesPerS => figure.unit.show(rates.offered_bytes_per_s).into(),
-                    _ => Text::default(),
+                    _ => Cell::default(),
                 });
-                row.extend(figure.has_interval().then(Text::default));
+                row.extend(figure.has_interval().then(Cell::default));
             }
             table.row(row);
         }
@@ -273,8 +273,8 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
 }
 
 /// A figure and, where it has one, its interval. What moved no bytes has no figures of bytes.
-fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Text> {
-    let mut cells = vec![Text::default(); 1 + usize::from(figure.has_interval())];
+fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Cell> {
+    let mut cells = vec![Cell::default(); 1 + usize::from(figure.has_interval())];
     let value = figure.value(of);
     let no_bytes = matches!(figure.unit, Unit::Bytes | Unit::BytesPerS) && value == Some(0.0);
     let Some(value) = value.filter(|_| !no_bytes) else {
@@ -357,7 +357,7 @@ fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
     let mut rough = false;
     for span in &jobs.spans {
         let figures = latency_row(String::new(), "", &span.makespan, &mut rough);
-        let mut row: Vec<Text> = vec![span.name.clone().into()];
+        let mut row: Vec<Cell> = vec![span.name.clone().into()];
         let mut figures = figures.into_iter().skip(2);
         row.extend(figures.next());
         row.push(units::count(span.failed).into());
@@ -419,8 +419,8 @@ pub(super) fn latency_row(
     what: &str,
     latency: &Latency,
     rough: &mut bool,
-) -> Vec<Text> {
-    let mut row: Vec<Text> = vec![
+) -> Vec<Cell> {
+    let mut row: Vec<Cell> = vec![
         title.into(),
         what.into(),
         units::count(latency.n).into(),
@@ -432,10 +432,7 @@ pub(super) fn latency_row(
         row.push(match p.print {
             Print::Omit => "-".into(),
             Print::Plain => format!("~{value}").into(),
-            Print::Bold => Text {
-                text: value,
-                style: Style::Bold,
-            },
+            Print::Bold => Cell::Styled(Style::Bold, value),
         });
     }
     row.push(units::ns(latency.max_ns as f64).into());

@@ -2,16 +2,12 @@
 
 use bucketload_core::stats::quantile::Print;
 
-use super::page::{Section, Table};
-use super::summary::latency_row;
+use super::summary::{latencies, latency_row};
+use crate::kit::{Section, Table};
 use crate::output::accounting::range;
 use crate::result::latency::{LOW_QUANTILES, QUANTILES};
 use crate::result::{PhaseResult, RunResult, Streams};
 use crate::units;
-
-fn texts<const N: usize>(cells: [&str; N]) -> Vec<String> {
-    cells.map(str::to_owned).to_vec()
-}
 
 /// Popularity of all operations side by side; nothing without any.
 pub(super) fn identity(result: &RunResult) -> Option<Section> {
@@ -31,166 +27,124 @@ pub(super) fn identity(result: &RunResult) -> Option<Section> {
         };
         Some([show(0.5), show(0.99)].map(|text| text.unwrap_or_else(|| "–".to_owned())))
     };
-    let mut head = texts(["phase", "operation", "law", "objects"]);
+    let mut head = ["phase", "operation", "law", "objects"]
+        .map(str::to_owned)
+        .to_vec();
     head.extend([1, 10, 100].map(|k| format!("top {k} (theory)")));
-    head.extend(texts(["effective keys", "service p50", "service p99"]));
-    let rows = entries
-        .iter()
-        .map(|entry| {
-            let mut row = vec![
-                entry.phase.clone(),
-                entry.class.to_string(),
-                entry.law.clone(),
-                units::count(entry.objects),
-            ];
-            row.extend(entry.top.iter().map(|top| {
-                let theory = top.theory.map_or_else(|| "–".to_owned(), units::percent);
-                format!("{} ({theory})", units::percent(top.realised))
-            }));
-            row.push(units::number(entry.effective));
-            let times = service(&entry.phase, &entry.work, entry.class);
-            row.extend(times.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
-            row
-        })
-        .collect();
-    Some(Section {
-        title: "Popularity".to_owned(),
-        intro: "Which share of the operations went to the most popular objects. Results with \
-                different popularity cannot be compared."
-            .to_owned(),
-        tables: vec![Table {
-            head,
-            rows,
-            ..Table::default()
-        }],
-        ..Section::default()
-    })
+    head.extend(["effective keys", "service p50", "service p99"].map(str::to_owned));
+    let rows = entries.iter().map(|entry| {
+        let mut row = vec![
+            entry.phase.clone(),
+            entry.class.to_string(),
+            entry.law.clone(),
+            units::count(entry.objects),
+        ];
+        row.extend(entry.top.iter().map(|top| {
+            let theory = top.theory.map_or_else(|| "–".to_owned(), units::percent);
+            format!("{} ({theory})", units::percent(top.realised))
+        }));
+        row.push(units::number(entry.effective));
+        let times = service(&entry.phase, &entry.work, entry.class);
+        row.extend(times.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
+        row
+    });
+    let intro = "Which share of the operations went to the most popular objects. Results with \
+                 different popularity cannot be compared.";
+    Some(Section::new("Popularity", intro).tables([Table::new(3, head).with(rows)]))
 }
 
 /// The backlog of a phase with arrivals.
 pub(super) fn backlog(phase: &PhaseResult) -> Option<Table> {
     let backlog = phase.backlog.as_ref()?;
-    let mut rows = vec![
-        vec!["largest".to_owned(), units::ns(backlog.max_s * 1e9)],
-        vec!["mean".to_owned(), units::ns(backlog.mean_s * 1e9)],
-        vec![
-            "at the end of the window".to_owned(),
-            units::ns(backlog.end_s * 1e9),
-        ],
-    ];
+    let age = |s: f64| units::ns(s * 1e9);
+    let mut table = Table::pairs("Backlog")
+        .noted("Age of the oldest arrival that was due but not ended, read once per interval.")
+        .with([
+            ["largest".to_owned(), age(backlog.max_s)],
+            ["mean".to_owned(), age(backlog.mean_s)],
+            ["at the end of the window".to_owned(), age(backlog.end_s)],
+        ]);
     if let (Some(period), Some(batches)) = (backlog.period_s, backlog.max_batches) {
-        rows.push(vec![
-            format!(
-                "batches of a client outstanding, one every {}",
-                units::seconds(period)
-            ),
+        let every = units::seconds(period);
+        table.texts([
+            format!("batches of a client outstanding, one every {every}"),
             format!("at most {batches}"),
         ]);
     }
-    Some(Table {
-        title: "Backlog".to_owned(),
-        rows,
-        note: "Age of the oldest arrival that was due but not ended, read once per interval."
-            .to_owned(),
-        ..Table::default()
-    })
+    Some(table)
 }
 
 /// Streams, size classes and gates; nothing where the phase has none of them.
 pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
     let mut tables = Vec::new();
     if let Some(found) = &phase.streams {
-        tables.push(streams(found));
-        tables.push(tails(phase));
+        tables.extend([streams(found), tails(phase)]);
     }
     if !phase.size_classes.is_empty() {
-        let mut table = Table {
-            title: "Response time by size".to_owned(),
-            head: texts(["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]),
-            ..Table::default()
-        };
-        for class in &phase.size_classes {
-            let name = format!(
-                "{} {}",
-                class.class,
-                range(class.from_bytes, class.to_bytes)
-            );
-            table.rows.push(latency_row(&name, &class.response));
-        }
-        tables.push(table);
+        let rows = phase.size_classes.iter().map(|class| {
+            let range = range(class.from_bytes, class.to_bytes);
+            latency_row(&format!("{} {range}", class.class), &class.response)
+        });
+        tables.push(latencies("Response time by size").with(rows));
     }
     if !phase.gates.is_empty() {
-        tables.push(Table {
-            title: "Conditions".to_owned(),
-            head: texts(["", "measured", "at most", "outcome"]),
-            rows: phase
-                .gates
-                .iter()
-                .map(|gate| {
-                    vec![
-                        gate.what.clone(),
-                        units::percent(gate.measured),
-                        units::percent(gate.limit),
-                        if gate.passed { "passed" } else { "FAILED" }.to_owned(),
-                    ]
-                })
-                .collect(),
-            ..Table::default()
+        let rows = phase.gates.iter().map(|gate| {
+            [
+                gate.what.clone(),
+                units::percent(gate.measured),
+                units::percent(gate.limit),
+                if gate.passed { "passed" } else { "FAILED" }.to_owned(),
+            ]
         });
+        let table = Table::new(1, ["", "measured", "at most", "outcome"]);
+        tables.push(table.titled("Conditions").with(rows));
     }
-    (!tables.is_empty()).then(|| Section {
-        title: "Accounting".to_owned(),
-        tables,
-        ..Section::default()
-    })
+    (!tables.is_empty()).then(|| Section::new("Accounting", "").tables(tables))
 }
 
 fn streams(s: &Streams) -> Table {
     let rate = |bytes: f64| format!("{}/s", units::bytes(bytes));
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
-    Table {
-        title: "Streams".to_owned(),
-        rows: vec![
-            row("streams", units::count(s.streams)),
-            row("net throughput", rate(s.net_bytes_per_s)),
-            row("net throughput with gaps", rate(s.net_with_gap_bytes_per_s)),
-            row("simplified throughput", rate(s.simplified_bytes_per_s)),
-            row(
-                "operations per second while all were active",
-                units::number(s.all_active_ops_per_s),
-            ),
-            row(
-                "operations per second while any was active",
-                units::number(s.any_active_ops_per_s),
-            ),
-            row("gaps between operations", units::percent(s.gap)),
-            row("all active", units::seconds(s.all_active_s)),
-            row("any active", units::seconds(s.any_active_s)),
-            row(
-                "start and stop skew",
-                format!(
-                    "{} and {}, {} of the time",
-                    units::seconds(s.start_skew_s),
-                    units::seconds(s.stop_skew_s),
-                    units::percent(s.skew)
-                ),
-            ),
-        ],
-        note: if s.is_skewed() {
+    let skew = format!(
+        "{} and {}, {} of the time",
+        units::seconds(s.start_skew_s),
+        units::seconds(s.stop_skew_s),
+        units::percent(s.skew)
+    );
+    let rows = [
+        ("streams", units::count(s.streams)),
+        ("net throughput", rate(s.net_bytes_per_s)),
+        ("net throughput with gaps", rate(s.net_with_gap_bytes_per_s)),
+        ("simplified throughput", rate(s.simplified_bytes_per_s)),
+        (
+            "operations per second while all were active",
+            units::number(s.all_active_ops_per_s),
+        ),
+        (
+            "operations per second while any was active",
+            units::number(s.any_active_ops_per_s),
+        ),
+        ("gaps between operations", units::percent(s.gap)),
+        ("all active", units::seconds(s.all_active_s)),
+        ("any active", units::seconds(s.any_active_s)),
+        ("start and stop skew", skew),
+    ];
+    let note = match s.is_skewed() {
+        true => {
             "The streams began or ended too far apart: the figures of the common time say little."
-        } else {
+        }
+        false => {
             "Net: bytes over service times while all streams were active, summed over streams. With \
              gaps: over each stream's time from start to stop. Simplified: all bytes over the whole \
              time."
         }
-        .to_owned(),
-        ..Table::default()
-    }
+    };
+    let rows = rows.map(|(name, value)| [name.to_owned(), value]);
+    Table::pairs("Streams").noted(note).with(rows)
 }
 
 /// Both tails of service time and bandwidth.
 fn tails(phase: &PhaseResult) -> Table {
-    let mut head = texts(["", "mean", "sd"]);
+    let mut head = ["", "mean", "sd"].map(str::to_owned).to_vec();
     let quantiles = LOW_QUANTILES.into_iter().chain(QUANTILES);
     head.extend(quantiles.map(|q| format!("p{}", units::number(q * 100.0))));
     let mut rows = Vec::new();
@@ -226,10 +180,5 @@ fn tails(phase: &PhaseResult) -> Table {
             rows.push(row);
         }
     }
-    Table {
-        title: "Per operation".to_owned(),
-        head,
-        rows,
-        ..Table::default()
-    }
+    Table::new(1, head).titled("Per operation").with(rows)
 }

@@ -3,9 +3,10 @@
 use bucketload_core::record::Part;
 use bucketload_core::slowest::SlowRequest;
 
-use super::page::{Axis, BarSeries, Bars, Chart, Section, Table};
 use super::summary::{class_name, percentile};
-use crate::result::{PartResult, PhaseResult};
+use crate::kit::svg::{Body, Stack};
+use crate::kit::{Axis, Chart, Section, Table, Unit};
+use crate::result::{ClassResult, PartResult, PhaseResult};
 use crate::units;
 
 /// The section; nothing when no operation succeeded and none was slow.
@@ -18,20 +19,19 @@ pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
     if phase.slowest.kept > 0 {
         tables.push(slowest(phase));
     }
-    Some(Section {
-        title: "Where the response time goes".to_owned(),
-        intro: "The parts of an operation's response time follow each other and add up to it: queue (due until \
-                a worker takes it), earlier attempts, connecting where a connection had to be made, build (the \
-                client renders and signs), send, wait (for the first byte of the answer), body (the rest of the \
-                answer). Queue and build are the client's side, the rest is network and store."
-            .to_owned(),
-        tables,
-        charts: vec![means(phase)],
-    })
+    let intro = "The parts of an operation's response time follow each other and add up to it: queue (due until \
+                 a worker takes it), earlier attempts, connecting where a connection had to be made, build (the \
+                 client renders and signs), send, wait (for the first byte of the answer), body (the rest of the \
+                 answer). Queue and build are the client's side, the rest is network and store.";
+    Some(
+        Section::new("Where the response time goes", intro)
+            .tables(tables)
+            .charts([means(phase)]),
+    )
 }
 
 /// What a part is called on the page, and its colour.
-const fn shown(part: Part) -> (&'static str, u8) {
+const fn shown(part: Part) -> (&'static str, usize) {
     match part {
         Part::Wait => ("wait", 0),
         Part::Send => ("send", 1),
@@ -48,74 +48,78 @@ const fn shown(part: Part) -> (&'static str, u8) {
 /// Mean times of the parts: a bar per class, and one for the slowest requests.
 fn means(phase: &PhaseResult) -> Chart {
     let classes = phase.classes.iter().filter(|c| !c.anatomy.is_empty());
-    let mut rows: Vec<String> = classes.clone().map(|c| class_name(phase, c)).collect();
-    let mut of_rows: Vec<Vec<(Part, f64)>> = classes
-        .map(|c| c.anatomy.iter().map(|p| (p.part, p.time.mean_ns)).collect())
-        .collect();
-    if phase.slowest.kept > 0 {
-        rows.push(format!("slowest {}", units::count(phase.slowest.kept)));
-        of_rows.push(phase.slowest.parts.clone());
-    }
-    let value = |row: &Vec<(Part, f64)>, part: Part| {
-        row.iter()
-            .find(|(p, _)| *p == part)
-            .map_or(0.0, |(_, ns)| *ns)
+    let means = |class: &ClassResult| -> Vec<(Part, f64)> {
+        let parts = class.anatomy.iter();
+        parts.map(|p| (p.part, p.time.mean_ns)).collect()
     };
-    let series = Part::ALL
-        .into_iter()
-        .filter(|&part| of_rows.iter().any(|row| value(row, part) > 0.0))
-        .map(|part| BarSeries {
-            name: shown(part).0.to_owned(),
-            values: of_rows.iter().map(|row| value(row, part)).collect(),
-            color: shown(part).1,
-        })
-        .collect();
+    let mut rows: Vec<(String, Vec<(Part, f64)>)> =
+        classes.map(|c| (class_name(phase, c), means(c))).collect();
+    if phase.slowest.kept > 0 {
+        let name = format!("slowest {}", units::count(phase.slowest.kept));
+        rows.push((name, phase.slowest.parts.clone()));
+    }
+    let value = |row: &[(Part, f64)], part: Part| {
+        let found = row.iter().find(|(p, _)| *p == part);
+        found.map_or(0.0, |(_, ns)| *ns)
+    };
+    let occurs = |part: &Part| rows.iter().any(|(_, row)| value(row, *part) > 0.0);
+    let parts: Vec<Part> = Part::ALL.into_iter().filter(occurs).collect();
+    let sizes = |row: &[(Part, f64)]| parts.iter().map(|part| value(row, *part)).collect();
+    let stack = Stack {
+        parts: parts
+            .iter()
+            .map(|part| (shown(*part).0.to_owned(), shown(*part).1))
+            .collect(),
+        rows: rows
+            .iter()
+            .map(|(name, row)| (name.clone(), sizes(row)))
+            .collect(),
+        unit: Unit::Ns,
+    };
     // Each bar in shares of its own length: the slowest would dwarf the others.
-    let mut chart = Chart::bars(
+    let x = Axis::share("share of the mean response time");
+    Chart::new(
         "Mean response time by part",
-        Axis::linear("share of the mean response time", "%"),
-        Bars {
-            notes: of_rows
-                .iter()
-                .map(|row| units::ns(row.iter().map(|(_, ns)| ns).sum()))
-                .collect(),
-            rows,
-            series,
-            shares: true,
-            unit: "ns",
-        },
-    );
-    chart.wide = true;
-    chart.note = "Mean response time behind each bar.".to_owned();
-    chart
+        x.clone(),
+        x,
+        Body::Stack(stack),
+    )
+    .noted("Mean response time behind each bar.")
+    .wide()
 }
 
 fn parts(phase: &PhaseResult) -> Table {
-    let mut table = Table {
-        title: "Parts of the response time".to_owned(),
-        head: ["", "share", "occurred in", "mean", "p50", "p90", "p99", "p99.9", "max"]
-            .map(str::to_owned)
-            .to_vec(),
-        note: "Over all operations that succeeded; an operation in which a part did not occur counts as zero. \
-               The means add up to the mean response time, percentiles do not. A request that leaves in one \
-               system call has no send time. With several requests per operation, body holds all that \
-               follows the first answer's first byte."
-            .to_owned(),
-        ..Table::default()
-    };
-    for class in &phase.classes {
+    let head = [
+        "",
+        "share",
+        "occurred in",
+        "mean",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+    ];
+    let rows = phase.classes.iter().flat_map(|class| {
         let name = class_name(phase, class);
-        for part in &class.anatomy {
-            table.rows.push(part_row(&name, part, class.ok));
-        }
-    }
-    table
+        let parts = class.anatomy.iter();
+        parts.map(move |part| part_row(&name, part, class.ok))
+    });
+    Table::new(1, head)
+        .titled("Parts of the response time")
+        .noted(
+            "Over all operations that succeeded; an operation in which a part did not occur counts as zero. \
+             The means add up to the mean response time, percentiles do not. A request that leaves in one \
+             system call has no send time. With several requests per operation, body holds all that \
+             follows the first answer's first byte.",
+        )
+        .with(rows)
 }
 
-fn part_row(class: &str, part: &PartResult, ok: u64) -> Vec<String> {
+fn part_row(class: &str, part: &PartResult, ok: u64) -> [String; 9] {
     let time = &part.time;
     let at = |q| percentile(time, q);
-    vec![
+    [
         format!("{class} {}", shown(part.part).0),
         units::percent(part.share),
         units::percent(part.occurred as f64 / ok.max(1) as f64),
@@ -130,28 +134,29 @@ fn part_row(class: &str, part: &PartResult, ok: u64) -> Vec<String> {
 
 fn slowest(phase: &PhaseResult) -> Table {
     let slowest = &phase.slowest;
-    Table {
-        title: format!(
-            "The slowest {} of {} requests kept one by one",
-            slowest.top.len(),
-            units::count(slowest.kept)
-        ),
-        head: [
-            "response", "operation", "key", "at", "largest parts", "endpoint", "connection", "outcome",
-            "request id",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: slowest
-            .top
-            .iter()
-            .map(|request| slow_row(phase, request))
-            .collect(),
-        note: "Of the whole phase, warm-up and failed requests included. All of them stand in slowest.jsonl. \
-               The connection is its number within the run and its local port."
-            .to_owned(),
-        text: true,
-    }
+    let head = [
+        "response",
+        "operation",
+        "key",
+        "at",
+        "largest parts",
+        "endpoint",
+        "connection",
+        "outcome",
+        "request id",
+    ];
+    let title = format!(
+        "The slowest {} of {} requests kept one by one",
+        slowest.top.len(),
+        units::count(slowest.kept)
+    );
+    Table::new(head.len(), head)
+        .titled(title)
+        .noted(
+            "Of the whole phase, warm-up and failed requests included. All of them stand in slowest.jsonl. \
+             The connection is its number within the run and its local port.",
+        )
+        .with(slowest.top.iter().map(|request| slow_row(phase, request)))
 }
 
 fn slow_row(phase: &PhaseResult, request: &SlowRequest) -> Vec<String> {

@@ -2,9 +2,10 @@
 
 use bucketload_core::stats::balance::Indices;
 
-use super::page::{Axis, BarSeries, Bars, Chart, Section, Table};
 use super::summary::percentile;
-use crate::result::{EndpointBalance, NodeBalance};
+use crate::kit::svg::{Bar, Bars, Body};
+use crate::kit::{Axis, Chart, Section, Table, Unit};
+use crate::result::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 use crate::units;
 
 /// Endpoints or nodes shown as bars; the busiest ones of more.
@@ -12,48 +13,35 @@ const BARS: usize = 32;
 
 /// The section about endpoints.
 pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
+    let loads = |of: fn(&EndpointResult) -> u64| {
+        let all = balance.endpoints.iter();
+        all.map(move |e| (e.name.as_str(), of(e) as f64))
+    };
     let mut charts = vec![bars(
         "Requests per endpoint",
-        Axis::linear("requests", ""),
-        balance
-            .endpoints
-            .iter()
-            .map(|e| (e.name.as_str(), e.requests as f64)),
-        "",
+        Axis::linear("requests", Unit::Number),
+        loads(|e| e.requests),
     )];
     if balance.bytes.is_some() {
         charts.push(bars(
             "Object bytes per endpoint",
-            Axis::linear("object bytes", "B"),
-            balance
-                .endpoints
-                .iter()
-                .map(|e| (e.name.as_str(), e.bytes as f64)),
-            "B",
+            Axis::linear("object bytes", Unit::Bytes),
+            loads(|e| e.bytes),
         ));
     }
-    let mut table = Table {
-        title: "Endpoints".to_owned(),
-        head: [
-            "",
-            "requests",
-            "failed",
-            "bytes",
-            "time spent",
-            "service mean",
-            "p50",
-            "p99",
-            "max",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        note:
-            "Time spent is the sum of the service times there; several requests at a time add up."
-                .to_owned(),
-        ..Table::default()
-    };
-    for e in &balance.endpoints {
-        table.rows.push(vec![
+    let head = [
+        "",
+        "requests",
+        "failed",
+        "bytes",
+        "time spent",
+        "service mean",
+        "p50",
+        "p99",
+        "max",
+    ];
+    let rows = balance.endpoints.iter().map(|e| {
+        [
             e.name.clone(),
             units::count(e.requests),
             units::count(e.failed),
@@ -63,11 +51,17 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
             percentile(&e.service, 0.5),
             percentile(&e.service, 0.99),
             units::ns(e.service.max_ns as f64),
-        ]);
-    }
+        ]
+    });
+    let table = Table::new(1, head)
+        .titled("Endpoints")
+        .noted(
+            "Time spent is the sum of the service times there; several requests at a time add up.",
+        )
+        .with(rows);
     let mut remarks = Vec::new();
     if let Some(null) = &balance.null {
-        remarks.push(vec![
+        remarks.push([
             "even routing by chance alone".to_owned(),
             format!(
                 "coefficient of variation about {}, at most {} in 95 of 100 runs; peak factor at most {}",
@@ -76,7 +70,7 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
                 units::number(null.peak_bound)
             ),
         ]);
-        remarks.push(vec![
+        remarks.push([
             "test against even routing".to_owned(),
             format!(
                 "χ² {} with {} degrees of freedom, p {}{}",
@@ -96,7 +90,7 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
             || "no ranking to follow".to_owned(),
             |r| format!("rank correlation from window to window {} (1 = the same ones stay busy, 0 = it wanders)", units::number(r)),
         );
-        remarks.push(vec![
+        remarks.push([
             format!(
                 "in {} windows of {} s",
                 over.windows,
@@ -110,7 +104,7 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
         ]);
     }
     if let Some(tail) = &balance.tail {
-        remarks.push(vec![
+        remarks.push([
             "peak factor and response p99".to_owned(),
             format!(
                 "correlation {} (95 % interval {} to {}) over {} windows; no statement about the cause",
@@ -121,52 +115,40 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
             ),
         ]);
     }
-    Section {
-        title: "Load balance over endpoints".to_owned(),
-        intro: "Each worker's connection belongs to one endpoint; workers take the endpoints in turn. The \
-                workload alone therefore causes no imbalance of requests; what goes beyond chance comes from \
-                endpoints of different speed (a closed loop sends more to the faster ones) or from workers \
-                that do not divide evenly."
-            .to_owned(),
-        tables: vec![
-            table,
-            indices(&[
-                ("requests", balance.requests),
-                ("object bytes", balance.bytes),
-                ("time spent", balance.busy),
-            ]),
-            Table {
-                rows: remarks,
-                text: true,
-                ..Table::default()
-            },
-        ],
-        charts,
-    }
+    let intro = "Each worker's connection belongs to one endpoint; workers take the endpoints in turn. The \
+                 workload alone therefore causes no imbalance of requests; what goes beyond chance comes from \
+                 endpoints of different speed (a closed loop sends more to the faster ones) or from workers \
+                 that do not divide evenly.";
+    let indices = indices(&[
+        ("requests", balance.requests),
+        ("object bytes", balance.bytes),
+        ("time spent", balance.busy),
+    ]);
+    Section::new("Load balance over endpoints", intro)
+        .tables([table, indices, Table::prose("").with(remarks)])
+        .charts(charts)
 }
 
 /// The section about data nodes.
 pub(super) fn nodes(balance: &NodeBalance) -> Section {
-    let named = |of: fn(&crate::result::NodeResult) -> Option<f64>| {
+    let named = |of: fn(&NodeResult) -> Option<f64>| {
         let nodes = balance.nodes.iter();
         nodes.filter_map(move |n| Some((n.name.as_str(), of(n)?)))
     };
     let mut charts = vec![bars(
         "Requests expected per node",
-        Axis::linear("requests", ""),
+        Axis::linear("requests", Unit::Number),
         named(|n| Some(n.expected)),
-        "",
     )];
     if balance.nodes.iter().any(|n| n.observed.is_some()) {
         charts.push(bars(
             "Requests observed per node",
-            Axis::linear("requests", ""),
+            Axis::linear("requests", Unit::Number),
             named(|n| n.observed),
-            "",
         ));
     }
     let a = &balance.attribution;
-    let mut rows = vec![vec![
+    let mut rows = vec![[
         "hottest key".to_owned(),
         format!(
             "{} of all requests: the peak factor cannot be below {}",
@@ -175,7 +157,7 @@ pub(super) fn nodes(balance: &NodeBalance) -> Section {
         ),
     ]];
     if let Some(peak) = a.by_workload {
-        rows.push(vec![
+        rows.push([
             "caused by the workload".to_owned(),
             format!(
                 "peak factor {} from key popularity and placement alone",
@@ -184,7 +166,7 @@ pub(super) fn nodes(balance: &NodeBalance) -> Section {
         ]);
     }
     if let Some(ratio) = a.by_system {
-        rows.push(vec![
+        rows.push([
             "caused by the system".to_owned(),
             format!(
                 "observed over expected peak factor {}; 1 = nothing",
@@ -193,7 +175,7 @@ pub(super) fn nodes(balance: &NodeBalance) -> Section {
         ]);
     }
     if let Some(null) = &balance.null {
-        rows.push(vec![
+        rows.push([
             "even routing by chance alone".to_owned(),
             format!(
                 "peak factor at most {} in 95 of 100 runs",
@@ -202,61 +184,50 @@ pub(super) fn nodes(balance: &NodeBalance) -> Section {
         ]);
     }
     if balance.unknown > 0 {
-        rows.push(vec![
+        rows.push([
             "requests on keys without a place".to_owned(),
             units::count(balance.unknown),
         ]);
     }
-    Section {
-        title: "Load balance over data nodes".to_owned(),
-        intro: "Requests of the operation log joined on the key with the placement that was given. Expected: \
-                every copy of a key answers equally often."
-            .to_owned(),
-        tables: vec![
-            indices(&[
-                ("objects", a.objects),
-                ("requests expected", a.expected),
-                ("requests observed", a.observed),
-            ]),
-            Table {
-                rows,
-                text: true,
-                ..Table::default()
-            },
-        ],
-        charts,
-    }
+    let intro = "Requests of the operation log joined on the key with the placement that was given. Expected: \
+                 every copy of a key answers equally often.";
+    let indices = indices(&[
+        ("objects", a.objects),
+        ("requests expected", a.expected),
+        ("requests observed", a.observed),
+    ]);
+    Section::new("Load balance over data nodes", intro)
+        .tables([indices, Table::prose("").with(rows)])
+        .charts(charts)
 }
 
 /// The indices of several loads, with published ones for orientation.
 fn indices(loads: &[(&str, Option<Indices>)]) -> Table {
-    let mut table = Table {
-        title: "Indices of balance".to_owned(),
-        head: [
-            "", "peak / mean", "CV", "Jain", "Gini", "entropy", "effective", "usable capacity",
+    let head = [
+        "",
+        "peak / mean",
+        "CV",
+        "Jain",
+        "Gini",
+        "entropy",
+        "effective",
+        "usable capacity",
+    ];
+    let found = loads
+        .iter()
+        .filter_map(|(name, load)| Some((name, (*load)?)));
+    let rows = found.map(|(name, i)| {
+        [
+            (*name).to_owned(),
+            units::number(i.peak),
+            units::number(i.cv),
+            units::number(i.jain),
+            units::number(i.gini),
+            units::number(i.entropy),
+            format!("{} of {}", units::number(i.effective), i.nodes),
+            units::percent(i.usable),
         ]
-        .map(str::to_owned)
-        .to_vec(),
-        note: "Even load: 1, 0, 1, 0, 1, all, 100 %. The published line is a hotspot experiment on six data nodes of \
-               another installation (10^6 reads, Zipf-Mandelbrot popularity): for orientation, not for \
-               comparison."
-            .to_owned(),
-        ..Table::default()
-    };
-    for (name, found) in loads {
-        if let Some(i) = found {
-            table.rows.push(vec![
-                (*name).to_owned(),
-                units::number(i.peak),
-                units::number(i.cv),
-                units::number(i.jain),
-                units::number(i.gini),
-                units::number(i.entropy),
-                format!("{} of {}", units::number(i.effective), i.nodes),
-                units::percent(i.usable),
-            ]);
-        }
-    }
+    });
     // docs/spec/scenarios.md section 8, from the published figure.
     let published = [
         "another machine's, published",
@@ -268,45 +239,40 @@ fn indices(loads: &[(&str, Option<Indices>)]) -> Table {
         "2.4 of 6",
         "27 %",
     ];
-    table.rows.push(published.map(str::to_owned).to_vec());
-    table
+    Table::new(1, head)
+        .titled("Indices of balance")
+        .noted(
+            "Even load: 1, 0, 1, 0, 1, all, 100 %. The published line is a hotspot experiment on six data nodes of \
+             another installation (10^6 reads, Zipf-Mandelbrot popularity): for orientation, not for \
+             comparison.",
+        )
+        .with(rows)
+        .with([published])
 }
 
-/// One bar per name, with a mark at the mean of all.
-fn bars<'a>(
-    title: &str,
-    axis: Axis,
-    loads: impl Iterator<Item = (&'a str, f64)>,
-    unit: &'static str,
-) -> Chart {
+/// One bar per name, with a line at the mean of all.
+fn bars<'a>(title: &str, axis: Axis, loads: impl Iterator<Item = (&'a str, f64)>) -> Chart {
     let mut loads: Vec<(&str, f64)> = loads.collect();
     let mean = loads.iter().map(|(_, load)| load).sum::<f64>() / loads.len().max(1) as f64;
     let all = loads.len();
+    let mut note = "The line is the mean.".to_owned();
     if all > BARS {
         loads.sort_by(|a, b| b.1.total_cmp(&a.1));
         loads.truncate(BARS);
+        note = format!("The busiest {BARS} of {all}. {note}");
     }
-    let mut chart = Chart::bars(
-        title,
-        axis,
-        Bars {
-            rows: loads.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            series: vec![BarSeries {
-                name: title.to_owned(),
-                values: loads.iter().map(|(_, load)| *load).collect(),
-                color: 0,
-            }],
-            notes: Vec::new(),
-            shares: false,
-            unit,
-        },
-    );
-    if all > BARS {
-        chart.note = format!("The busiest {BARS} of {all}.");
-    }
-    chart.marks.push(super::page::Mark {
-        x: mean,
-        label: "mean".to_owned(),
-    });
-    chart
+    let bar = |value| Bar {
+        value,
+        text: axis.unit.show(value),
+        ..Bar::default()
+    };
+    let groups = loads
+        .iter()
+        .map(|(name, load)| ((*name).to_owned(), vec![bar(*load)]));
+    let bars = Bars {
+        groups: groups.collect(),
+        legend: Vec::new(),
+        mark: Some(mean),
+    };
+    Chart::new(title, axis.clone(), axis, Body::Bars(bars)).noted(note)
 }

@@ -4,9 +4,9 @@
 use bucketload_core::stats::decide::Decision;
 
 use super::overlay;
-use super::page::{Page, Section, Table, VerdictBox};
-use super::summary::class_name;
+use super::summary::{class_name, latencies};
 use crate::compare::{Comparison, Run, Side};
+use crate::kit::{Page, Section, Table, VerdictBox};
 use crate::output::comparison::{self as words, comparison_sentence};
 use crate::result::{ClassResult, Latency, PhaseResult};
 use crate::units;
@@ -66,10 +66,6 @@ fn of_phase<'a>(runs: &'a [Run], name: &str) -> Vec<&'a PhaseResult> {
     runs.iter().filter_map(phase).collect()
 }
 
-fn texts<const N: usize>(cells: [&str; N]) -> Vec<String> {
-    cells.map(str::to_owned).to_vec()
-}
-
 fn quantities(c: &Comparison) -> Section {
     let rows = c.quantities.iter().map(|q| {
         let quantity = &q.sample.quantity;
@@ -84,7 +80,7 @@ fn quantities(c: &Comparison) -> Section {
             format!("({})", q.decision.name())
         };
         let superiority = q.ranks.map_or(f64::NAN, |ranks| ranks.superiority);
-        vec![
+        [
             name,
             words::mean(q, false),
             words::mean(q, true),
@@ -95,32 +91,25 @@ fn quantities(c: &Comparison) -> Section {
             word,
         ]
     });
-    Section {
-        title: "Quantities".to_owned(),
-        intro: "One value per run. A word needs an interval that excludes no change, after the \
-                correction for the number of quantities, and a change beyond the margin; equivalent \
-                needs the whole interval within the margin."
-            .to_owned(),
-        tables: vec![Table {
-            head: texts([
-                "",
-                "A",
-                "B",
-                "B against A",
-                "95 % interval",
-                "p",
-                "P(B > A)",
-                "verdict",
-            ]),
-            rows: rows.collect(),
-            note: "CV is the variation from run to run. P(B > A) is the share of pairs of runs in \
-                   which B's value is the larger one. What stands in brackets is the client's own \
-                   cost and has no influence on the verdict."
-                .to_owned(),
-            ..Table::default()
-        }],
-        ..Section::default()
-    }
+    let head = [
+        "",
+        "A",
+        "B",
+        "B against A",
+        "95 % interval",
+        "p",
+        "P(B > A)",
+        "verdict",
+    ];
+    let table = Table::new(1, head).with(rows).noted(
+        "CV is the variation from run to run. P(B > A) is the share of pairs of runs in \
+         which B's value is the larger one. What stands in brackets is the client's own \
+         cost and has no influence on the verdict.",
+    );
+    let intro = "One value per run. A word needs an interval that excludes no change, after the \
+                 correction for the number of quantities, and a change beyond the margin; equivalent \
+                 needs the whole interval within the margin.";
+    Section::new("Quantities", intro).tables([table])
 }
 
 /// A figure of a phase in one run.
@@ -131,43 +120,32 @@ type Duration = fn(&ClassResult) -> &Latency;
 
 /// Throughput and latencies of a phase, a column (or row) per side; means over the runs.
 fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
-    let mut outcome = Table {
-        title: "Throughput and outcome (means over the runs)".to_owned(),
-        head: texts(["", "A", "B"]),
-        ..Table::default()
-    };
-    let mut row = |name: String, show: &dyn Fn(f64) -> String, value: Figure<'_>| {
-        let cell = |runs: &[&PhaseResult]| {
+    let per_s = |value: f64| format!("{}/s", units::rate(value));
+    let bytes_per_s = |value: f64| format!("{}/s", units::bytes(value));
+    type Show<'a> = &'a dyn Fn(f64) -> String;
+    let rows: [(&str, Show<'_>, Figure<'_>); 6] = [
+        ("operations offered", &per_s, &|p| p.rates.offered_ops_per_s),
+        ("operations completed", &per_s, &|p| p.rates.ops_per_s.mean),
+        ("throughput", &bytes_per_s, &|p| p.rates.bytes_per_s.mean),
+        ("failed operations", &units::number, &|p| {
+            p.totals.failed as f64
+        }),
+        ("measured", &units::seconds, &|p| p.window.seconds()),
+        ("client CPU per operation", &units::ns, &|p| {
+            p.client.cpu_us_per_op.unwrap_or(f64::NAN) * 1e3
+        }),
+    ];
+    let rows = rows.into_iter().map(|(name, show, value)| {
+        let mean = |runs: &[&PhaseResult]| {
             show(runs.iter().map(|p| value(p)).sum::<f64>() / runs.len() as f64)
         };
-        outcome.rows.push(vec![name, cell(a), cell(b)]);
-    };
-    let per_s = |value: f64| format!("{}/s", units::rate(value));
-    row("operations offered".into(), &per_s, &|p| {
-        p.rates.offered_ops_per_s
+        [name.to_owned(), mean(a), mean(b)]
     });
-    row("operations completed".into(), &per_s, &|p| {
-        p.rates.ops_per_s.mean
-    });
-    row(
-        "throughput".into(),
-        &|v| format!("{}/s", units::bytes(v)),
-        &|p| p.rates.bytes_per_s.mean,
-    );
-    row("failed operations".into(), &units::number, &|p| {
-        p.totals.failed as f64
-    });
-    row("measured".into(), &units::seconds, &|p| p.window.seconds());
-    row("client CPU per operation".into(), &units::ns, &|p| {
-        p.client.cpu_us_per_op.unwrap_or(f64::NAN) * 1e3
-    });
-    let mut latency = Table {
-        title: "Latency (medians over the runs)".to_owned(),
-        head: texts(["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]),
-        note: "A percentile is shown when at least 10 values lie beyond it in every run."
-            .to_owned(),
-        ..Table::default()
-    };
+    let outcome = Table::new(1, ["", "A", "B"])
+        .titled("Throughput and outcome (means over the runs)")
+        .with(rows);
+    let mut latency = latencies("Latency (medians over the runs)")
+        .noted("A percentile is shown when at least 10 values lie beyond it in every run.");
     for class in &a[0].classes {
         let kinds: [(&str, Duration); 3] = [
             ("response", |c| &c.response),
@@ -188,17 +166,13 @@ fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
                     .collect();
                 if found.len() == phases.len() {
                     let name = format!("{} {kind} {label}", class_name(a[0], class));
-                    latency.rows.push(latency_row(name, &found));
+                    latency.texts(latency_row(name, &found));
                 }
             }
         }
     }
-    Section {
-        title: format!("Phase {name}"),
-        intro: format!("A: {}. B: {}.", a[0].load.join("; "), b[0].load.join("; ")),
-        tables: vec![outcome, latency],
-        ..Section::default()
-    }
+    let intro = format!("A: {}. B: {}.", a[0].load.join("; "), b[0].load.join("; "));
+    Section::new(format!("Phase {name}"), intro).tables([outcome, latency])
 }
 
 fn latency_row(name: String, runs: &[&Latency]) -> Vec<String> {
@@ -229,51 +203,34 @@ fn latency_row(name: String, runs: &[&Latency]) -> Vec<String> {
 
 /// What was set against what: the runs, and the fields that differ by request.
 fn runs(c: &Comparison) -> Section {
-    let mut sides = Table {
-        title: "Sides".to_owned(),
-        head: texts(["", "A", "B"]),
-        text: true,
-        ..Table::default()
-    };
-    let mut row = |name: &str, value: &dyn Fn(&Side) -> String| {
-        let (a, b) = (value(&c.a), value(&c.b));
-        if !(a.is_empty() && b.is_empty()) {
-            sides.rows.push(vec![name.to_owned(), a, b]);
-        }
-    };
-    row("target", &|s| s.target.clone());
-    row("workload", &|s| s.workload.clone());
-    row("profile", &|s| s.profile.clone());
-    row("scenario", &|s| s.scenario_hash.clone());
-    row("driver", &|s| s.driver.clone());
-    row("version", &|s| s.version.clone());
-    let semantics = Table {
-        title: "What operations mean".to_owned(),
-        head: texts(["", "A", "B"]),
-        rows: c
-            .semantics
-            .iter()
-            .map(|row| texts([row.topic, row.a, row.b]))
-            .collect(),
-        text: true,
-        note: "The sides speak different APIs: the same workload is not the same work. What is equal on \
-               both is left out."
-            .to_owned(),
-    };
-    let differences = Table {
-        title: "Differences by request".to_owned(),
-        head: texts(["field", "A", "B"]),
-        rows: c
-            .differences
-            .iter()
-            .map(|d| vec![d.field.clone(), d.a.clone(), d.b.clone()])
-            .collect(),
-        text: true,
-        ..Table::default()
-    };
+    type Of = fn(&Side) -> &str;
+    let facts: [(&str, Of); 6] = [
+        ("target", |s| &s.target),
+        ("workload", |s| &s.workload),
+        ("profile", |s| &s.profile),
+        ("scenario", |s| &s.scenario_hash),
+        ("driver", |s| &s.driver),
+        ("version", |s| &s.version),
+    ];
+    let facts = facts.map(|(name, of)| [name, of(&c.a), of(&c.b)]);
+    let known = facts
+        .into_iter()
+        .filter(|[_, a, b]| !(a.is_empty() && b.is_empty()));
+    let sides = Table::new(3, ["", "A", "B"]).titled("Sides").with(known);
+    let semantics = Table::new(3, ["", "A", "B"])
+        .titled("What operations mean")
+        .noted(
+            "The sides speak different APIs: the same workload is not the same work. What is equal on \
+             both is left out.",
+        )
+        .with(c.semantics.iter().map(|row| [row.topic, row.a, row.b]));
+    let by_request = c.differences.iter();
+    let differences = Table::new(3, ["field", "A", "B"])
+        .titled("Differences by request")
+        .with(by_request.map(|d| [&*d.field, &*d.a, &*d.b]));
     let list = [&c.a, &c.b].into_iter().flat_map(|side| {
         side.runs.iter().map(|run| {
-            vec![
+            [
                 side.label.to_owned(),
                 run.directory.clone(),
                 run.started.clone(),
@@ -281,28 +238,16 @@ fn runs(c: &Comparison) -> Section {
             ]
         })
     });
-    let list = Table {
-        title: "Runs".to_owned(),
-        head: texts(["side", "directory", "start", "verdict"]),
-        rows: list.collect(),
-        text: true,
-        ..Table::default()
+    let list = Table::new(4, ["side", "directory", "start", "verdict"])
+        .titled("Runs")
+        .with(list);
+    let told = [semantics, differences].into_iter();
+    let intro = match c.schedule.as_str() {
+        "" => String::new(),
+        order => format!("Order of the runs: {order}."),
     };
-    let mut tables = vec![sides];
-    if !c.semantics.is_empty() {
-        tables.push(semantics);
-    }
-    if !c.differences.is_empty() {
-        tables.push(differences);
-    }
-    tables.push(list);
-    Section {
-        title: "What was compared".to_owned(),
-        intro: match c.schedule.as_str() {
-            "" => String::new(),
-            order => format!("Order of the runs: {order}."),
-        },
-        tables,
-        ..Section::default()
-    }
+    Section::new("What was compared", intro)
+        .tables([sides])
+        .tables(told.filter(|table| !table.rows.is_empty()))
+        .tables([list])
 }

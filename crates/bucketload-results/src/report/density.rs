@@ -1,8 +1,8 @@
 //! Latency density: smoothed histograms of the operations' times, as MD-Workbench's results are shown.
 
-use super::page::{Axis, Chart, Section, Series};
 use super::summary::class_name;
-use crate::result::{Cdf, PhaseResult, RunResult};
+use crate::kit::{Axis, Chart, Section, Series, Unit};
+use crate::result::{PhaseResult, RunResult};
 
 /// Half of the width that the density is smoothed over, in decades; the width is four steps between points,
 /// so that every operation counts alike.
@@ -27,45 +27,31 @@ pub(super) fn section(result: &RunResult) -> Option<Section> {
         .filter(|phase| phase.name != "audit")
         .map(chart)
         .collect();
-    (!charts.is_empty()).then(|| Section {
-        title: "Latency density".to_owned(),
-        intro: "Share of operations per decade of latency, smoothed over 0.1 decades. One chart per phase."
-            .to_owned(),
-        tables: Vec::new(),
-        charts,
-    })
+    let intro = "Share of operations per decade of latency, smoothed over 0.1 decades. One chart per phase.";
+    (!charts.is_empty()).then(|| Section::new("Latency density", intro).charts(charts))
 }
 
 fn chart(phase: &PhaseResult) -> Chart {
-    let mut chart = Chart::lines(
-        &phase.name,
-        Axis::log("latency", "ns"),
-        Axis {
-            min: Some(0.0),
-            ..Axis::linear("share of operations per decade", "")
-        },
-    );
-    for (i, class) in phase.classes.iter().enumerate() {
-        let points = density(&class.response_cdf);
-        if !points.is_empty() {
-            chart.series.push(Series {
-                name: class_name(phase, class),
-                points: points.into_iter().map(|(x, y)| (x, Some(y))).collect(),
-                color: Some(i as u8),
-                ..Series::default()
-            });
-        }
-    }
-    chart
+    let lines = phase.classes.iter().enumerate().map(|(look, class)| {
+        let cdf = &class.response_cdf;
+        let points = cdf.value_ns.iter().zip(&cdf.fraction);
+        let points: Vec<(f64, f64)> = points.map(|(&ns, &share)| (ns as f64, share)).collect();
+        Series::line(class_name(phase, class), look, density(&points))
+    });
+    Chart::lines(
+        &*phase.name,
+        Axis::log("latency", Unit::Ns),
+        Axis::linear("share of operations per decade", Unit::Number),
+        lines,
+    )
 }
 
-/// Latency in ns and the share of operations per decade around it.
-fn density(cdf: &Cdf) -> Vec<(f64, f64)> {
+/// Latency in ns and the share of operations per decade around it, from the points of a distribution function.
+#[must_use]
+pub fn density(cdf: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let values: Vec<(f64, f64)> = cdf
-        .value_ns
         .iter()
-        .zip(&cdf.fraction)
-        .map(|(&ns, &share)| ((ns as f64).max(1.0).log10(), share))
+        .map(|&(ns, share)| (ns.max(1.0).log10(), share))
         .collect();
     let (Some(first), Some(last)) = (values.first(), values.last()) else {
         return Vec::new();
@@ -90,15 +76,10 @@ fn density(cdf: &Cdf) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::density;
-    use crate::result::Cdf;
 
     #[test]
     fn the_area_is_one_and_the_peak_where_the_operations_are() {
-        let cdf = Cdf {
-            value_ns: vec![10_000, 100_000, 110_000, 1_000_000],
-            fraction: vec![0.1, 0.5, 0.9, 1.0],
-        };
-        let points = density(&cdf);
+        let points = density(&[(1e4, 0.1), (1e5, 0.5), (1.1e5, 0.9), (1e6, 1.0)]);
         let area: f64 = points
             .windows(2)
             .map(|pair| {

@@ -1,84 +1,45 @@
 //! What surrounds the measurement: other phases, failures in full, machine, settings.
 
-use super::page::{Section, Table};
+use crate::kit::{Section, Table};
 use crate::result::{PhaseResult, RunResult};
 use crate::units;
 
 /// Preparation and clean-up in one table; nothing when there were none.
 pub(super) fn other_phases(result: &RunResult) -> Option<Section> {
-    let rows: Vec<Vec<String>> = result
-        .phases
-        .iter()
-        .filter(|phase| !phase.is_measured())
-        .map(|phase: &PhaseResult| {
-            vec![
-                phase.name.clone(),
-                format!("{:?}", phase.kind).to_lowercase(),
-                units::ns(phase.drained_ns.saturating_sub(phase.started_ns) as f64),
-                units::count(phase.totals.ok),
-                units::bytes(phase.totals.bytes as f64),
-                units::count(phase.totals.failed),
-            ]
-        })
-        .collect();
-    (!rows.is_empty()).then(|| Section {
-        title: "Other phases".to_owned(),
-        tables: vec![Table {
-            head: ["phase", "kind", "duration", "operations", "bytes", "failed"]
-                .map(str::to_owned)
-                .to_vec(),
-            rows,
-            ..Table::default()
-        }],
-        ..Section::default()
-    })
+    let row = |phase: &PhaseResult| {
+        [
+            phase.name.clone(),
+            format!("{:?}", phase.kind).to_lowercase(),
+            units::ns(phase.drained_ns.saturating_sub(phase.started_ns) as f64),
+            units::count(phase.totals.ok),
+            units::bytes(phase.totals.bytes as f64),
+            units::count(phase.totals.failed),
+        ]
+    };
+    let others = result.phases.iter().filter(|phase| !phase.is_measured());
+    let head = ["phase", "kind", "duration", "operations", "bytes", "failed"];
+    let table = Table::new(2, head).with(others.map(row));
+    (!table.rows.is_empty()).then(|| Section::new("Other phases", "").tables([table]))
 }
 
 /// The first failures in full; nothing when there were none.
 pub(super) fn failures(result: &RunResult) -> Option<Section> {
-    (!result.failures.is_empty()).then(|| Section {
-        title: "Failures".to_owned(),
-        intro: "The first ones of each kind.".to_owned(),
-        tables: vec![Table {
-            head: ["time", "operation", "key", "error"]
-                .map(str::to_owned)
-                .to_vec(),
-            rows: result
-                .failures
-                .iter()
-                .map(|f| {
-                    vec![
-                        units::ns(f.at_ns as f64),
-                        f.class.to_string(),
-                        f.key.clone(),
-                        f.error.clone(),
-                    ]
-                })
-                .collect(),
-            text: true,
-            ..Table::default()
-        }],
-        ..Section::default()
-    })
+    let rows = result.failures.iter().map(|f| {
+        let at = units::ns(f.at_ns as f64);
+        [at, f.class.to_string(), f.key.clone(), f.error.clone()]
+    });
+    let table = Table::new(4, ["time", "operation", "key", "error"]).with(rows);
+    (!table.rows.is_empty())
+        .then(|| Section::new("Failures", "The first ones of each kind.").tables([table]))
 }
 
 /// The trace of a replay and what was made of it; nothing for other runs.
 pub(super) fn trace(result: &RunResult) -> Option<Section> {
     let trace = result.run.trace.as_ref()?;
-    let rows = trace
-        .facts
-        .iter()
-        .map(|(name, text)| vec![name.clone(), text.clone()]);
-    Some(Section {
-        title: "Trace".to_owned(),
-        intro: "What was recorded, what of it is replayed, and where sizes come from.".to_owned(),
-        tables: vec![Table {
-            rows: rows.collect(),
-            text: true,
-            ..Table::default()
-        }],
-        ..Section::default()
-    })
+    let facts = trace.facts.iter();
+    let table = Table::prose("").with(facts.map(|(name, text)| [name.as_str(), text.as_str()]));
+    let intro = "What was recorded, what of it is replayed, and where sizes come from.";
+    Some(Section::new("Trace", intro).tables([table]))
 }
 
 /// Machine, client, target and the workload's source.
@@ -140,28 +101,9 @@ pub(super) fn environment(result: &RunResult) -> Section {
             ),
         ));
     }
-    let settings = Table {
-        rows: rows
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| vec![name, value])
-            .collect(),
-        text: true,
-        ..Table::default()
-    };
-    let source = Table {
-        title: "Workload".to_owned(),
-        rows: run
-            .workload_source
-            .lines()
-            .map(|line| vec![line.to_owned()])
-            .collect(),
-        text: true,
-        ..Table::default()
-    };
-    Section {
-        title: "Environment".to_owned(),
-        tables: vec![settings, source],
-        ..Section::default()
-    }
+    rows.retain(|(_, value)| !value.is_empty());
+    let settings = Table::prose("").with(rows.into_iter().map(|(name, value)| [name, value]));
+    let lines = run.workload_source.lines().map(|line| [line]);
+    let source = Table::new(1, [""]).titled("Workload").with(lines);
+    Section::new("Environment", "").tables([settings, source])
 }

@@ -1,8 +1,8 @@
 //! The scores of IO500: a row per phase, and the three means.
 
-use super::page::{Section, Table};
 use crate::io500::text::unit;
 use crate::io500::{Group, PhaseScore, ScoreTable, Scores};
+use crate::kit::{Section, Table};
 
 /// The headline figures.
 pub(super) fn facts(table: &ScoreTable) -> Vec<(String, String)> {
@@ -34,7 +34,7 @@ pub(super) fn section(table: &ScoreTable) -> Section {
             let whole = format!("{figure}{name}");
             // A mean of valid phases may stand in a run that is not valid: only the total is marked.
             let valid = scores.valid || figure != "total";
-            vec![whole, value, mark(valid).trim().to_owned()]
+            [whole, value, mark(valid).trim().to_owned()]
         })
     };
     let mut scores = scored("", &table.scores).to_vec();
@@ -42,38 +42,25 @@ pub(super) fn section(table: &ScoreTable) -> Section {
     if let Some(extended) = &table.extended {
         scores.extend(scored(", extended", extended));
     }
-    Section {
-        title: "IO500 scores".to_owned(),
-        intro: format!(
-            "{} ranks, mapping {}. Bandwidth and metadata are geometric means of their phases, the total is the root \
-             of their product. Rates of different mappings are rates of different requests and cannot be \
-             compared.",
-            table.ranks, table.mapping
-        ),
-        tables: vec![
-            Table {
-                title: "Scores".to_owned(),
-                head: ["", "score", "valid"].map(str::to_owned).to_vec(),
-                rows: scores,
-                ..Table::default()
-            },
-            Table {
-                title: "Phases".to_owned(),
-                head: ["", "value", "time", "requests", "counts in", "valid"]
-                    .map(str::to_owned)
-                    .to_vec(),
-                rows: table.phases.iter().map(row).collect(),
-                note: "In order of execution. The time is that of the whole phase; values are computed from the start \
-                       of the first operation to the end of the last one of all ranks."
-                    .to_owned(),
-                ..Table::default()
-            },
-        ]
-        .into_iter()
-        .chain(reasons(table))
-        .collect(),
-        ..Section::default()
-    }
+    let intro = format!(
+        "{} ranks, mapping {}. Bandwidth and metadata are geometric means of their phases, the total is the root \
+         of their product. Rates of different mappings are rates of different requests and cannot be \
+         compared.",
+        table.ranks, table.mapping
+    );
+    let scores = Table::new(1, ["", "score", "valid"])
+        .titled("Scores")
+        .with(scores);
+    let phases = Table::new(1, ["", "value", "time", "requests", "counts in", "valid"])
+        .titled("Phases")
+        .noted(
+            "In order of execution. The time is that of the whole phase; values are computed from the start \
+             of the first operation to the end of the last one of all ranks.",
+        )
+        .with(table.phases.iter().map(row));
+    Section::new("IO500 scores", intro)
+        .tables([scores, phases])
+        .tables(reasons(table))
 }
 
 /// Why phases do not count, or were not run; the same reason of several phases once.
@@ -89,25 +76,19 @@ fn reasons(table: &ScoreTable) -> Option<Table> {
             }
         }
     }
-    (!rows.is_empty()).then(|| Table {
-        title: "Why phases do not count".to_owned(),
-        rows: rows
-            .into_iter()
-            .map(|(why, of)| vec![of.join(", "), why])
-            .collect(),
-        text: true,
-        ..Table::default()
-    })
+    let rows = rows.into_iter().map(|(why, of)| [of.join(", "), why]);
+    let table = Table::prose("Why phases do not count").with(rows);
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The line of a phase that belongs to no score and is not run.
 const NOT_RUN: &str = "not-run";
 
-fn row(phase: &PhaseScore) -> Vec<String> {
+fn row(phase: &PhaseScore) -> [String; 6] {
     let ran = phase.seconds > 0.0;
     let scored = ran && (phase.score > 0.0 || phase.extended_group() != Group::None);
     let line = |key: &str| phase.lines.iter().find(|(name, _)| name == key);
-    vec![
+    [
         phase.name.clone(),
         match scored {
             true => format!("{:.6} {}", phase.score, unit(&phase.name)),
@@ -161,24 +142,18 @@ mod tests {
         };
         assert_eq!(facts(&table)[0].1, "6.000000 [INVALID]");
         let section = section(&table);
-        let rows = &section.tables[1].rows;
+        let shown = |table: usize, row: usize| -> Vec<String> {
+            let row = section.tables[table].rows[row].iter();
+            row.map(crate::kit::Cell::shown).collect()
+        };
         assert_eq!(
-            rows[0][1..5],
+            shown(1, 0)[1..5],
             ["4.000000 GiB/s", "2.000 s", "80", "bandwidth"]
         );
-        assert_eq!(rows[0][5], "[INVALID]");
-        assert_eq!(
-            section.tables[2].rows,
-            [["ior-easy-write", "Runtime is smaller"]]
-        );
-        assert_eq!(
-            (rows[1][1].as_str(), rows[1][5].as_str()),
-            ("9.000000 kIOPS", "")
-        );
+        assert_eq!(shown(1, 0)[5], "[INVALID]");
+        assert_eq!(shown(2, 0), ["ior-easy-write", "Runtime is smaller"]);
+        assert_eq!((&*shown(1, 1)[1], &*shown(1, 1)[5]), ("9.000000 kIOPS", ""));
         assert_eq!(section.tables[0].rows.len(), 6);
-        assert_eq!(
-            section.tables[0].rows[2],
-            ["total", "6.000000", "[INVALID]"]
-        );
+        assert_eq!(shown(0, 2), ["total", "6.000000", "[INVALID]"]);
     }
 }

@@ -1,7 +1,8 @@
 //! Load charts of a phase: offered and completed work over time, concurrency, client, and the
 //! distribution of the throughput.
 
-use super::page::{Axis, Chart, Mark, Section, Series, Table};
+use super::latency::warm_up_mark;
+use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::figure::{CLIENT, Figure};
 use crate::result::{ClientUse, PhaseResult, ThroughputDistribution};
 use crate::units;
@@ -9,39 +10,26 @@ use crate::units;
 /// The load section of a phase.
 pub(super) fn section(phase: &PhaseResult) -> Section {
     let series = &phase.series;
-    let time = || Axis::linear("time", "s");
-    let line = |values: &[f64]| -> Vec<(f64, Option<f64>)> {
-        series
-            .t_s
-            .iter()
-            .zip(values)
-            .map(|(&t, &y)| (t, Some(y)))
-            .collect()
-    };
     let chart = |title: &str, y: Axis, lines: &[(&str, &[f64], bool)]| {
-        let mut chart = Chart::lines(title, time(), y);
-        if phase.window.warmup_ns > 0 {
-            let x = phase.window.warmup_ns as f64 / 1e9;
-            chart.marks.push(Mark {
-                x,
-                label: "end of warm-up".to_owned(),
-            });
-        }
-        for &(name, values, dash) in lines {
-            if values.iter().any(|&v| v != 0.0) || lines.len() == 1 {
-                chart.series.push(Series {
-                    name: name.to_owned(),
-                    points: line(values),
-                    dash,
-                    ..Series::default()
-                });
+        let shown = lines
+            .iter()
+            .filter(|(_, values, _)| lines.len() == 1 || values.iter().any(|&v| v != 0.0));
+        let lines = shown.enumerate().map(|(look, &(name, values, dashed))| {
+            let points = series.t_s.iter().copied().zip(values.iter().copied());
+            Series {
+                dashed,
+                ..Series::line(name, look, points)
             }
+        });
+        let time = Axis::linear("time", Unit::Seconds);
+        Chart {
+            marks: warm_up_mark(phase),
+            ..Chart::lines(title, time, y, lines)
         }
-        chart
     };
     let mut charts = vec![chart(
         "Operations offered and completed",
-        Axis::linear("operations", "/s"),
+        Axis::linear("operations/s", Unit::PerS),
         &[
             ("completed", &series.ops_per_s, false),
             ("offered", &series.offered_ops_per_s, true),
@@ -51,7 +39,7 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
     if series.bytes_per_s.iter().any(|&v| v > 0.0) {
         charts.push(chart(
             "Throughput offered and completed",
-            Axis::linear("object bytes", "B/s"),
+            Axis::linear("object bytes", Unit::BytesPerS),
             &[
                 ("completed", &series.bytes_per_s, false),
                 ("offered", &series.offered_bytes_per_s, true),
@@ -60,7 +48,7 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
     }
     charts.push(chart(
         "Operations in flight",
-        Axis::linear("operations", ""),
+        Axis::linear("operations", Unit::Number),
         &[
             ("in flight", &series.in_flight, false),
             ("open sessions", &series.sessions, true),
@@ -69,34 +57,25 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
     if phase.backlog.is_some() {
         charts.push(chart(
             "Backlog",
-            Axis::linear("age of the oldest outstanding arrival", "s"),
+            Axis::linear("age of the oldest outstanding arrival", Unit::Seconds),
             &[("backlog", &series.backlog_s, false)],
         ));
     }
     let late: Vec<f64> = series.late_p99_ms.iter().map(|ms| ms * 1e6).collect();
     charts.push(chart(
         "Client lag, 99th percentile",
-        Axis::linear("timer lateness and build", "ns"),
+        Axis::linear("timer lateness and build", Unit::Ns),
         &[("p99", &late, false)],
     ));
     charts.push(chart(
         "Machine",
-        Axis {
-            min: Some(0.0),
-            max: Some(1.0),
-            ..Axis::linear("busy share of all cores", "%")
-        },
+        Axis::share("busy share of all cores"),
         &[("busy", &series.machine_busy, false)],
     ));
-    Section {
-        title: "Load".to_owned(),
-        intro: "What was asked of the store and what it did.".to_owned(),
-        tables: std::iter::once(client(phase))
-            .chain(std::iter::once(steadiness(phase)))
-            .chain(super::accounting::backlog(phase))
-            .collect(),
-        charts,
-    }
+    Section::new("Load", "What was asked of the store and what it did.")
+        .tables([client(phase), steadiness(phase)])
+        .tables(super::accounting::backlog(phase))
+        .charts(charts)
 }
 
 fn client(phase: &PhaseResult) -> Table {
@@ -104,95 +83,61 @@ fn client(phase: &PhaseResult) -> Table {
     figures.sort_by_key(|figure| figure.unit);
     let row = |figure: &Figure<ClientUse>| {
         let value = figure.value(&phase.client)?;
-        Some(vec![figure.title.to_owned(), figure.unit.show(value)])
+        Some([figure.title.to_owned(), figure.unit.show(value)])
     };
-    Table {
-        title: "Client".to_owned(),
-        rows: figures.into_iter().filter_map(row).collect(),
-        ..Table::default()
-    }
+    Table::pairs("Client").with(figures.into_iter().filter_map(row))
 }
 
 fn steadiness(phase: &PhaseResult) -> Table {
-    Table {
-        title: "Steadiness".to_owned(),
-        head: [
-            "series",
-            "state",
-            "warm-up cut",
-            "trend over the window",
-            "second half over first",
+    let head = [
+        "series",
+        "state",
+        "warm-up cut",
+        "trend over the window",
+        "second half over first",
+    ];
+    let rows = phase.steadiness.iter().map(|s| {
+        let checks = s.assessment.checks.as_ref();
+        let cut = s.assessment.cut_bins * s.bin_ns;
+        [
+            s.name.clone(),
+            format!("{:?}", s.assessment.state),
+            units::ns(cut as f64),
+            checks.map_or_else(|| "–".into(), |c| units::percent(c.trend)),
+            checks.map_or_else(|| "–".into(), |c| units::percent(c.halves)),
         ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: phase
-            .steadiness
-            .iter()
-            .map(|s| {
-                let checks = s.assessment.checks.as_ref();
-                let cut = s.assessment.cut_bins * s.bin_ns;
-                vec![
-                    s.name.clone(),
-                    format!("{:?}", s.assessment.state),
-                    units::ns(cut as f64),
-                    checks.map_or_else(|| "–".into(), |c| units::percent(c.trend)),
-                    checks.map_or_else(|| "–".into(), |c| units::percent(c.halves)),
-                ]
-            })
-            .collect(),
-        ..Table::default()
-    }
+    });
+    Table::new(2, head).titled("Steadiness").with(rows)
 }
 
 /// The distribution of the throughput per second with the fitted Gaussian.
 pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
     let bytes = throughput.unit == "bytes/s";
-    let unit = if bytes { "B/s" } else { "/s" };
+    let unit = if bytes { Unit::BytesPerS } else { Unit::PerS };
     let total: u64 = throughput.histogram.iter().map(|bin| bin.count).sum();
     let width = throughput
         .histogram
         .first()
         .map_or(1.0, |bin| bin.to - bin.from);
-    let mut chart = Chart::lines(
-        "Throughput PDF",
-        Axis {
-            min: throughput.histogram.first().map(|bin| bin.from),
-            ..Axis::linear("throughput", unit)
-        },
-        Axis::linear("share of the time", "%"),
-    );
-    chart.wide = true;
-    chart.series.push(Series {
-        name: "measured".to_owned(),
-        points: throughput
-            .histogram
-            .iter()
-            .map(|bin| (bin.from, Some(bin.count as f64 / total.max(1) as f64)))
-            .collect(),
-        bars: width,
-        ..Series::default()
-    });
+    let share = |count: u64| count as f64 / total.max(1) as f64;
+    let bins = throughput.histogram.iter();
+    let mut lines = vec![Series {
+        columns: width,
+        ..Series::line("measured", 0, bins.map(|bin| (bin.from, share(bin.count))))
+    }];
     let moments = &throughput.moments;
+    let pair = |name: &str, value: String| [name.to_owned(), value];
     let mut rows = vec![
-        vec!["mean".to_owned(), rate(moments.mean, bytes)],
-        vec!["standard deviation".to_owned(), rate(moments.sd, bytes)],
-        vec!["skewness".to_owned(), units::number(moments.skewness)],
-        vec![
-            "excess kurtosis".to_owned(),
-            units::number(moments.excess_kurtosis),
-        ],
+        pair("mean", rate(moments.mean, bytes)),
+        pair("standard deviation", rate(moments.sd, bytes)),
+        pair("skewness", units::number(moments.skewness)),
+        pair("excess kurtosis", units::number(moments.excess_kurtosis)),
     ];
     if let (Some(fit), Some(last)) = (&throughput.gaussian, throughput.histogram.last()) {
         let from = throughput.histogram[0].from;
         let curve = (0..=200).map(|i| from + (last.to - from) * f64::from(i) / 200.0);
-        chart.series.push(Series {
-            name: "fitted Gaussian".to_owned(),
-            points: curve
-                .map(|x| (x, Some(width * density(x, fit.mean, fit.sd))))
-                .collect(),
-            dash: true,
-            ..Series::default()
-        });
+        let curve = curve.map(|x| (x, width * density(x, fit.mean, fit.sd)));
+        lines.push(Series::line("fitted Gaussian", 1, curve).dashed());
         let claim = if !throughput.enough {
             "fewer than 60 bins: nothing can be said about the shape"
         } else if fit.p_value < 0.01 {
@@ -205,7 +150,7 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
             units::number(fit.anderson_darling),
             units::number(fit.p_value)
         );
-        rows.push(vec!["normality (Anderson-Darling)".to_owned(), text]);
+        rows.push(pair("normality (Anderson-Darling)", text));
     }
     for (name, excess) in [
         ("bytes", &throughput.excess_bytes),
@@ -219,7 +164,7 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
                     units::number(hi)
                 )
             });
-            rows.push(vec![
+            rows.push([
                 format!("excess dispersion of {name}"),
                 format!(
                     "{}{ci}; 1 means the store adds no fluctuation",
@@ -230,7 +175,7 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
     }
     for d in &throughput.dispersion {
         let show = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), units::number);
-        rows.push(vec![
+        rows.push([
             format!("index of dispersion at {} s", units::number(d.window_s)),
             format!(
                 "offered {}, completed {}",
@@ -239,18 +184,18 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
             ),
         ]);
     }
-    Section {
-        title: "Throughput distribution".to_owned(),
-        intro: format!(
-            "Per {} s over the measured window.",
-            units::number(throughput.bin_s)
-        ),
-        tables: vec![Table {
-            rows,
-            ..Table::default()
-        }],
-        charts: vec![chart],
-    }
+    let x = Axis {
+        zero: false,
+        ..Axis::linear("throughput", unit)
+    };
+    let y = Axis::linear("share of the time", Unit::Share);
+    let intro = format!(
+        "Per {} s over the measured window.",
+        units::number(throughput.bin_s)
+    );
+    Section::new("Throughput distribution", intro)
+        .tables([Table::pairs("").with(rows)])
+        .charts([Chart::lines("Throughput PDF", x, y, lines).wide()])
 }
 
 fn rate(value: f64, bytes: bool) -> String {

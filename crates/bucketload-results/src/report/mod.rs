@@ -1,6 +1,6 @@
 //! The HTML report: one file that loads nothing from elsewhere.
 //!
-//! [`html`] turns a [`RunResult`] into a generic [`page::Page`] (text, tables, charts) and renders
+//! [`html`] turns a [`RunResult`] into a [`Page`] (text, tables, charts of the [`kit`](crate::kit)) and renders
 //! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
 //! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
 //! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
@@ -23,13 +23,14 @@ mod notes;
 mod oracle;
 mod ossperf;
 mod overlay;
-pub mod page;
 mod summary;
 mod workload;
 
+pub use density::density;
+
 use crate::compare::{Comparison, Run};
+use crate::kit::{Page, Section};
 use crate::result::{PhaseResult, RunResult};
-use page::{Page, Section};
 
 /// The report of a run as a self-contained HTML page.
 #[must_use]
@@ -43,7 +44,9 @@ pub fn comparison_html(comparison: &Comparison, a: &[Run], b: &[Run]) -> String 
     comparison::page(comparison, a, b).render()
 }
 
-fn page(result: &RunResult) -> Page {
+/// The content of that page.
+#[must_use]
+pub fn page(result: &RunResult) -> Page {
     let mut page = summary::head(result);
     page.sections.extend(accounting::identity(result));
     page.sections

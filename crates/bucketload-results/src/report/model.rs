@@ -1,7 +1,7 @@
 //! Sections for phases made of jobs and for replays.
 
-use super::page::{Axis, Chart, Section, Series, Table};
-use super::summary::latency_row;
+use super::summary::{latencies, latency_row};
+use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::{JobsResult, PhaseResult, ReplayResult};
 use crate::units;
 
@@ -13,18 +13,12 @@ pub(super) fn sections(phase: &PhaseResult) -> Vec<Section> {
 }
 
 fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {
-    let mut makespans = Table {
-        title: "Makespans".to_owned(),
-        head: ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]
-            .map(str::to_owned)
-            .to_vec(),
-        note: "From the beginning of a stage, or the arrival of a job, to the end of its last operation."
-            .to_owned(),
-        ..Table::default()
-    };
-    for span in &jobs.spans {
-        makespans.rows.push(latency_row(&span.name, &span.makespan));
-    }
+    let spans = jobs.spans.iter();
+    let makespans = latencies("Makespans")
+        .noted(
+            "From the beginning of a stage, or the arrival of a job, to the end of its last operation.",
+        )
+        .with(spans.map(|span| latency_row(&span.name, &span.makespan)));
     let counts = &jobs.counts;
     let failed = jobs.spans.last().map_or(0, |span| span.failed);
     let mut rows = vec![
@@ -44,30 +38,22 @@ fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {
         );
         rows.push(("growth over the window", text));
     }
-    let mut chart = Chart::lines(
+    let series = &phase.series;
+    let points = series.t_s.iter().copied().zip(series.jobs.iter().copied());
+    let chart = Chart::lines(
         "Jobs under way",
-        Axis::linear("time", "s"),
-        Axis::linear("jobs", ""),
+        Axis::linear("time", Unit::Seconds),
+        Axis::linear("jobs", Unit::Number),
+        [Series::line("arrived and not ended", 0, points)],
     );
-    let points = phase.series.t_s.iter().zip(&phase.series.jobs);
-    chart.series.push(Series {
-        name: "arrived and not ended".to_owned(),
-        points: points.map(|(&t, &jobs)| (t, Some(jobs))).collect(),
-        ..Series::default()
-    });
-    Section {
-        title: "Jobs".to_owned(),
-        intro: "Jobs arrive whatever the store does; inside a job each stage waits for the one before it."
-            .to_owned(),
-        tables: vec![
-            makespans,
-            Table {
-                rows: rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect(),
-                ..Table::default()
-            },
-        ],
-        charts: vec![chart],
-    }
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| [name.to_owned(), value]);
+    let intro =
+        "Jobs arrive whatever the store does; inside a job each stage waits for the one before it.";
+    Section::new("Jobs", intro)
+        .tables([makespans, Table::pairs("").with(rows)])
+        .charts([chart])
 }
 
 fn replay_section(replay: &ReplayResult) -> Section {
@@ -85,34 +71,16 @@ fn replay_section(replay: &ReplayResult) -> Section {
         ("waited for an earlier request on their key", c.blocked),
         ("delayed by the rate limit", c.shaped),
     ];
-    let mut waits = Table {
-        title: "Waits made by the replay".to_owned(),
-        head: ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]
-            .map(str::to_owned)
-            .to_vec(),
-        note: "The wait for a key is part of the response time; shaping moves the due instant and is not."
-            .to_owned(),
-        ..Table::default()
-    };
-    for (name, figures) in [("key order", &replay.blocked), ("shaping", &replay.shaped)] {
-        if figures.n > 0 {
-            waits.rows.push(latency_row(name, figures));
-        }
-    }
-    let mut tables = vec![Table {
-        rows: rows
-            .into_iter()
-            .map(|(name, n)| vec![name.to_owned(), units::count(n)])
-            .collect(),
-        ..Table::default()
-    }];
-    if !waits.rows.is_empty() {
-        tables.push(waits);
-    }
-    Section {
-        title: "Replay".to_owned(),
-        intro: format!("Trace {}.", replay.trace),
-        tables,
-        ..Section::default()
-    }
+    let counts = rows.map(|(name, n)| [name.to_owned(), units::count(n)]);
+    let waits = [("key order", &replay.blocked), ("shaping", &replay.shaped)];
+    let waits = waits.into_iter().filter(|(_, figures)| figures.n > 0);
+    let waits = latencies("Waits made by the replay")
+        .noted(
+            "The wait for a key is part of the response time; shaping moves the due instant and is not.",
+        )
+        .with(waits.map(|(name, figures)| latency_row(name, figures)));
+    let waits = Some(waits).filter(|table| !table.rows.is_empty());
+    Section::new("Replay", format!("Trace {}.", replay.trace))
+        .tables([Table::pairs("").with(counts)])
+        .tables(waits)
 }

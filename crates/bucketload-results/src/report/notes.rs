@@ -1,6 +1,6 @@
 //! What is the same for several phases stands once at the head of the page.
 
-use super::page::{Page, Section, Table};
+use crate::kit::{Page, Section, Table};
 use crate::result::RunResult;
 use bucketload_core::verdict::Verdict;
 
@@ -62,18 +62,8 @@ pub(super) fn gather(page: &mut Page) -> Option<Section> {
             note.clear();
         }
     });
-    Some(Section {
-        title: "Notes on all phases".to_owned(),
-        tables: vec![Table {
-            rows: notes
-                .into_iter()
-                .map(|(title, note, _)| vec![title, note])
-                .collect(),
-            text: true,
-            ..Table::default()
-        }],
-        ..Section::default()
-    })
+    let rows = notes.into_iter().map(|(title, note, _)| [title, note]);
+    Some(Section::new("Notes on all phases", "").tables([Table::prose("").with(rows)]))
 }
 
 /// Every explanation with the title that it stands below.
@@ -96,18 +86,14 @@ fn each(page: &mut Page, mut look: impl FnMut(&str, &mut String)) {
 #[cfg(test)]
 mod tests {
     use super::gather;
-    use crate::report::page::{Page, Section, Table};
+    use crate::kit::{Page, Section, Table};
 
     #[test]
     fn what_several_sections_say_stands_once() {
         let section = |name: &str, note: &str| Section {
             title: name.to_owned(),
             intro: format!("about {name}"),
-            tables: vec![Table {
-                title: "Latency".to_owned(),
-                note: note.to_owned(),
-                ..Table::default()
-            }],
+            tables: vec![Table::pairs("Latency").noted(note)],
             ..Section::default()
         };
         let sections = ["a", "b", "c"].map(|name| section(name, "from the intended start"));
@@ -119,7 +105,7 @@ mod tests {
         let notes = gather(&mut page).unwrap();
         assert_eq!(
             notes.tables[0].rows,
-            [["Latency", "from the intended start"]]
+            [["Latency".into(), "from the intended start".into()]]
         );
         assert!(
             page.sections[..3]

@@ -1,9 +1,10 @@
 //! Charts with both sides of a comparison: the mean over the runs of each as a line, from the
 //! smallest to the largest run as a band.
 
-use super::page::{Axis, Chart, Section, Series};
 use super::summary::class_name;
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Shift, ShiftPoint};
+use crate::kit::svg::Point;
+use crate::kit::{Axis, Chart, Section, Series, Unit};
 use crate::result::{Cdf, ClassResult, PhaseResult};
 
 /// Points of a distribution function.
@@ -21,26 +22,21 @@ pub(super) fn section(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Sec
     }
     charts.push(over_time(
         "Operations completed",
-        Axis::linear("operations", "/s"),
+        Axis::linear("operations/s", Unit::PerS),
         [a, b],
         |p| &p.series.ops_per_s,
     ));
     if a[0].series.bytes_per_s.iter().any(|&v| v > 0.0) {
         charts.push(over_time(
             "Throughput",
-            Axis::linear("object bytes", "B/s"),
+            Axis::linear("object bytes", Unit::BytesPerS),
             [a, b],
             |p| &p.series.bytes_per_s,
         ));
     }
-    Section {
-        title: format!("Both sides of phase {name}"),
-        intro: "Lines are means over the runs of a side, bands reach from its smallest to its \
-                largest run."
-            .to_owned(),
-        charts,
-        ..Section::default()
-    }
+    let intro = "Lines are means over the runs of a side, bands reach from its smallest to its \
+                 largest run.";
+    Section::new(format!("Both sides of phase {name}"), intro).charts(charts)
 }
 
 fn distribution(
@@ -61,22 +57,18 @@ fn distribution(
     let low = all().filter_map(|cdf| cdf.value_ns.first()).min()?;
     let high = all().filter_map(|cdf| cdf.value_ns.last()).max()?;
     let (low, high) = ((*low).max(1) as f64, (*high).max(2) as f64);
-    let (title, y) = if tail {
-        (
+    let (title, y) = match tail {
+        true => (
             format!("{label} response time, the tail"),
-            Axis::log("share slower than", "%"),
-        )
-    } else {
-        let y = Axis {
-            min: Some(0.0),
-            max: Some(1.0),
-            ..Axis::linear("share of operations", "%")
-        };
-        (format!("{label} response time"), y)
+            Axis::log("share slower than", Unit::Share),
+        ),
+        false => (
+            format!("{label} response time"),
+            Axis::share("share of operations"),
+        ),
     };
-    let mut chart = Chart::lines(&title, Axis::log("latency", "ns"), y);
-    for (i, (name, cdfs)) in SIDES.into_iter().zip(&cdfs).enumerate() {
-        let at = |x: f64| -> Vec<f64> {
+    let lines = cdfs.iter().enumerate().map(|(side, cdfs)| {
+        let shares = |x: f64| -> Vec<f64> {
             let share = |cdf: &&Cdf| {
                 let n = cdf.value_ns.partition_point(|&value| value as f64 <= x);
                 let below = if n == 0 { 0.0 } else { cdf.fraction[n - 1] };
@@ -84,14 +76,14 @@ fn distribution(
             };
             cdfs.iter().map(share).collect()
         };
-        let points: Vec<(f64, Vec<f64>)> = (0..=POINTS)
+        let points = (0..=POINTS)
             .map(|k| low * (high / low).powf(k as f64 / POINTS as f64))
-            .map(|x| (x, at(x)))
-            .filter(|(_, shares)| !tail || shares.iter().all(|share| *share > 1e-9))
-            .collect();
-        chart.series.push(line(name, i, &points));
-    }
-    Some(chart)
+            .map(|x| (x, shares(x)))
+            .filter(|(_, shares)| !tail || shares.iter().all(|share| *share > 1e-9));
+        line(side, points)
+    });
+    let x = Axis::log("latency", Unit::Ns);
+    Some(Chart::lines(title, x, y, lines))
 }
 
 fn over_time(
@@ -100,105 +92,62 @@ fn over_time(
     sides: [&[&PhaseResult]; 2],
     values: fn(&PhaseResult) -> &Vec<f64>,
 ) -> Chart {
-    let mut chart = Chart::lines(title, Axis::linear("time", "s"), y);
-    for (i, (name, phases)) in SIDES.into_iter().zip(sides).enumerate() {
+    let lines = sides.into_iter().enumerate().map(|(side, phases)| {
         let longest = phases.iter().max_by_key(|p| p.series.t_s.len());
         let times = longest.map_or(&[][..], |p| &p.series.t_s[..]);
-        let points: Vec<(f64, Vec<f64>)> = times
-            .iter()
-            .enumerate()
-            .map(|(k, &t)| {
-                (
-                    t,
-                    phases
-                        .iter()
-                        .filter_map(|p| values(p).get(k).copied())
-                        .collect(),
-                )
-            })
-            .collect();
-        chart.series.push(line(name, i, &points));
-    }
-    chart
+        let at = |k: usize| phases.iter().filter_map(move |p| values(p).get(k).copied());
+        let points = times.iter().enumerate();
+        line(side, points.map(|(k, &t)| (t, at(k).collect())))
+    });
+    Chart::lines(title, Axis::linear("time", Unit::Seconds), y, lines)
 }
 
 /// Mean and range of the values at each x.
-fn line(name: &str, color: usize, points: &[(f64, Vec<f64>)]) -> Series {
-    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-    let least = |v: &[f64]| v.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = |v: &[f64]| v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+fn line(side: usize, points: impl Iterator<Item = (f64, Vec<f64>)>) -> Series {
+    let point = |(x, v): (f64, Vec<f64>)| {
+        let least = v.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Point {
+            ci: (v.len() > 1).then_some((least, most)),
+            // Without a value it is a gap.
+            ..Point::from((x, v.iter().sum::<f64>() / v.len() as f64))
+        }
+    };
     Series {
-        name: name.to_owned(),
-        points: points
-            .iter()
-            .map(|(x, v)| (*x, (!v.is_empty()).then(|| mean(v))))
-            .collect(),
-        band: points
-            .iter()
-            .filter(|(_, v)| v.len() > 1)
-            .map(|(x, v)| (*x, least(v), most(v)))
-            .collect(),
-        dash: color == 1,
-        color: Some(color as u8),
-        ..Series::default()
+        band: true,
+        dashed: side == 1,
+        ..Series::line(SIDES[side], side, points.map(point))
     }
 }
 
 /// The shift curves: B's quantiles against A's, with run-level intervals and the margin.
 pub(super) fn shifts(c: &Comparison) -> Section {
-    let chart = |shift: &crate::compare::Shift| {
-        let mut chart = Chart::lines(
-            &format!("{}: quantiles of B against A", shift.name),
-            Axis {
-                min: Some(0.0),
-                max: Some(1.0),
-                ..Axis::linear("quantile", "%")
-            },
-            Axis::linear("change", "%"),
-        );
-        chart.note =
-            "Above 0, B is slower. The band is the 95 % interval over the runs.".to_owned();
-        let change = |p: &crate::compare::ShiftPoint| p.b_ns / p.a_ns - 1.0;
-        chart.series.push(Series {
-            name: "change".to_owned(),
-            points: shift
-                .points
-                .iter()
-                .map(|p| (p.q, Some(change(p))))
-                .collect(),
-            band: shift
-                .points
-                .iter()
-                .filter_map(|p| p.ratio.map(|i| (p.q, i.low - 1.0, i.high - 1.0)))
-                .collect(),
-            ..Series::default()
-        });
-        for (name, y) in [
-            ("no change", 0.0),
-            ("margin, slower", c.margin),
-            ("margin, faster", -c.margin),
-        ] {
-            chart.series.push(Series {
-                name: name.to_owned(),
-                points: vec![(0.0, Some(y)), (1.0, Some(y))],
-                dash: true,
-                color: Some(if y == 0.0 { 3 } else { 4 }),
-                ..Series::default()
-            });
-        }
-        chart
+    let chart = |shift: &Shift| {
+        let point = |p: &ShiftPoint| Point {
+            ci: p.ratio.map(|i| (i.low - 1.0, i.high - 1.0)),
+            ..Point::from((p.q, p.b_ns / p.a_ns - 1.0))
+        };
+        let change = Series {
+            band: true,
+            ..Series::line("change", 0, shift.points.iter().map(point))
+        };
+        let levels = [
+            ("no change", 0.0, 3),
+            ("margin, slower", c.margin, 4),
+            ("margin, faster", -c.margin, 4),
+        ];
+        let levels =
+            levels.map(|(name, y, look)| Series::line(name, look, [(0.0, y), (1.0, y)]).dashed());
+        Chart::lines(
+            format!("{}: quantiles of B against A", shift.name),
+            Axis::share("quantile"),
+            Axis::linear("change", Unit::Share),
+            [change].into_iter().chain(levels),
+        )
+        .noted("Above 0, B is slower. The band is the 95 % interval over the runs.")
     };
-    Section {
-        title: "Shift of the distributions".to_owned(),
-        intro: "The ratio of each quantile, which shows where operations became slower: all of \
-                them, or only the tail."
-            .to_owned(),
-        charts: c
-            .shifts
-            .iter()
-            .filter(|s| !s.points.is_empty())
-            .map(chart)
-            .collect(),
-        ..Section::default()
-    }
+    let intro = "The ratio of each quantile, which shows where operations became slower: all of \
+                 them, or only the tail.";
+    let known = c.shifts.iter().filter(|s| !s.points.is_empty());
+    Section::new("Shift of the distributions", intro).charts(known.map(chart))
 }

@@ -4,8 +4,8 @@ use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
-use super::page::{Page, Section, Table, VerdictBox};
 use super::{io500, notes};
+use crate::kit::{Column, Page, Section, Table, VerdictBox};
 use crate::result::figure::{CLASS, DURATIONS, Figure, Outcome, Unit};
 use crate::result::{ClassResult, Latency, PhaseResult, RunHeader, RunResult};
 use crate::units;
@@ -165,40 +165,31 @@ pub(super) fn percentile(figures: &Latency, q: f64) -> String {
 /// Throughput, latencies and errors per operation class.
 pub(super) fn classes(phase: &PhaseResult) -> Section {
     let window = &phase.window;
-    let mut latency = Table {
-        title: "Latency".to_owned(),
-        head: ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"].map(str::to_owned).to_vec(),
-        note: "Response time counts from the intended start, service time from the actual one. A percentile is \
-               shown when at least 10 values lie beyond it."
-            .to_owned(),
-        ..Table::default()
-    };
+    let mut latency = latencies("Latency").noted(
+        "Response time counts from the intended start, service time from the actual one. A percentile is \
+         shown when at least 10 values lie beyond it.",
+    );
     for class in &phase.classes {
         let name = class_name(phase, class);
         for duration in &DURATIONS {
             let figures = (duration.of)(class);
             if figures.n > 0 {
-                let name = format!("{name} {}", duration.title);
-                latency.rows.push(latency_row(&name, figures));
+                latency.texts(latency_row(&format!("{name} {}", duration.title), figures));
             }
         }
     }
-    Section {
-        title: format!("Phase {}", phase.name),
-        intro: format!(
-            "{}. Measured over {} s after {} s of warm-up ({}).",
-            phase.load.join("; "),
-            units::number(window.seconds()),
-            units::number(window.warmup_ns as f64 / 1e9),
-            if phase.open_loop {
-                "open loop: arrivals do not wait for the store"
-            } else {
-                "closed loop"
-            },
-        ),
-        tables: vec![throughput(phase), latency],
-        ..Section::default()
-    }
+    let intro = format!(
+        "{}. Measured over {} s after {} s of warm-up ({}).",
+        phase.load.join("; "),
+        units::number(window.seconds()),
+        units::number(window.warmup_ns as f64 / 1e9),
+        if phase.open_loop {
+            "open loop: arrivals do not wait for the store"
+        } else {
+            "closed loop"
+        },
+    );
+    Section::new(format!("Phase {}", phase.name), intro).tables([throughput(phase), latency])
 }
 
 fn throughput(phase: &PhaseResult) -> Table {
@@ -209,15 +200,11 @@ fn throughput(phase: &PhaseResult) -> Table {
         None => 1,
         Some(Better::Lower) => 2,
     });
-    let mut head = vec![String::new()];
-    head.extend(figures.iter().map(|figure| figure.title.to_owned()));
-    head.push("errors by kind".to_owned());
-    let mut table = Table {
-        title: "Throughput and outcome".to_owned(),
-        head,
-        note: "± is the half-width of the 95 % confidence interval from batch means.".to_owned(),
-        ..Table::default()
-    };
+    let head = [""].into_iter().chain(figures.iter().map(|figure| figure.title));
+    let mut table = Table::new(1, head)
+        .titled("Throughput and outcome")
+        .noted("± is the half-width of the 95 % confidence interval from batch means.");
+    table.columns.push(Column::text("errors by kind", ""));
     for class in &phase.classes {
         let errors: Vec<String> = class
             .errors
@@ -228,7 +215,7 @@ fn throughput(phase: &PhaseResult) -> Table {
         let mut row = vec![class_name(phase, class)];
         row.extend(figures.iter().map(|figure| cell(figure, &outcome)));
         row.push(errors.join(", "));
-        table.rows.push(row);
+        table.texts(row);
     }
     table
 }
@@ -258,7 +245,13 @@ fn cell(figure: &Figure<Outcome>, of: &Outcome) -> String {
     }
 }
 
-/// One row of a latency table.
+/// A table for rows of latencies.
+pub(super) fn latencies(title: &str) -> Table {
+    let head = ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
+    Table::new(1, head).titled(title)
+}
+
+/// One of its rows.
 pub(super) fn latency_row(name: &str, figures: &Latency) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),

@@ -2,8 +2,11 @@
 
 use super::text::{coefficient, conclusion, fitted, with_error};
 use super::{Axis, Over, Point, SweepResult};
-use crate::report::page::{Axis as ChartAxis, Chart, Page, Section, Series, Table, VerdictBox};
-use crate::units;
+use crate::kit::svg::Point as Place;
+use crate::kit::{
+    Axis as ChartAxis, Chart, Column, Page, Section, Series, Table, Unit, VerdictBox,
+};
+use crate::{study, units};
 
 /// The page of a sweep as one self-contained HTML file.
 #[must_use]
@@ -20,12 +23,7 @@ fn page(result: &SweepResult) -> Page {
             "{} of {} under {}",
             header.field, header.target, header.workload
         ),
-        subtitle: format!(
-            "Started {}, Bucketload {}. {}",
-            header.started,
-            header.version,
-            header.command_line.join(" ")
-        ),
+        subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {
             word: if complete { "SWEEP" } else { "INTERRUPTED" }.to_owned(),
             tone: if complete { "good" } else { "bad" },
@@ -39,7 +37,7 @@ fn page(result: &SweepResult) -> Page {
             reasons: conclusion(result),
         },
         facts: Vec::new(),
-        sections: vec![curves(result), scaling(result), trials(result)]
+        sections: [curves(result), scaling(result), Some(trials(result))]
             .into_iter()
             .flatten()
             .collect(),
@@ -54,23 +52,18 @@ fn at(result: &SweepResult, index: usize, point: &Point) -> f64 {
     }
 }
 
-fn series(name: &str, result: &SweepResult, figure: fn(&Point) -> Over) -> Series {
-    let mut points: Vec<(f64, Over)> = result
-        .points
-        .iter()
-        .enumerate()
-        .map(|(i, p)| (at(result, i, p), figure(p)))
-        .collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Series {
-        name: name.to_owned(),
-        points: points.iter().map(|(x, o)| (*x, Some(o.mean))).collect(),
-        band: points
-            .iter()
-            .map(|(x, o)| (*x, o.interval().0, o.interval().1))
-            .collect(),
-        ..Series::default()
-    }
+fn series(name: &str, look: usize, result: &SweepResult, figure: fn(&Point) -> Over) -> Series {
+    let points = result.points.iter().enumerate().map(|(i, p)| {
+        let over = figure(p);
+        Place {
+            ci: Some(over.interval()),
+            ..Place::from((at(result, i, p), over.mean))
+        }
+    });
+    let mut line = Series::line(name, look, points);
+    line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    line.band = true;
+    line
 }
 
 fn curves(result: &SweepResult) -> Option<Section> {
@@ -79,75 +72,67 @@ fn curves(result: &SweepResult) -> Option<Section> {
     }
     let header = &result.header;
     let x = || match header.axis {
-        Axis::Category => ChartAxis::linear(&format!("{} (by position)", header.field), ""),
-        Axis::Rate => ChartAxis::log(&header.field, "/s"),
-        _ => ChartAxis::log(&header.field, ""),
+        Axis::Category => {
+            ChartAxis::linear(&format!("{} (by position)", header.field), Unit::Number)
+        }
+        Axis::Rate => ChartAxis::log(&header.field, Unit::PerS),
+        _ => ChartAxis::log(&header.field, Unit::Number),
     };
-    let mut ops = Chart::lines("Throughput", x(), ChartAxis::linear("operations", "/s"));
-    ops.note = "Mean of the runs; the band is its 95 % interval.".to_owned();
-    ops.series.push(series("measured", result, |p| p.ok_per_s));
-    if let Some(fit) = &result.usl {
+    let law = result.usl.as_ref().map(|fit| {
         let (from, to) = (1f64.ln(), fit.largest_n.ln());
-        ops.series.push(Series {
-            name: "Universal Scalability Law".to_owned(),
-            points: (0..=200)
-                .map(|i| (from + (to - from) * f64::from(i) / 200.0).exp())
-                .map(|n| (n, fit.at(n)))
-                .collect(),
-            dash: true,
-            ..Series::default()
-        });
-    }
-    let mut charts = vec![ops];
-    if result.points.iter().any(|p| p.bytes_per_s.mean > 0.0) {
-        let mut bytes = Chart::lines("Object bytes", x(), ChartAxis::linear("bytes", "B/s"));
-        bytes
-            .series
-            .push(series("measured", result, |p| p.bytes_per_s));
-        charts.push(bytes);
-    }
-    let mut latency = Chart::lines("Response time", x(), ChartAxis::log("response time", "ns"));
-    latency.series.push(series("p50", result, |p| p.p50_ns));
-    latency.series.push(series("p99", result, |p| p.p99_ns));
-    charts.push(latency);
-    Some(Section {
-        title: "Curves".to_owned(),
-        intro: "Bands are intervals over runs, not over operations.".to_owned(),
-        tables: vec![table(result)],
-        charts,
-    })
+        let numbers = (0..=200).map(|i| (from + (to - from) * f64::from(i) / 200.0).exp());
+        let points = numbers.map(|n| (n, fit.at(n)));
+        Series::line("Universal Scalability Law", 1, points).dashed()
+    });
+    let measured = series("measured", 0, result, |p| p.ok_per_s);
+    let ops = Chart::lines(
+        "Throughput",
+        x(),
+        ChartAxis::linear("operations/s", Unit::PerS),
+        [measured].into_iter().chain(law),
+    )
+    .noted("Mean of the runs; the band is its 95 % interval.");
+    let moved = result.points.iter().any(|p| p.bytes_per_s.mean > 0.0);
+    let bytes = moved.then(|| {
+        let y = ChartAxis::linear("bytes", Unit::BytesPerS);
+        let line = series("measured", 0, result, |p| p.bytes_per_s);
+        Chart::lines("Object bytes", x(), y, [line])
+    });
+    let latency = Chart::lines(
+        "Response time",
+        x(),
+        ChartAxis::log("response time", Unit::Ns),
+        [
+            series("p50", 0, result, |p| p.p50_ns),
+            series("p99", 1, result, |p| p.p99_ns),
+        ],
+    );
+    Some(
+        Section::new(
+            "Curves",
+            "Bands are intervals over runs, not over operations.",
+        )
+        .tables([table(result)])
+        .charts([ops].into_iter().chain(bytes).chain([latency])),
+    )
 }
 
 fn table(result: &SweepResult) -> Table {
-    Table {
-        head: [
-            result.header.field.as_str(),
-            "runs",
-            "ok/s",
-            "bytes/s",
-            "p50",
-            "p99",
-            "verdict",
+    let field = result.header.field.as_str();
+    let head = [field, "runs", "ok/s", "bytes/s", "p50", "p99"];
+    let mut table = Table::new(1, head);
+    table.columns.push(Column::text("verdict", ""));
+    table.with(result.points.iter().map(|p| {
+        [
+            p.value.clone(),
+            p.runs.to_string(),
+            with_error(&p.ok_per_s, units::rate),
+            with_error(&p.bytes_per_s, units::bytes),
+            with_error(&p.p50_ns, units::ns),
+            with_error(&p.p99_ns, units::ns),
+            p.verdict.to_string(),
         ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: result
-            .points
-            .iter()
-            .map(|p| {
-                vec![
-                    p.value.clone(),
-                    p.runs.to_string(),
-                    with_error(&p.ok_per_s, units::rate),
-                    with_error(&p.bytes_per_s, units::bytes),
-                    with_error(&p.p50_ns, units::ns),
-                    with_error(&p.p99_ns, units::ns),
-                    p.verdict.to_string(),
-                ]
-            })
-            .collect(),
-        ..Table::default()
-    }
+    }))
 }
 
 fn scaling(result: &SweepResult) -> Option<Section> {
@@ -156,10 +141,9 @@ fn scaling(result: &SweepResult) -> Option<Section> {
     }
     let mut tables = Vec::new();
     if let Some(fit) = &result.usl {
-        let mut rows = vec![vec![
-            "gamma, throughput of one".to_owned(),
-            fitted(&fit.gamma, units::rate),
-        ]];
+        let gamma = fitted(&fit.gamma, units::rate);
+        let mut table = Table::pairs("Universal Scalability Law with 95 % intervals")
+            .with([["gamma, throughput of one".to_owned(), gamma]]);
         for (name, f) in [
             ("alpha, contention", &fit.alpha),
             ("beta, coherency", &fit.beta),
@@ -169,56 +153,38 @@ fn scaling(result: &SweepResult) -> Option<Section> {
             } else {
                 format!("not distinct from 0 (up to {})", coefficient(f.ci.1))
             };
-            rows.push(vec![name.to_owned(), shown]);
+            table.texts([name.to_owned(), shown]);
         }
         if let Some((n, x)) = fit.peak() {
-            rows.push(vec!["N of the peak".to_owned(), fitted(&n, units::number)]);
-            rows.push(vec![
-                "highest throughput".to_owned(),
-                fitted(&x, units::rate),
-            ]);
+            table.texts(["N of the peak".to_owned(), fitted(&n, units::number)]);
+            table.texts(["highest throughput".to_owned(), fitted(&x, units::rate)]);
         }
-        tables.push(Table {
-            title: "Universal Scalability Law with 95 % intervals".to_owned(),
-            rows,
-            ..Table::default()
-        });
+        tables.push(table);
     }
-    tables.push(Table {
-        title: "Efficiency".to_owned(),
-        head: [
-            result.header.field.as_str(),
-            "throughput/s",
-            "per unit against the smallest",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: result
-            .efficiency
-            .iter()
-            .map(|e| {
-                vec![
-                    units::number(e.n),
-                    units::rate(e.x),
-                    units::percent(e.efficiency),
-                ]
-            })
-            .collect(),
-        ..Table::default()
+    let head = [
+        result.header.field.as_str(),
+        "throughput/s",
+        "per unit against the smallest",
+    ];
+    let rows = result.efficiency.iter().map(|e| {
+        let share = units::percent(e.efficiency);
+        [units::number(e.n), units::rate(e.x), share]
     });
-    Some(Section {
-        title: "Scaling".to_owned(),
-        intro: "X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1)), fitted to the runs by least squares of relative \
-                residuals; intervals by parametric bootstrap."
-            .to_owned(),
-        tables,
-        charts: Vec::new(),
-    })
+    tables.push(Table::new(1, head).titled("Efficiency").with(rows));
+    let intro = "X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1)), fitted to the runs by least squares of relative \
+                 residuals; intervals by parametric bootstrap.";
+    Some(Section::new("Scaling", intro).tables(tables))
 }
 
-fn trials(result: &SweepResult) -> Option<Section> {
-    let rows = result.trials.iter().map(|t| {
-        vec![
+fn trials(result: &SweepResult) -> Section {
+    let field = result.header.field.as_str();
+    let mut table = Table::new(1, [field, "run", "ok/s", "p50", "p99", "failed"]);
+    let texts = ["verdict", "directory"];
+    table
+        .columns
+        .extend(texts.map(|title| Column::text(title, "")));
+    let table = table.with(result.trials.iter().map(|t| {
+        [
             t.value.clone(),
             (t.repetition + 1).to_string(),
             units::rate(t.ok_per_s),
@@ -228,26 +194,6 @@ fn trials(result: &SweepResult) -> Option<Section> {
             t.verdict.to_string(),
             t.dir.clone(),
         ]
-    });
-    Some(Section {
-        title: "Runs".to_owned(),
-        intro: "In the order in which they were run.".to_owned(),
-        tables: vec![Table {
-            head: [
-                result.header.field.as_str(),
-                "run",
-                "ok/s",
-                "p50",
-                "p99",
-                "failed",
-                "verdict",
-                "directory",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            rows: rows.collect(),
-            ..Table::default()
-        }],
-        charts: Vec::new(),
-    })
+    }));
+    Section::new("Runs", "In the order in which they were run.").tables([table])
 }

@@ -143,7 +143,7 @@ fn a_search_is_reported_from_its_directory() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let page = capacity::page::html(&result);
-    assert!(page.contains("CAPACITY") && page.contains("\\u003c/script>"));
+    assert!(page.contains("CAPACITY") && page.contains("&lt;/script&gt;"));
     // Without a rate that tells of the store there are no charts: their axes would be invented.
     let mut bare = result.clone();
     bare.curve.clear();

@@ -1,14 +1,11 @@
 //! Distributions of response times, thinned to what a drawing can show.
 
 use bucketload_core::histogram::Histogram;
+use bucketload_results::report::density;
 use bucketload_results::result::Cdf;
 
 /// Points per decade that are kept.
 const PER_DECADE: f64 = 120.0;
-/// Half of the width that a density is smoothed over, decades: as the report of a single run.
-const HALF: f64 = 0.05;
-/// Points per decade of a density.
-const DENSITY: f64 = 40.0;
 
 /// A distribution function of merged runs: latency in ns and the share of operations up to it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,33 +38,10 @@ impl Curve {
         }
     }
 
-    /// The share of operations that took at most `ns`.
-    fn below(&self, ns: f64) -> f64 {
-        let after = self.points.partition_point(|(value, _)| *value <= ns);
-        if after == 0 {
-            0.0
-        } else {
-            self.points[after - 1].1
-        }
-    }
-
     /// Latency in ns and the share of operations per decade around it.
     #[must_use]
     pub fn density(&self) -> Vec<(f64, f64)> {
-        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else {
-            return Vec::new();
-        };
-        let (from, to) = (
-            first.0.max(1.0).log10() - 2.0 * HALF,
-            last.0.max(1.0).log10() + 2.0 * HALF,
-        );
-        let steps = ((to - from) * DENSITY).ceil() as usize;
-        let at = |step: usize| {
-            let x = from + step as f64 / DENSITY;
-            let share = self.below(10f64.powf(x + HALF)) - self.below(10f64.powf(x - HALF));
-            (10f64.powf(x), share / (2.0 * HALF))
-        };
-        (0..=steps).map(at).collect()
+        density(&self.points)
     }
 }
 

@@ -9,6 +9,7 @@ use bucketload_core::stats::dist::t_quantile;
 use bucketload_core::stats::moments::Moments;
 use bucketload_core::stats::quantile::ci_ranks;
 use bucketload_core::stats::ratio::{Interval, paired};
+use bucketload_results::kit::Cell;
 
 /// Confidence level of every interval of the report.
 pub const LEVEL: f64 = 0.95;
@@ -78,6 +79,11 @@ impl Over {
             ci: self.ci.map(|(from, to)| (from.max(low), to.min(high))),
             ..self
         }
+    }
+
+    /// A table's cell: the figure with its interval, shown by `show`; nothing without one.
+    pub fn cell(over: Option<Self>, show: impl Fn(f64) -> String) -> Cell {
+        over.map_or(Cell::None, |over| Cell::figure(over.value, over.ci, show))
     }
 
     /// The same figure in another unit.

@@ -20,6 +20,7 @@ use super::balance::{self, Balance};
 use super::curves::Curve;
 use super::digest::{self, Facts, Histograms, Run};
 use super::read::Files;
+use super::show::distinct;
 use super::trials;
 use super::workbench::{self, Stage};
 use crate::model::{Cell, Command, Experiment, FigureKind};
@@ -152,36 +153,23 @@ pub fn load(files: &Files) -> (Vec<Measured>, Summary) {
 }
 
 fn groups(files: &Files, experiment: &Experiment, summary: &mut Summary) -> Vec<Group> {
-    let cells = || {
-        files
-            .plan
-            .cells
-            .iter()
-            .filter(|c| c.experiment == experiment.name)
-    };
-    let mut keys: Vec<(usize, usize, &str, &str)> = Vec::new();
-    for cell in cells() {
+    let cells = files.plan.cells.iter();
+    let own: Vec<&Cell> = cells.filter(|c| c.experiment == experiment.name).collect();
+    let keys = own.iter().map(|cell| {
         let target = files.target(&cell.target).map_or(usize::MAX, |(at, _)| at);
-        let value = experiment
-            .values
-            .iter()
-            .position(|value| *value == cell.value);
-        let key = (
-            target,
-            value.unwrap_or(usize::MAX),
-            &*cell.target,
-            &*cell.value,
-        );
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+        let values = &experiment.values;
+        let value = values.iter().position(|value| *value == cell.value);
+        let value = value.unwrap_or(usize::MAX);
+        (target, value, &*cell.target, &*cell.value)
+    });
+    let mut keys = distinct(keys);
     keys.sort_unstable();
     let mut out: Vec<Group> = Vec::new();
     for (look, _, target, value) in keys {
-        let mut own: Vec<&Cell> = cells()
-            .filter(|c| c.target == target && c.value == value)
-            .collect();
+        let same = own
+            .iter()
+            .filter(|c| c.target == target && c.value == value);
+        let mut own: Vec<&Cell> = same.copied().collect();
         own.sort_by_key(|cell| (cell.repetition, cell.block));
         let group = Group {
             target: target.to_owned(),
@@ -210,108 +198,87 @@ fn read_group(
     summary: &mut Summary,
 ) -> Group {
     let mut merged = Histograms::new();
-    let wants = |kinds: &[FigureKind]| experiment.figures.iter().any(|f| kinds.contains(&f.kind));
-    let curves = wants(&[FigureKind::LatencyCdf, FigureKind::LatencyDensity]);
-    let per_second = wants(&[FigureKind::ThroughputPdf]);
     for cell in cells {
-        let dir = match files.measured(cell) {
-            Ok(dir) => dir,
-            Err(why) => {
-                group.missing.push((cell.id.clone(), why));
-                continue;
-            }
-        };
-        if cell.command == Command::Capacity {
-            match capacity(&dir, cell) {
-                Ok((result, run)) => {
-                    group.extra.capacity.push(result);
-                    group.runs.push(run);
-                }
-                Err(why) => group
-                    .missing
-                    .push((cell.id.clone(), format!("failed: {why}"))),
-            }
-            continue;
-        }
-        let seen = match digest::read(&dir) {
-            Ok(seen) => seen,
-            Err(why) => {
-                group
-                    .missing
-                    .push((cell.id.clone(), format!("failed: {why}")));
-                continue;
-            }
-        };
-        if curves && seen.result.verdict.word != Word::Incomplete {
-            for (key, histogram) in seen.histograms {
-                merged.entry(key).or_default().merge(&histogram);
-            }
-        }
-        for phase in seen.result.measured().filter(|_| per_second) {
-            let all = group
-                .extra
-                .per_second
-                .entry(phase.name.clone())
-                .or_default();
-            add_seconds(all, phase);
-        }
-        extras(&mut group.extra, &dir, cell, &seen.result, seen.workers);
-        let facts = summary.facts.entry(experiment.name.clone()).or_default();
-        if !facts.contains(&seen.facts) {
-            facts.push(seen.facts);
-        }
-        group.runs.push(Run {
-            cell: cell.id.clone(),
-            repetition: cell.repetition,
-            word: seen.result.verdict.word,
-            rules: rules(&seen.result),
-            slots: seen.slots,
+        let read = files.measured(cell).and_then(|dir| {
+            let read = read_cell(&mut group, experiment, cell, &dir, &mut merged);
+            read.map_err(|why| format!("failed: {why}"))
         });
+        match read {
+            Ok(Some(facts)) => {
+                let known = summary.facts.entry(experiment.name.clone()).or_default();
+                if !known.contains(&facts) {
+                    known.push(facts);
+                }
+            }
+            Ok(None) => {}
+            Err(why) => group.missing.push((cell.id.clone(), why)),
+        }
     }
     balance::align(&mut group.extra.balance);
-    for run in group.runs.iter().filter(|_| experiment.shows_balance()) {
-        let unplaced = files.unplaced(&run.cell).map(str::to_owned);
-        group.extra.unplaced = group.extra.unplaced.take().or(unplaced);
+    if experiment.shows_balance() && group.extra.unplaced.is_none() {
+        let why = group.runs.iter().find_map(|run| files.unplaced(&run.cell));
+        group.extra.unplaced = why.map(str::to_owned);
     }
-    group.extra.curves = merged
-        .into_iter()
-        .filter(|(_, histogram)| !histogram.is_empty())
-        .map(|(key, histogram)| (key, Curve::of(&histogram)))
-        .collect();
+    merged.retain(|_, histogram| !histogram.is_empty());
+    let curves = merged.into_iter().map(|(key, all)| (key, Curve::of(&all)));
+    group.extra.curves = curves.collect();
     group
 }
 
-/// The rules that found something, each once.
-fn rules(result: &RunResult) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for reason in &result.verdict.reasons {
-        if !out.contains(&reason.rule) {
-            out.push(reason.rule.clone());
-        }
-    }
-    out
-}
-
-fn capacity(dir: &Path, cell: &Cell) -> Result<(CapacityResult, Run), String> {
-    let files = study::read::<CapacityStudy>(dir).map_err(|e| e.to_string())?;
-    let result = CapacityResult::new(files);
-    // The verdict of a search: what ended it says more than those of trials that were meant to fail.
-    let word = match &result.outcome {
-        Some(outcome) => match outcome.limit {
-            bucketload_core::capacity::Limit::Client => Word::ClientBound,
-            bucketload_core::capacity::Limit::Unconfirmed => Word::Degraded,
-            _ => Word::Valid,
-        },
-        None => Word::Incomplete,
-    };
-    let run = Run {
+/// Adds the run of a cell to its group; returns its facts, which searches do not have.
+fn read_cell(
+    group: &mut Group,
+    experiment: &Experiment,
+    cell: &Cell,
+    dir: &Path,
+    merged: &mut Histograms,
+) -> Result<Option<Facts>, String> {
+    let run = |word, rules, slots| Run {
         cell: cell.id.clone(),
         repetition: cell.repetition,
         word,
-        rules: Vec::new(),
-        slots: Vec::new(),
+        rules,
+        slots,
     };
-    Ok((result, run))
+    if cell.command == Command::Capacity {
+        let (result, word) = capacity(dir)?;
+        group.extra.capacity.push(result);
+        group.runs.push(run(word, Vec::new(), Vec::new()));
+        return Ok(None);
+    }
+    let wants = |kinds: &[FigureKind]| experiment.figures.iter().any(|f| kinds.contains(&f.kind));
+    let seen = digest::read(dir)?;
+    let word = seen.result.verdict.word;
+    if wants(&[FigureKind::LatencyCdf, FigureKind::LatencyDensity]) && word != Word::Incomplete {
+        for (key, histogram) in seen.histograms {
+            merged.entry(key).or_default().merge(&histogram);
+        }
+    }
+    if wants(&[FigureKind::ThroughputPdf]) {
+        for phase in seen.result.measured() {
+            let all = &mut group.extra.per_second;
+            add_seconds(all.entry(phase.name.clone()).or_default(), phase);
+        }
+    }
+    extras(&mut group.extra, dir, cell, &seen.result, seen.workers);
+    let reasons = seen.result.verdict.reasons.iter();
+    let rules = distinct(reasons.map(|reason| reason.rule.clone()));
+    group.runs.push(run(word, rules, seen.slots));
+    Ok(Some(seen.facts))
+}
+
+/// The result of a search and its verdict: what ended it says more than those of trials that were meant to fail.
+fn capacity(dir: &Path) -> Result<(CapacityResult, Word), String> {
+    use bucketload_core::capacity::Limit;
+    let files = study::read::<CapacityStudy>(dir).map_err(|e| e.to_string())?;
+    let result = CapacityResult::new(files);
+    let word = match result.outcome.as_ref().map(|outcome| outcome.limit) {
+        Some(Limit::Client) => Word::ClientBound,
+        Some(Limit::Unconfirmed) => Word::Degraded,
+        Some(_) => Word::Valid,
+        None => Word::Incomplete,
+    };
+    Ok((result, word))
 }
 
 fn extras(extra: &mut Extra, dir: &Path, cell: &Cell, result: &RunResult, workers: u32) {
@@ -341,32 +308,21 @@ fn add_seconds(all: &mut PerSecond, phase: &PhaseResult) {
     let from = phase.window.start_ns.saturating_sub(phase.started_ns) as f64 / 1e9;
     let to = phase.window.end_ns.saturating_sub(phase.started_ns) as f64 / 1e9;
     let series = &phase.series;
-    let step = series
-        .t_s
-        .windows(2)
-        .map(|w| w[1] - w[0])
-        .next()
-        .unwrap_or(1.0);
-    let inside = series
-        .t_s
-        .iter()
-        .enumerate()
-        .filter(|(_, t)| **t >= from - 1e-9 && **t + step <= to + 1e-6)
-        .map(|(i, _)| i)
-        .take(PER_SECOND);
-    for i in inside {
-        all.ops
-            .push(series.ops_per_s.get(i).copied().unwrap_or(0.0));
-        all.bytes
-            .push(series.bytes_per_s.get(i).copied().unwrap_or(0.0));
+    let step = series.t_s.windows(2).map(|w| w[1] - w[0]).next();
+    let step = step.unwrap_or(1.0);
+    let seconds = series.t_s.iter().enumerate();
+    let inside = seconds.filter(|(_, t)| **t >= from - 1e-9 && **t + step <= to + 1e-6);
+    for (i, _) in inside.take(PER_SECOND) {
+        let at = |values: &[f64]| values.get(i).copied().unwrap_or(0.0);
+        all.ops.push(at(&series.ops_per_s));
+        all.bytes.push(at(&series.bytes_per_s));
     }
     all.bin_s = step;
-    let throughput = phase.throughput.as_ref();
-    all.excess.extend(
-        throughput
-            .and_then(|t| t.excess_bytes.as_ref())
-            .map(|e| e.ratio),
-    );
+    let excess = phase
+        .throughput
+        .as_ref()
+        .and_then(|t| t.excess_bytes.as_ref());
+    all.excess.extend(excess.map(|e| e.ratio));
 }
 
 /// A swept value as a number: sizes in bytes, plain numbers as they are; `None` for others.

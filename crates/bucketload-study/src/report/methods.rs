@@ -8,6 +8,7 @@ use bucketload_results::units;
 use super::digest::Facts;
 use super::groups::{Measured, Summary};
 use super::read::Files;
+use super::show::distinct;
 use crate::journal::{End, instant};
 use crate::model::{JournalLine, Order, TargetFacts};
 
@@ -65,6 +66,20 @@ fn list(items: &[String]) -> String {
     }
 }
 
+/// The least and the largest of `values`; `None` without any.
+fn range<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
+    let values: Vec<T> = values.collect();
+    Some((*values.iter().min()?, *values.iter().max()?))
+}
+
+/// The different ones of `texts` that are not empty, sorted.
+fn sorted(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
 fn design(files: &Files) -> Vec<String> {
     let (study, plan) = (&files.study, &files.plan);
     let blocks = plan.cells.iter().map(|cell| cell.block).max().unwrap_or(0) as usize;
@@ -95,36 +110,25 @@ fn design(files: &Files) -> Vec<String> {
             out.push(format!("{}.", sentence(note)));
         }
     }
-    let pauses: Vec<u64> = files
-        .journal
-        .iter()
-        .filter_map(|line| match line {
-            JournalLine::Started { pause_ns, .. } => Some(*pause_ns),
+    let started = || {
+        files.journal.iter().filter_map(|line| match line {
+            JournalLine::Started { pause_ns, busy, .. } => Some((*pause_ns, *busy)),
             _ => None,
         })
-        .collect();
-    if let (Some(low), Some(high)) = (pauses.iter().min(), pauses.iter().max())
-        && *high > 0
-    {
-        out.push(match low == high {
-            true => format!("Before each cell there was a pause of {}.", seconds(*low as f64)),
-            false => format!(
-                "Before each cell there was a pause of {} to {} (at least the recovery of {}, longer while the machine was not idle).",
-                seconds(*low as f64),
-                seconds(*high as f64),
-                seconds(study.recovery_ns as f64)
-            ),
-        });
+    };
+    match range(started().map(|(pause, _)| pause)) {
+        None | Some((_, 0)) => {}
+        Some((low, high)) if low == high => {
+            out.push(format!("Before each cell there was a pause of {}.", seconds(low as f64)));
+        }
+        Some((low, high)) => out.push(format!(
+            "Before each cell there was a pause of {} to {} (at least the recovery of {}, longer while the machine was not idle).",
+            seconds(low as f64),
+            seconds(high as f64),
+            seconds(study.recovery_ns as f64)
+        )),
     }
-    let busy: Vec<f64> = files
-        .journal
-        .iter()
-        .filter_map(|line| match line {
-            JournalLine::Started { busy, .. } => *busy,
-            _ => None,
-        })
-        .collect();
-    if let Some(most) = busy.iter().copied().reduce(f64::max) {
+    if let Some(most) = started().filter_map(|(_, busy)| busy).reduce(f64::max) {
         out.push(format!(
             "At the end of the pauses up to {} of the machine's processors were busy.",
             units::percent(most)
@@ -196,11 +200,8 @@ fn experiments(files: &Files, all: &[Measured], summary: &Summary) -> Vec<String
                 experiment.values.join(", ")
             );
         }
-        let counts: Vec<usize> = measured.groups.iter().map(|g| g.runs.len()).collect();
-        let (low, high) = (
-            counts.iter().min().copied().unwrap_or(0),
-            counts.iter().max().copied().unwrap_or(0),
-        );
+        let counts = measured.groups.iter().map(|g| g.runs.len());
+        let (low, high) = range(counts).unwrap_or_default();
         sentence += &match low == high {
             true => format!("; {} per cell were measured", n(high, "repetition")),
             false => format!("; {low} to {high} repetitions per cell were measured"),
@@ -212,20 +213,16 @@ fn experiments(files: &Files, all: &[Measured], summary: &Summary) -> Vec<String
         sentence += &runs(facts);
         out.push(format!("{sentence}."));
     }
-    let took: Vec<u64> = files
-        .state
-        .cells
-        .values()
-        .filter_map(|cell| match &cell.end {
-            Some(End::Finished { took_ns, .. }) => Some(*took_ns),
-            _ => None,
-        })
-        .collect();
-    if let (Some(low), Some(high)) = (took.iter().min(), took.iter().max()) {
+    let cells = files.state.cells.values();
+    let took = cells.filter_map(|cell| match &cell.end {
+        Some(End::Finished { took_ns, .. }) => Some(*took_ns),
+        _ => None,
+    });
+    if let Some((low, high)) = range(took) {
         out.push(format!(
             "A cell, with preparation and clean-up, took {} to {}.",
-            seconds(*low as f64),
-            seconds(*high as f64)
+            seconds(low as f64),
+            seconds(high as f64)
         ));
     }
     out
@@ -237,27 +234,22 @@ fn runs(facts: &[Facts]) -> String {
         return String::new();
     }
     let mut out = String::new();
-    let range = |values: Vec<u64>| -> Option<String> {
-        let (low, high) = (*values.iter().min()?, *values.iter().max()?);
+    let lengths = |of: fn(&Facts) -> &[u64]| -> Option<String> {
+        let (low, high) = range(facts.iter().flat_map(of).copied())?;
         Some(match low == high {
             true => format!("{high} s"),
             false => format!("{low} to {high} s"),
         })
     };
-    if let Some(window) = range(facts.iter().flat_map(|f| f.window_s.clone()).collect()) {
+    if let Some(window) = lengths(|f| &f.window_s) {
         out += &format!("; measured windows of {window}");
     }
-    match range(facts.iter().flat_map(|f| f.warmup_s.clone()).collect()).as_deref() {
+    match lengths(|f| &f.warmup_s).as_deref() {
         None => {}
         Some("0 s") => out += " without a warm-up to cut off",
         Some(warmup) => out += &format!(" after a detected warm-up of {warmup} that was cut off"),
     }
-    let mut loads: Vec<&str> = Vec::new();
-    for load in facts.iter().flat_map(|f| &f.load) {
-        if !loads.contains(&&**load) {
-            loads.push(load);
-        }
-    }
+    let loads = distinct(facts.iter().flat_map(|f| &f.load).map(String::as_str));
     match loads.len() {
         0 => {}
         1..=4 => out += &format!("; load: {}", loads.join("; ")),
@@ -274,28 +266,19 @@ fn runs(facts: &[Facts]) -> String {
         true => "; open loop, response times count from the instant at which operations were due",
         false => "; closed loop",
     };
-    let distinct = |of: fn(&Facts) -> &str| {
-        let mut all: Vec<String> = facts
-            .iter()
-            .map(|f| of(f).to_owned())
-            .filter(|t| !t.is_empty())
-            .collect();
-        all.sort();
-        all.dedup();
-        list(&all)
-    };
-    let payload = distinct(|f| &f.payload);
+    let all = |of: fn(&Facts) -> &str| list(&sorted(facts.iter().map(|f| of(f).to_owned())));
+    let payload = all(|f| &f.payload);
     if !payload.is_empty() {
         out += &format!("; content: {payload}");
     }
     if facts.iter().all(|f| f.verified) {
         out += ", compared byte for byte when read";
     }
-    let scale = distinct(|f| &f.scale);
+    let scale = all(|f| &f.scale);
     if !scale.is_empty() {
         out += &format!("; scaled: {scale}");
     }
-    let compat = distinct(|f| &f.compat);
+    let compat = all(|f| &f.compat);
     if !compat.is_empty() {
         out += &format!("; procedure of {compat}");
     }
@@ -303,24 +286,18 @@ fn runs(facts: &[Facts]) -> String {
 }
 
 fn machine(files: &Files, summary: &Summary) -> Vec<String> {
-    let facts = || summary.facts.values().flatten();
-    let distinct = |of: fn(&Facts) -> String| {
-        let mut all: Vec<String> = facts().map(of).filter(|t| !t.is_empty()).collect();
-        all.sort();
-        all.dedup();
-        all
-    };
-    if facts().next().is_none() {
+    let all = |of: fn(&Facts) -> String| sorted(summary.facts.values().flatten().map(of));
+    let threads = all(|f| f.threads.to_string());
+    if threads.is_empty() {
         return alone(files);
     }
-    let threads = distinct(|f| f.threads.to_string());
     vec![
         format!(
             "The load came from Bucketload {} ({}) on {}, {}, with {} load {}.",
-            list(&distinct(|f| f.version.clone())),
-            list(&distinct(|f| f.client.clone())),
-            list(&distinct(|f| f.machine.clone())),
-            list(&distinct(|f| f.kernel.clone())),
+            list(&all(|f| f.version.clone())),
+            list(&all(|f| f.client.clone())),
+            list(&all(|f| f.machine.clone())),
+            list(&all(|f| f.kernel.clone())),
             list(&threads),
             if threads == ["1"] {
                 "thread"
@@ -457,41 +434,28 @@ fn analysis(all: &[Measured]) -> Vec<String> {
 
 fn deviations(files: &Files, all: &[Measured]) -> Vec<String> {
     let mut out = Vec::new();
-    let groups = || {
-        all.iter()
-            .flat_map(|m| m.groups.iter().map(move |g| (m, g)))
-    };
+    let groups = || all.iter().flat_map(|m| &m.groups);
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, group) in groups() {
-        for (_, why) in &group.missing {
-            *reasons.entry(why).or_default() += 1;
-        }
+    for (_, why) in groups().flat_map(|group| &group.missing) {
+        *reasons.entry(why).or_default() += 1;
     }
-    for (why, count) in reasons {
-        out.push(format!(
-            "{}: {}.",
-            n(count, "cell"),
-            why.trim_end_matches('.')
-        ));
-    }
+    out.extend(reasons.into_iter().map(|(why, count)| {
+        let why = why.trim_end_matches('.');
+        format!("{}: {why}.", n(count, "cell"))
+    }));
     let mut words: BTreeMap<Word, usize> = BTreeMap::new();
-    for run in groups().flat_map(|(_, g)| &g.runs) {
+    for run in groups().flat_map(|group| &group.runs) {
         *words.entry(run.word).or_default() += 1;
     }
     let total: usize = words.values().sum();
     let valid = words.remove(&Word::Valid).unwrap_or(0);
-    let others: Vec<String> = words
-        .iter()
-        .map(|(word, n)| format!("{n} {word}"))
-        .collect();
+    let others = words.iter().map(|(word, n)| format!("{n} {word}"));
+    let others: Vec<String> = others.collect();
     if total > 0 {
+        let runs = n(total, "run");
         out.push(match others.is_empty() {
-            true => format!("All {} are VALID.", n(total, "run")),
-            false => format!(
-                "Of {}, {valid} are VALID, {}.",
-                n(total, "run"),
-                list(&others)
-            ),
+            true => format!("All {runs} are VALID."),
+            false => format!("Of {runs}, {valid} are VALID, {}.", list(&others)),
         });
     }
     let retried = files

@@ -3,19 +3,18 @@
 //! ```text
 //!  read ─► groups ─ digest, trials, workbench (a run directory at a time) ─► Measured per experiment
 //!                      │
-//!                      ├─ figures ─► svg::Chart ─┬─► report.html
-//!                      ├─ tables  ─► Table ──────┼─► tables/NAME.{csv,md,tex}
+//!                      ├─ figures ─► kit::Chart ─┬─► report.html
+//!                      ├─ tables  ─► kit::Table ─┼─► tables/NAME.{csv,md,tex}
 //!                      └─ methods ───────────────┴─► figures/NAME.svg
 //! ```
 //!
 //! [`published`] are the values that others published, [`estimate`] the statistics over repetitions, [`show`]
-//! metrics with their names, [`escape`] what keeps texts from becoming markup. Equal files give an equal report,
-//! byte for byte: nothing here reads a clock, the environment or an unordered map.
+//! metrics with their names; tables, charts and frame of the page are those of [`bucketload_results::kit`]. Equal files
+//! give an equal report, byte for byte: nothing here reads a clock, the environment or an unordered map.
 
 pub mod balance;
 mod curves;
 pub mod digest;
-pub mod escape;
 pub mod estimate;
 mod figures;
 pub mod groups;
@@ -24,8 +23,6 @@ mod page;
 pub mod published;
 pub mod read;
 pub mod show;
-pub mod svg;
-pub mod table;
 mod tables;
 mod trials;
 pub mod workbench;

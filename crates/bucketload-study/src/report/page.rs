@@ -3,16 +3,13 @@
 use std::fmt::Write as _;
 
 use bucketload_core::verdict::Word;
+use bucketload_results::kit::escape::xml;
+use bucketload_results::kit::{Chart, Table, page};
 
-use super::escape::xml;
 use super::groups::Measured;
 use super::methods::Paragraph;
 use super::published;
 use super::read::Files;
-use super::svg::{self, Chart};
-use super::table::Table;
-
-const STYLE: &str = include_str!("style.css");
 
 /// Rows above which a table is folded.
 const FOLD: usize = 40;
@@ -37,17 +34,7 @@ pub(super) fn render(
     methods: &[Paragraph],
 ) -> String {
     let study = &files.study;
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{title}</title>\n<style>\n{colours}{STYLE}{css}\n</style>\n</head>\n<body>\n<main>\n\
-         <header>\n<h1>{title}</h1>\n",
-        title = xml(&study.title),
-        colours = colours(),
-        css = svg::CSS,
-    );
+    let mut out = format!("<header>\n<h1>{}</h1>\n", xml(&study.title));
     for text in [&study.description, &study.source] {
         if !text.is_empty() {
             let lead = if std::ptr::eq(text, &study.source) {
@@ -82,31 +69,11 @@ pub(super) fn render(
     let _ = write!(
         out,
         "</section>\n<footer><p class=\"muted\">Study {}, planned by Bucketload {}. Every figure and table of this page is made of the files beside it; \
-         tables stand in <code>tables/</code> (CSV, Markdown, LaTeX), figures in <code>figures/</code> (SVG), every run in <code>tables/cells.csv</code>.</p></footer>\n\
-         </main>\n</body>\n</html>\n",
+         tables stand in <code>tables/</code> (CSV, Markdown, LaTeX), figures in <code>figures/</code> (SVG), every run in <code>tables/cells.csv</code>.</p></footer>\n",
         xml(&study.name),
         xml(&files.plan.version),
     );
-    out
-}
-
-/// Colours of the series on light and dark pages, and on paper.
-fn colours() -> String {
-    let set = |colours: &[&str]| {
-        let mut out = String::new();
-        for (i, colour) in colours.iter().enumerate() {
-            let _ = write!(out, "--s{i}:{colour};");
-        }
-        out
-    };
-    let (light, dark) = (set(&svg::COLOURS), set(&svg::DARK_COLOURS));
-    let mut out = format!(
-        ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
-    );
-    for i in 0..svg::COLOURS.len() {
-        let _ = writeln!(out, ".c{i}{{stroke:var(--s{i});fill:var(--s{i})}}");
-    }
-    out
+    page::frame(&study.title, &out, None)
 }
 
 fn facts(files: &Files, all: &[Measured]) -> String {
@@ -139,11 +106,7 @@ fn facts(files: &Files, all: &[Measured]) -> String {
     if files.study.quick {
         facts.push(("form", "quick".to_owned()));
     }
-    let mut out = "<dl class=\"facts\">\n".to_owned();
-    for (name, value) in facts {
-        let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", xml(&value));
-    }
-    out += "</dl>\n";
+    let mut out = page::facts(&facts);
     if measured < planned {
         let _ = writeln!(
             out,
@@ -181,24 +144,7 @@ fn section(measured: &Measured, part: &Part, number: usize) -> String {
     for note in &part.notes {
         let _ = writeln!(out, "<p class=\"warn\">{}</p>", xml(note));
     }
-    if !part.charts.is_empty() {
-        out += "<div class=\"figures\">\n";
-        for chart in &part.charts {
-            let _ = write!(
-                out,
-                "<figure id=\"figure-{}\">\n<figcaption><b>{}</b></figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">{}</div>\n",
-                chart.name,
-                xml(&chart.title),
-                xml(&chart.title),
-                chart.inline()
-            );
-            if !chart.note.is_empty() {
-                let _ = writeln!(out, "<p class=\"muted\">{}</p>", xml(&chart.note));
-            }
-            out += "</figure>\n";
-        }
-        out += "</div>\n";
-    }
+    out += &page::figures(&part.charts);
     for table in &part.tables {
         out += &folded(table, table.rows.len() > FOLD);
     }

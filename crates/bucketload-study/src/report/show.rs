@@ -1,11 +1,23 @@
 //! Metrics: their values over the runs of a group, names and units.
 
+use bucketload_core::verdict::Word;
+use bucketload_results::kit::{Cell, Unit};
+
 use super::digest::{Figures, Run};
 use super::estimate::Over;
 use super::groups::Group;
-use super::svg::Unit;
-use super::table::Cell;
 use crate::model::Metric;
+
+/// The different ones of `items`, in their order.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut out = Vec::new();
+    for item in items {
+        if !out.contains(&item) {
+            out.push(item);
+        }
+    }
+    out
+}
 
 /// What is looked at: a class (empty: all) in a phase (empty: the only one that measures).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,44 +75,53 @@ pub const fn is_percentile(metric: Metric) -> bool {
     )
 }
 
-/// Whether smaller values are better.
-#[must_use]
-pub const fn is_cost(metric: Metric) -> bool {
-    !matches!(
-        metric,
-        Metric::Throughput | Metric::Bandwidth | Metric::WallThroughput | Metric::WallBandwidth
-    )
+/// Name for readers, name in CSV with the unit, and unit.
+const fn facts(metric: Metric) -> (&'static str, &'static str, Unit) {
+    use Unit::{BytesPerS, Ns, PerS, Share, UsPerOp};
+    match metric {
+        Metric::Throughput => ("throughput", "ops_per_s", PerS),
+        Metric::Bandwidth => ("bandwidth", "bytes_per_s", BytesPerS),
+        Metric::Mean => ("mean response time", "mean_ns", Ns),
+        Metric::P50 => ("median response time", "p50_ns", Ns),
+        Metric::P95 => ("p95 response time", "p95_ns", Ns),
+        Metric::P99 => ("p99 response time", "p99_ns", Ns),
+        Metric::P999 => ("p99.9 response time", "p999_ns", Ns),
+        Metric::FirstByte => ("mean time to first byte", "first_byte_ns", Ns),
+        Metric::Errors => ("share of failed operations", "error_share", Share),
+        Metric::ClientCpu => (
+            "client CPU time per operation",
+            "client_cpu_us_per_op",
+            UsPerOp,
+        ),
+        Metric::WallThroughput => (
+            "throughput from first start to last end",
+            "wall_ops_per_s",
+            PerS,
+        ),
+        Metric::WallBandwidth => (
+            "bandwidth from first start to last end",
+            "wall_bytes_per_s",
+            BytesPerS,
+        ),
+    }
 }
 
 /// Its unit.
 #[must_use]
 pub const fn unit(metric: Metric) -> Unit {
-    match metric {
-        Metric::Throughput | Metric::WallThroughput => Unit::PerS,
-        Metric::Bandwidth | Metric::WallBandwidth => Unit::BytesPerS,
-        Metric::Errors => Unit::Share,
-        Metric::ClientCpu => Unit::UsPerOp,
-        _ => Unit::Ns,
-    }
+    facts(metric).2
 }
 
 /// Its name for readers.
 #[must_use]
 pub const fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::Bandwidth => "bandwidth",
-        Metric::Mean => "mean response time",
-        Metric::P50 => "median response time",
-        Metric::P95 => "p95 response time",
-        Metric::P99 => "p99 response time",
-        Metric::P999 => "p99.9 response time",
-        Metric::FirstByte => "mean time to first byte",
-        Metric::Errors => "share of failed operations",
-        Metric::ClientCpu => "client CPU time per operation",
-        Metric::WallThroughput => "throughput from first start to last end",
-        Metric::WallBandwidth => "bandwidth from first start to last end",
-    }
+    facts(metric).0
+}
+
+/// Its name in CSV, with the unit.
+#[must_use]
+pub const fn key(metric: Metric) -> &'static str {
+    facts(metric).1
 }
 
 /// Its name with the unit, for axes.
@@ -113,23 +134,10 @@ pub fn label(metric: Metric) -> String {
     }
 }
 
-/// Its name in CSV, with the unit.
+/// A figure that the metric shows.
 #[must_use]
-pub const fn key(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "ops_per_s",
-        Metric::Bandwidth => "bytes_per_s",
-        Metric::Mean => "mean_ns",
-        Metric::P50 => "p50_ns",
-        Metric::P95 => "p95_ns",
-        Metric::P99 => "p99_ns",
-        Metric::P999 => "p999_ns",
-        Metric::FirstByte => "first_byte_ns",
-        Metric::Errors => "error_share",
-        Metric::ClientCpu => "client_cpu_us_per_op",
-        Metric::WallThroughput => "wall_ops_per_s",
-        Metric::WallBandwidth => "wall_bytes_per_s",
-    }
+pub fn figure(group: &Group, metric: Metric, look: Look<'_>) -> Cell {
+    Over::cell(over(group, metric, look), |v| unit(metric).show(v))
 }
 
 /// A table's cell: the figure, or why there is none; marked where a run is not VALID.
@@ -138,45 +146,30 @@ pub fn cell(group: Option<&Group>, metric: Metric, look: Look<'_>) -> Cell {
     let Some(group) = group else {
         return Cell::None;
     };
-    match over(group, metric, look) {
-        Some(figure) => marked(group, Cell::figure(Some(figure), |v| unit(metric).show(v))),
-        None if group.counted().next().is_some() => Cell::None,
-        None => Cell::text(group.why_none()),
+    match figure(group, metric, look) {
+        Cell::None if group.counted().next().is_none() => Cell::text(group.why_none()),
+        cell => cell.marked(&mark(group)),
     }
 }
 
-/// `cell` with the mark of its group's verdict.
+/// The letter of a group's verdict in brackets; empty for VALID.
 #[must_use]
-pub fn marked(group: &Group, cell: Cell) -> Cell {
-    match (cell, group.word().map_or("", mark)) {
-        (
-            Cell::Figure {
-                over,
-                shown,
-                interval,
-            },
-            mark,
-        ) if !mark.is_empty() => Cell::Figure {
-            over,
-            shown: format!("{shown} ({mark})"),
-            interval,
-        },
-        (cell, _) => cell,
+pub fn mark(group: &Group) -> String {
+    match group.word() {
+        None | Some(Word::Valid) => "",
+        Some(Word::Degraded) => "(D)",
+        Some(Word::Unsteady) => "(U)",
+        Some(Word::Overloaded) => "(O)",
+        Some(Word::ClientBound) => "(C)",
+        Some(Word::Incomplete) => "(I)",
     }
+    .to_owned()
 }
 
-/// The letter of a verdict; empty for VALID.
+/// `name` with the mark of the group.
 #[must_use]
-pub const fn mark(word: bucketload_core::verdict::Word) -> &'static str {
-    use bucketload_core::verdict::Word;
-    match word {
-        Word::Valid => "",
-        Word::Degraded => "D",
-        Word::Unsteady => "U",
-        Word::Overloaded => "O",
-        Word::ClientBound => "C",
-        Word::Incomplete => "I",
-    }
+pub fn with_mark(name: String, group: &Group) -> String {
+    format!("{name} {}", mark(group)).trim_end().to_owned()
 }
 
 /// What the marks and brackets of tables mean.
@@ -192,20 +185,12 @@ pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
     if !asked.is_empty() && !asked.ends_with('*') {
         return vec![asked];
     }
-    let mut out: Vec<&str> = Vec::new();
-    let mut single = true;
-    for run in groups.iter().flat_map(|g| g.counted()) {
-        single &= run.figures("", "").is_some();
-        for slot in run.slots.iter().filter(|s| !s.phase.is_empty()) {
-            if !out.contains(&&*slot.phase) && like(asked, &slot.phase) {
-                out.push(&slot.phase);
-            }
-        }
+    let runs = || groups.iter().flat_map(|g| g.counted());
+    if asked.is_empty() && runs().all(|run| run.figures("", "").is_some()) {
+        return vec![""];
     }
-    match single && asked.is_empty() {
-        true => vec![""],
-        false => out,
-    }
+    let named = runs().flat_map(|run| &run.slots).map(|s| s.phase.as_str());
+    distinct(named.filter(|phase| !phase.is_empty() && like(asked, phase)))
 }
 
 /// Whether a phase is asked for: by its name, by the beginning of its name with an asterisk behind it, or by nothing.
@@ -223,21 +208,14 @@ pub fn classes<'a>(groups: &'a [Group], phase: &str, asked: &'a str) -> Vec<&'a 
     if !asked.is_empty() {
         return vec![asked];
     }
-    let mut out: Vec<&str> = Vec::new();
-    for run in groups.iter().flat_map(|g| g.counted()) {
-        for slot in run
-            .slots
-            .iter()
-            .filter(|s| s.phase == phase && !s.class.is_empty())
-        {
-            if !out.contains(&&*slot.class) {
-                out.push(&slot.class);
-            }
-        }
-    }
-    match out.len() {
-        0 => vec![""],
-        _ => out,
+    let slots = groups
+        .iter()
+        .flat_map(|g| g.counted())
+        .flat_map(|r| &r.slots);
+    let own = slots.filter(|s| s.phase == phase && !s.class.is_empty());
+    match distinct(own.map(|s| s.class.as_str())) {
+        none if none.is_empty() => vec![""],
+        classes => classes,
     }
 }
 

@@ -24,10 +24,16 @@ pub(super) fn expand(
 ) {
     let first = out.len();
     for cell in cells {
+        let mut groups = Groups {
+            cell,
+            group: &group,
+            first,
+            out,
+        };
         let read = files.measured(cell).and_then(|dir| {
             let read = match command {
-                Command::StudyGrid => grid(&dir, cell, &group, first, out),
-                _ => hpc(&dir, cell, &group, first, out),
+                Command::StudyGrid => grid(&dir, &mut groups),
+                _ => hpc(&dir, &mut groups),
             };
             read.map_err(|why| format!("failed: {why}"))
         });
@@ -41,34 +47,63 @@ pub(super) fn expand(
     }
 }
 
-/// The group that a trial belongs to, among those from `first` on.
-fn place(out: &mut Vec<Group>, first: usize, like: Group) -> &mut Group {
-    let same = |g: &Group| {
-        (&g.target, &g.value, g.processes) == (&like.target, &like.value, like.processes)
-    };
-    let at = out[first..].iter().position(same).map(|at| first + at);
-    let at = at.unwrap_or_else(|| {
-        out.push(like);
-        out.len() - 1
-    });
-    &mut out[at]
+/// Where the trials of a cell go: groups behind the `first`, made like `group`.
+struct Groups<'a> {
+    cell: &'a Cell,
+    group: &'a Group,
+    first: usize,
+    out: &'a mut Vec<Group>,
 }
 
-fn grid(
-    dir: &Path,
-    cell: &Cell,
-    group: &Group,
-    first: usize,
-    out: &mut Vec<Group>,
-) -> Result<(), String> {
+impl Groups<'_> {
+    /// Adds a trial as a run of the group that is like `like`, which is made where there is none yet.
+    fn put(
+        &mut self,
+        like: Group,
+        repetition: u32,
+        word: Word,
+        rules: Vec<String>,
+        slots: Vec<Slot>,
+    ) {
+        let same = |g: &Group| {
+            (&g.target, &g.value, g.processes) == (&like.target, &like.value, like.processes)
+        };
+        let at = match self.out[self.first..].iter().position(same) {
+            Some(at) => self.first + at,
+            None => {
+                self.out.push(like);
+                self.out.len() - 1
+            }
+        };
+        let group = &mut self.out[at];
+        group.planned += 1;
+        group.runs.push(Run {
+            cell: self.cell.id.clone(),
+            repetition: (self.cell.repetition.max(1) - 1) + repetition + 1,
+            word,
+            rules,
+            slots,
+        });
+    }
+
+    /// What the groups of a cell have in common.
+    fn blank(&self) -> Group {
+        Group {
+            target: self.group.target.clone(),
+            label: self.group.label.clone(),
+            look: self.group.look,
+            ..Group::default()
+        }
+    }
+}
+
+fn grid(dir: &Path, groups: &mut Groups<'_>) -> Result<(), String> {
     let files = study::read::<GridStudy>(dir).map_err(|e| e.to_string())?;
     let floor = |row: &str, processes: u32, step: &str| -> Option<f64> {
         let of_cell = |t: &&Record| t.floor && t.row == row && t.processes == processes;
         let steps = files.trials.iter().filter(of_cell).flat_map(|t| &t.steps);
-        let times: Vec<f64> = steps
-            .filter(|s| s.step == step)
-            .flat_map(StepRecord::t_s)
-            .collect();
+        let of_step = steps.filter(|s| s.step == step);
+        let times: Vec<f64> = of_step.flat_map(StepRecord::t_s).collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     };
     for trial in files.trials.iter().filter(|trial| !trial.floor) {
@@ -79,7 +114,7 @@ fn grid(
             value: trial.row.clone(),
             number: Some(row.size_bytes as f64),
             processes: trial.processes,
-            ..blank(group)
+            ..groups.blank()
         };
         like.extra.files = Some((row.files, row.size_bytes));
         let mut word = Word::Valid;
@@ -91,18 +126,16 @@ fn grid(
             };
             let of_each = step.ok as f64 / f64::from(trial.processes.max(1));
             let figures = GridFigures::of(of_each, bytes, &step.t_s(), step.wall_s());
-            let mut worst = step.verdict;
+            word = word.max(step.verdict);
             let floor = floor(&trial.row, trial.processes, &step.step);
             if floor.is_some_and(|floor| figures.mean_s < CLIENT_BOUND_BELOW * floor) {
-                worst = worst.max(Word::ClientBound);
-                rules.push("floor".to_owned());
+                word = word.max(Word::ClientBound);
+                rules = vec!["floor".to_owned()];
             }
-            word = word.max(worst);
             let [p50, _, p99, max] = step.latency_ns.map(|ns| ns as f64);
-            Slot {
-                phase: step.step.clone(),
-                class: String::new(),
-                figures: Figures {
+            slot(
+                &step.step,
+                Figures {
                     ok: step.ok,
                     failed: step.failed,
                     ops_per_s: figures.r_mean,
@@ -113,60 +146,40 @@ fn grid(
                     quantiles_ns: [Some(p50), None, Some(p99), None],
                     ..Figures::default()
                 },
-            }
+            )
         });
         let slots: Vec<Slot> = slots.collect();
-        rules.dedup();
-        put(
-            place(out, first, like),
-            cell,
-            trial.repetition,
-            word,
-            rules,
-            slots,
-        );
+        groups.put(like, trial.repetition, word, rules, slots);
     }
     Ok(())
 }
 
-fn hpc(
-    dir: &Path,
-    cell: &Cell,
-    group: &Group,
-    first: usize,
-    out: &mut Vec<Group>,
-) -> Result<(), String> {
+fn hpc(dir: &Path, groups: &mut Groups<'_>) -> Result<(), String> {
     let files = study::read::<HpcStudy>(dir).map_err(|e| e.to_string())?;
     for trial in &files.trials {
-        let rows = files.header.rows.iter();
-        let look = rows
-            .clone()
-            .position(|row| row.name == trial.row)
-            .unwrap_or(0);
+        let mut rows = files.header.rows.iter();
         let like = Group {
             target: trial.row.clone(),
             label: trial.row.clone(),
-            look,
+            look: rows.position(|row| row.name == trial.row).unwrap_or(0),
             value: bucketload_results::units::bytes(trial.size_bytes as f64),
             number: Some(trial.size_bytes as f64),
             processes: trial.processes,
-            ..blank(group)
+            ..groups.blank()
         };
-        let failed = trial.steps.iter().any(|step| step.failed > 0);
-        let word = if failed { Word::Degraded } else { Word::Valid };
+        let (word, rules) = match trial.steps.iter().any(|step| step.failed > 0) {
+            true => (Word::Degraded, vec!["V7".to_owned()]),
+            false => (Word::Valid, Vec::new()),
+        };
         let slots = trial.steps.iter().map(|step| {
-            let rate = |amount: u64| {
-                if step.seconds > 0.0 {
-                    amount as f64 / step.seconds
-                } else {
-                    0.0
-                }
+            let rate = |amount: u64| match step.seconds > 0.0 {
+                true => amount as f64 / step.seconds,
+                false => 0.0,
             };
             let time = |ns: u64| (ns > 0).then_some(ns as f64);
-            Slot {
-                phase: step.step.clone(),
-                class: String::new(),
-                figures: Figures {
+            slot(
+                &step.step,
+                Figures {
                     ok: step.ok,
                     failed: step.failed,
                     ops_per_s: rate(step.ok),
@@ -174,50 +187,18 @@ fn hpc(
                     quantiles_ns: [time(step.p50_ns), None, time(step.p99_ns), None],
                     ..Figures::default()
                 },
-            }
+            )
         });
-        let slots: Vec<Slot> = slots.collect();
-        let rules = if failed {
-            vec!["V7".to_owned()]
-        } else {
-            Vec::new()
-        };
-        put(
-            place(out, first, like),
-            cell,
-            trial.repetition,
-            word,
-            rules,
-            slots,
-        );
+        groups.put(like, trial.repetition, word, rules, slots.collect());
     }
     Ok(())
 }
 
-/// What the groups of a cell have in common.
-fn blank(group: &Group) -> Group {
-    Group {
-        target: group.target.clone(),
-        label: group.label.clone(),
-        look: group.look,
-        ..Group::default()
+/// The figures of a step, which stands for a phase.
+fn slot(step: &str, figures: Figures) -> Slot {
+    Slot {
+        phase: step.to_owned(),
+        class: String::new(),
+        figures,
     }
-}
-
-fn put(
-    group: &mut Group,
-    cell: &Cell,
-    repetition: u32,
-    word: Word,
-    rules: Vec<String>,
-    slots: Vec<Slot>,
-) {
-    group.planned += 1;
-    group.runs.push(Run {
-        cell: cell.id.clone(),
-        repetition: (cell.repetition.max(1) - 1) + repetition + 1,
-        word,
-        rules,
-        slots,
-    });
 }

@@ -1,31 +1,25 @@
 //! The highest load that keeps the objectives.
 
 use bucketload_core::capacity::Limit;
+use bucketload_results::kit::svg::{Bar, Bars, Body, Point};
+use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
 use super::super::estimate::Over;
 use super::super::groups::Group;
-use super::super::svg::{Axis, Bar, Bars, Body, Chart, Point, Series, Unit};
 use super::{Context, hollow, targets};
 use crate::model::Figure;
 
 /// Confirmed lower and refuted upper ends of the searches of a group, operations per second.
 pub(in super::super) fn ends(group: &Group) -> (Vec<f64>, Vec<f64>) {
     let outcomes = || {
-        group
-            .extra
-            .capacity
-            .iter()
-            .filter_map(|c| c.outcome.as_ref())
+        let searches = group.extra.capacity.iter();
+        searches.filter_map(|c| c.outcome.as_ref())
     };
+    let low = outcomes().filter_map(|o| o.low.as_ref());
+    let high = outcomes().filter_map(|o| o.high.as_ref());
     (
-        outcomes()
-            .filter_map(|o| o.low.as_ref())
-            .map(|side| side.rate)
-            .collect(),
-        outcomes()
-            .filter_map(|o| o.high.as_ref())
-            .map(|side| side.rate)
-            .collect(),
+        low.map(|side| side.rate).collect(),
+        high.map(|side| side.rate).collect(),
     )
 }
 
@@ -39,61 +33,52 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             true => format!("{}, {}", group.label, group.value),
             false => group.label.clone(),
         };
-        let upper = Over::mean(&high);
-        let Some(lower) = Over::mean(&low) else {
-            return unconfirmed(group, upper).map(|bar| (name, vec![bar]));
-        };
-        // One search: its bracket. Several: the interval over the searches, where that is wider.
-        let (from, to) = lower.ci.unwrap_or((lower.value, lower.value));
-        let ci = Some((from.min(lower.value), to.max(upper.map_or(to, |u| u.value))));
-        let text = match upper {
-            Some(upper) => format!(
-                "{}–{}",
-                Unit::Number.show(lower.value),
-                Unit::PerS.show(upper.value)
-            ),
-            None => format!("≥ {}", Unit::PerS.show(lower.value)),
-        };
-        let bar = Bar {
-            look: group.look,
-            value: lower.value,
-            ci,
-            text,
-            flawed: group.flawed(),
-            published: false,
-        };
+        let bar = confirmed(group, Over::mean(&low), Over::mean(&high))?;
         Some((name, vec![bar]))
     });
-    let rows: Vec<(String, Vec<Bar>)> = rows.collect();
-    let values = rows.iter().flat_map(|(_, b)| b.iter().map(|b| b.value));
+    let bars = Bars {
+        groups: rows.collect(),
+        ..Bars::default()
+    };
     let x = Axis::fitting(
         "load that keeps the objectives (operations/s)",
         Unit::PerS,
-        values,
+        bars.values(),
     );
-    let objectives = groups
-        .iter()
-        .flat_map(|g| &g.extra.capacity)
-        .map(|c| c.header.slo.to_string());
+    let searches = groups.iter().flat_map(|g| &g.extra.capacity);
+    let objectives = searches.map(|c| c.header.slo.to_string());
     let objectives = objectives.reduce(|a, b| if a == b { a } else { format!("{a}; {b}") });
     let objectives = objectives.unwrap_or_default();
-    let mut bars = context.chart(
-        figure,
-        &[],
-        format!("capacity at {objectives}"),
-        (x.clone(), x),
-        Body::Bars(Bars {
-            groups: rows,
-            ..Bars::default()
-        }),
-    );
-    bars.note = format!(
+    let title = format!("capacity at {objectives}");
+    let chart = context.chart(figure, &[], &title, (x.clone(), x), Body::Bars(bars));
+    let note = format!(
         "The bar is the highest load that was confirmed, the line reaches to the lowest that was refuted.{}",
         hollow(groups)
     );
-    let mut charts = vec![bars];
-    charts.push(latency(context, figure, &objectives));
-    charts
+    vec![chart.noted(note), latency(context, figure, &objectives)]
+}
+
+/// The bar of a group: its bracket after one search. After several the interval over the searches, where that is wider.
+fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<Bar> {
+    let Some(lower) = lower else {
+        return unconfirmed(group, upper);
+    };
+    let (from, to) = lower.ci.unwrap_or((lower.value, lower.value));
+    let text = match upper {
+        Some(upper) => format!(
+            "{}–{}",
+            Unit::Number.show(lower.value),
+            Unit::PerS.show(upper.value)
+        ),
+        None => format!("≥ {}", Unit::PerS.show(lower.value)),
+    };
+    Some(Bar {
+        look: group.look,
+        value: lower.value,
+        ci: Some((from.min(lower.value), to.max(upper.map_or(to, |u| u.value)))),
+        text,
+        flawed: group.flawed(),
+    })
 }
 
 /// The bar of a group whose searches confirmed no load: none, and what is known instead.
@@ -112,7 +97,6 @@ fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
         ci: upper.map(|upper| (0.0, upper.value)),
         text,
         flawed: true,
-        published: false,
     })
 }
 
@@ -121,36 +105,23 @@ fn latency(context: &Context<'_>, figure: &Figure, objectives: &str) -> Chart {
     let groups = context.groups();
     let lines = targets(groups).into_iter().map(|(target, label, look)| {
         let own = groups.iter().filter(|g| g.target == target);
-        let mut points: Vec<Point> = own
-            .flat_map(|g| &g.extra.capacity)
-            .flat_map(|c| &c.curve)
-            .map(|load| Point {
-                x: load.rate,
-                y: load.p99_ns as f64,
-                ci: None,
-                flawed: load.passes < load.trials,
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series {
-            name: label.to_owned(),
-            points,
-            look,
-            markers: true,
-            ..Series::default()
-        }
+        let loads = own.flat_map(|g| &g.extra.capacity).flat_map(|c| &c.curve);
+        let points = loads.map(|load| Point {
+            flawed: load.passes < load.trials,
+            ..Point::from((load.rate, load.p99_ns as f64))
+        });
+        let mut line = Series::line(label, look, points);
+        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        line.markers = true;
+        line
     });
     let lines: Vec<Series> = lines.collect();
     let values = |of: fn(&Point) -> f64| lines.iter().flat_map(move |l| l.points.iter().map(of));
     let x = Axis::fitting("offered load (operations/s)", Unit::PerS, values(|p| p.x));
     let y = Axis::fitting("p99 response time", Unit::Ns, values(|p| p.y));
-    let mut chart = context.chart(
-        figure,
-        &["latency"],
-        format!("p99 against load while the capacity at {objectives} was searched"),
-        (x, y),
-        Body::Lines(lines.clone()),
-    );
-    chart.note = "A point per rate, median of its trials; hollow: a trial at this rate missed the objectives.".to_owned();
-    chart
+    let title = format!("p99 against load while the capacity at {objectives} was searched");
+    let chart = context.chart(figure, &["latency"], &title, (x, y), Body::Lines(lines));
+    chart.noted(
+        "A point per rate, median of its trials; hollow: a trial at this rate missed the objectives.",
+    )
 }

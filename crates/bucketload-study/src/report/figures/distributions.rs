@@ -3,10 +3,13 @@
 use bucketload_core::stats::moments::Moments;
 use bucketload_core::stats::normality::GaussianFit;
 
+use bucketload_results::kit::svg::Body;
+use bucketload_results::kit::{Axis, Chart, Series, Unit};
+
 use super::super::curves::Curve;
-use super::super::groups::Group;
-use super::super::show;
-use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
+use super::super::estimate::Over;
+use super::super::groups::{Group, PerSecond};
+use super::super::show::{self, distinct};
 use super::{Context, line_name, processes};
 use crate::model::Figure;
 
@@ -17,40 +20,31 @@ const GAUSS_POINTS: usize = 80;
 /// Fewest seconds for a statement about the shape (docs/spec/statistics.md section 9).
 const ENOUGH: usize = 60;
 
-/// The values that groups have, in order.
-fn values(groups: &[Group]) -> Vec<&str> {
-    let mut out: Vec<&str> = Vec::new();
-    for group in groups {
-        if !out.contains(&&*group.value) {
-            out.push(&group.value);
-        }
-    }
-    out
+/// Name of a group's line, with the mark of its verdict.
+fn named(context: &Context<'_>, group: &Group) -> String {
+    let several = processes(context.groups()).len() > 1;
+    show::with_mark(line_name(&group.label, group.processes, several), group)
 }
 
-fn plain(x: f64, y: f64) -> Point {
-    Point {
-        x,
-        y,
-        ci: None,
-        flawed: false,
+/// What the marks of names mean; empty without any.
+fn letters(context: &Context<'_>) -> &'static str {
+    match context.groups().iter().any(Group::flawed) {
+        true => show::LETTERS,
+        false => "",
     }
 }
 
 /// Histogram of the throughput per second with the fitted Gaussian; a chart per phase and value.
 pub(super) fn throughput(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let groups = context.groups();
+    let phases = context
+        .groups()
+        .iter()
+        .flat_map(|g| g.extra.per_second.keys());
+    let phases = distinct(phases.filter(|phase| show::like(&figure.phase, phase)));
     let mut charts = Vec::new();
-    let mut phases: Vec<&str> = Vec::new();
-    for phase in groups.iter().flat_map(|g| g.extra.per_second.keys()) {
-        let asked = show::like(&figure.phase, phase);
-        if asked && !phases.contains(&phase.as_str()) {
-            phases.push(phase);
-        }
-    }
     for phase in &phases {
-        for value in values(groups) {
-            let shown = if phases.len() > 1 { *phase } else { "" };
+        for value in context.values() {
+            let shown = if phases.len() > 1 { phase.as_str() } else { "" };
             charts.extend(seconds(context, figure, phase, shown, value));
         }
     }
@@ -64,24 +58,23 @@ fn seconds(
     shown: &str,
     value: &str,
 ) -> Option<Chart> {
-    let groups: Vec<&Group> = context
-        .groups()
-        .iter()
-        .filter(|g| g.value == value)
+    let own = context.groups().iter().filter(|g| g.value == value);
+    let of: Vec<(&Group, &PerSecond)> = own
+        .filter_map(|group| Some((group, group.extra.per_second.get(phase)?)))
         .collect();
-    let of = |group: &Group| group.extra.per_second.get(phase).cloned();
-    let moved = groups
+    let moved = of.iter().any(|(_, s)| s.bytes.iter().any(|b| *b > 0.0));
+    let values = |s: &PerSecond| {
+        if moved {
+            s.bytes.clone()
+        } else {
+            s.ops.clone()
+        }
+    };
+    let mut samples: Vec<(&Group, Vec<f64>, &[f64])> = of
         .iter()
-        .filter_map(|g| of(g))
-        .any(|s| s.bytes.iter().any(|b| *b > 0.0));
-    let samples: Vec<(&Group, Vec<f64>, Vec<f64>)> = groups
-        .iter()
-        .filter_map(|group| {
-            let seconds = of(group)?;
-            let values = if moved { seconds.bytes } else { seconds.ops };
-            (!values.is_empty()).then_some((*group, values, seconds.excess))
-        })
+        .map(|(group, s)| (*group, values(s), &*s.excess))
         .collect();
+    samples.retain(|(_, values, _)| !values.is_empty());
     let most = samples
         .iter()
         .flat_map(|(_, v, _)| v.iter().copied())
@@ -90,7 +83,6 @@ fn seconds(
         return None;
     }
     let width = most * 1.0001 / BINS as f64;
-    let several = processes(context.groups()).len() > 1;
     let (mut series, mut notes) = (Vec::new(), Vec::new());
     for (group, values, excess) in &samples {
         let mut counts = [0u32; BINS];
@@ -101,22 +93,13 @@ fn seconds(
         let share = |count: u32| f64::from(count) / values.len() as f64;
         let used = counts.iter().rposition(|c| *c > 0).map_or(0, |at| at + 1);
         let from = counts.iter().position(|c| *c > 0).unwrap_or(0);
-        let mut points = vec![plain(from as f64 * width, 0.0)];
-        for (i, count) in counts.iter().enumerate().take(used).skip(from) {
-            points.push(plain(i as f64 * width, share(*count)));
-        }
-        points.push(plain(used as f64 * width, 0.0));
-        let mut name = line_name(&group.label, group.processes, several);
-        let mark = group.word().map_or("", show::mark);
-        if !mark.is_empty() {
-            name += &format!(" ({mark})");
-        }
+        let mut points = vec![(from as f64 * width, 0.0)];
+        points.extend((from..used).map(|i| (i as f64 * width, share(counts[i]))));
+        points.push((used as f64 * width, 0.0));
+        let name = named(context, group);
         series.push(Series {
-            name: name.clone(),
-            points,
-            look: group.look,
             steps: true,
-            ..Series::default()
+            ..Series::line(&*name, group.look, points)
         });
         let moments = Moments::of(values);
         let mut note = format!("{name}: {} s", values.len());
@@ -131,7 +114,7 @@ fn seconds(
             };
             series.push(gaussian(&fit, width, group.look, most));
         }
-        if let Some(excess) = super::super::estimate::Over::median(excess) {
+        if let Some(excess) = Over::median(excess) {
             note += &format!(
                 ", fluctuation {} that of the offered bytes",
                 Unit::Times.show(excess.value)
@@ -140,26 +123,17 @@ fn seconds(
         notes.push(note);
     }
     let unit = if moved { Unit::BytesPerS } else { Unit::PerS };
-    let mut chart = context.chart(
-        figure,
-        &[shown, value],
-        show::titled("throughput per second", shown, value),
-        (
-            Axis::linear("throughput in a second", unit),
-            Axis::linear("share of seconds", Unit::Share),
-        ),
-        Body::Lines(series),
+    let axes = (
+        Axis::linear("throughput in a second", unit),
+        Axis::linear("share of seconds", Unit::Share),
     );
-    chart.note = format!(
+    let title = show::titled("throughput per second", shown, value);
+    let chart = context.chart(figure, &[shown, value], &title, axes, Body::Lines(series));
+    Some(chart.noted(format!(
         "All seconds inside the measured windows of all repetitions. Dashed: fitted Gaussians. {}. {}",
         notes.join("; "),
-        if context.groups().iter().any(Group::flawed) {
-            show::LETTERS
-        } else {
-            ""
-        }
-    );
-    Some(chart)
+        letters(context)
+    )))
 }
 
 fn gaussian(fit: &GaussianFit, width: f64, look: usize, most: f64) -> Series {
@@ -171,14 +145,9 @@ fn gaussian(fit: &GaussianFit, width: f64, look: usize, most: f64) -> Series {
         let x = low + (high - low) * i as f64 / GAUSS_POINTS as f64;
         let z = (x - fit.mean) / fit.sd;
         let density = (-z * z / 2.0).exp() / (fit.sd * std::f64::consts::TAU.sqrt());
-        plain(x, density * width)
+        (x, density * width)
     });
-    Series {
-        points: points.collect(),
-        look,
-        dashed: true,
-        ..Series::default()
-    }
+    Series::line("", look, points).dashed()
 }
 
 /// Distribution functions of the response time; a chart per phase, class and value.
@@ -209,70 +178,40 @@ fn times(
     points: impl Fn(&Curve) -> Vec<(f64, f64)>,
 ) -> Vec<Chart> {
     let groups = context.groups();
-    let mut keys: Vec<(&str, &str)> = Vec::new();
-    for (phase, class) in groups.iter().flat_map(|g| g.extra.curves.keys()) {
-        let asked = show::like(&figure.phase, phase)
+    let keys = groups.iter().flat_map(|g| g.extra.curves.keys());
+    let asked = |(phase, class): &&(String, String)| {
+        show::like(&figure.phase, phase)
             && match figure.class.as_str() {
                 "" => !class.is_empty(),
                 asked => asked == class,
-            };
-        if asked && !keys.contains(&(phase, class)) {
-            keys.push((phase, class));
-        }
-    }
+            }
+    };
+    let mut keys = distinct(keys.filter(asked));
     // As they were carried out.
     let order = show::phases(groups, "");
     keys.sort_by_key(|(phase, _)| order.iter().position(|known| known == phase));
-    let phases = {
-        let mut phases: Vec<&str> = keys.iter().map(|(phase, _)| *phase).collect();
-        phases.dedup();
-        phases.len()
-    };
-    let several = processes(groups).len() > 1;
+    let several = distinct(keys.iter().map(|(phase, _)| phase)).len() > 1;
     let mut charts = Vec::new();
-    for (phase, class) in keys {
-        for value in values(groups) {
+    for key in keys {
+        for value in context.values() {
             let own = groups.iter().filter(|g| g.value == value);
-            let series: Vec<Series> = own
-                .filter_map(|group| {
-                    let curve = group
-                        .extra
-                        .curves
-                        .get(&(phase.to_owned(), class.to_owned()))?;
-                    let points: Vec<Point> = points(curve)
-                        .into_iter()
-                        .map(|(x, y)| plain(x, y))
-                        .collect();
-                    let mut name = line_name(&group.label, group.processes, several);
-                    let mark = group.word().map_or("", show::mark);
-                    if !mark.is_empty() {
-                        name += &format!(" ({mark})");
-                    }
-                    Some(Series {
-                        name,
-                        points,
-                        look: group.look,
-                        ..Series::default()
-                    })
-                })
-                .collect();
-            let phase = if phases > 1 { phase } else { "" };
-            let mut chart = context.chart(
-                figure,
-                &[class, phase, value],
-                match value.is_empty() {
-                    true => show::titled(title, phase, class),
-                    false => show::titled(title, format!("{phase} {value}").trim(), class),
-                },
-                (Axis::log("response time", Unit::Ns), y.clone()),
-                Body::Lines(series),
-            );
-            chart.note = "Operations of all repetitions together (merged histograms).".to_owned();
-            if groups.iter().any(Group::flawed) {
-                chart.note += " ";
-                chart.note += show::LETTERS;
-            }
-            charts.push(chart);
+            let lines = own.filter_map(|group| {
+                let curve = group.extra.curves.get(key)?;
+                Some(Series::line(
+                    named(context, group),
+                    group.look,
+                    points(curve),
+                ))
+            });
+            let body = Body::Lines(lines.collect());
+            let class = key.1.as_str();
+            let phase = if several { key.0.as_str() } else { "" };
+            let of = format!("{phase} {value}");
+            let axes = (Axis::log("response time", Unit::Ns), y.clone());
+            let title = show::titled(title, of.trim(), class);
+            let chart = context.chart(figure, &[class, phase, value], &title, axes, body);
+            let note = "Operations of all repetitions together (merged histograms).";
+            charts.push(chart.noted(format!("{note} {}", letters(context)).trim_end()));
         }
     }
     charts

@@ -1,17 +1,19 @@
 //! Throughput per process (worker, node) against that of the smallest number.
 
+use bucketload_results::kit::svg::{Body, Point};
+use bucketload_results::kit::{Axis, Chart, Series, Unit};
+
 use super::super::estimate::{Over, ratio};
 use super::super::groups::Group;
-use super::super::show::{self, Blocks, Look};
-use super::super::svg::{Axis, Body, Chart, Point, Series, Unit};
-use super::{Context, hollow, targets};
+use super::super::show::{self, Blocks, Look, distinct};
+use super::{Context, hollow, numbered, targets};
 use crate::model::{Figure, Metric};
 
 /// Lines above which targets get charts of their own.
 const TOGETHER: usize = 8;
 
 /// A line to be: target, its label and look, and the row of a grid (empty for none).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Row<'a> {
     target: &'a str,
     label: &'a str,
@@ -24,15 +26,9 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
     let mut charts = Vec::new();
-    for phase in show::phases(groups, &figure.phase) {
-        let look = Look {
-            phase,
-            class: &figure.class,
-        };
-        let rows: Vec<Row<'_>> = rows(groups)
-            .into_iter()
-            .filter(|row| points(groups, row, look, figure).len() > 1)
-            .collect();
+    for look in context.looks(figure) {
+        let mut rows = rows(groups);
+        rows.retain(|row| points(groups, row, look, figure).len() > 1);
         if rows.len() <= TOGETHER {
             let name = |row: &Row<'_>| match (row.value, several) {
                 ("", _) => row.label.to_owned(),
@@ -43,11 +39,8 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             continue;
         }
         for (target, label, _) in targets(groups) {
-            let own: Vec<Row<'_>> = rows
-                .iter()
-                .copied()
-                .filter(|row| row.target == target)
-                .collect();
+            let own = rows.iter().copied().filter(|row| row.target == target);
+            let own: Vec<Row<'_>> = own.collect();
             let name = |row: &Row<'_>| row.value.to_owned();
             charts.extend(chart(context, figure, look, label, &own, name));
         }
@@ -62,22 +55,12 @@ fn swept_inside(groups: &[Group]) -> bool {
 
 fn rows(groups: &[Group]) -> Vec<Row<'_>> {
     let inside = swept_inside(groups);
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for group in groups {
-        let value = if inside { group.value.as_str() } else { "" };
-        if !rows
-            .iter()
-            .any(|row| row.target == group.target && row.value == value)
-        {
-            rows.push(Row {
-                target: &group.target,
-                label: &group.label,
-                look: group.look,
-                value,
-            });
-        }
-    }
-    rows
+    distinct(groups.iter().map(|group| Row {
+        target: &group.target,
+        label: &group.label,
+        look: group.look,
+        value: if inside { &group.value } else { "" },
+    }))
 }
 
 fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> Vec<Point> {
@@ -131,47 +114,35 @@ fn chart(
         .iter()
         .enumerate()
         .map(|(i, row)| Series {
-            name: name(row),
-            points: points(groups, row, look, figure),
-            look: if inside { i } else { row.look },
             markers: true,
-            ..Series::default()
+            ..Series::line(
+                name(row),
+                if inside { i } else { row.look },
+                points(groups, row, look, figure),
+            )
         })
         .collect();
     if lines.is_empty() {
         return None;
     }
-    let numbers = || {
-        lines
-            .iter()
-            .flat_map(|line| line.points.iter().map(|p| p.x))
-    };
+    let numbers = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|p| p.x));
+    let numbers: Vec<f64> = numbers.collect();
     let what = if inside { "processes" } else { "workers" };
-    let mut x = Axis::fitting(&format!("number of {what}"), Unit::Number, numbers());
-    let mut at: Vec<f64> = numbers().collect();
-    at.sort_by(f64::total_cmp);
-    at.dedup();
-    if at.len() <= 12 {
-        x.at = at;
-    }
-    x.zero = false;
+    let x = numbered(&format!("number of {what}"), Unit::Number, &numbers);
     let y = Axis::linear("efficiency (smallest number: 100 %)", Unit::Share);
     let metric = figure.metric.unwrap_or(Metric::Throughput);
     let title = match of {
-        "" => show::titled("efficiency", look.phase, &figure.class),
-        of => show::titled(&format!("efficiency on {of}"), look.phase, &figure.class),
+        "" => "efficiency".to_owned(),
+        of => format!("efficiency on {of}"),
     };
-    let mut chart = context.chart(
-        figure,
-        &[show::key(metric), &figure.class, look.phase, of],
-        title,
-        (x, y),
-        Body::Lines(lines),
-    );
-    chart.note = format!(
+    let parts = [show::key(metric), &figure.class, look.phase, of];
+    let title = show::titled(&title, look.phase, &figure.class);
+    let chart = context.chart(figure, &parts, &title, (x, y), Body::Lines(lines));
+    Some(chart.noted(format!(
         "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",
         show::name(metric),
         hollow(groups)
-    );
-    Some(chart)
+    )))
 }

@@ -16,11 +16,14 @@ pub(super) use capacity::ends;
 pub(super) use lines::fit;
 pub(super) use spread::phases as balance_phases;
 
-use super::escape::slug;
+use bucketload_results::kit::escape::slug;
+use bucketload_results::kit::svg::Body;
+use bucketload_results::kit::{Axis, Chart, Unit};
+
 use super::groups::{Group, Measured};
 use super::read::Files;
-use super::svg::{Axis, Chart, Unit};
-use crate::model::{Figure, FigureKind};
+use super::show::{self, Look, distinct};
+use crate::model::{Figure, FigureKind, Metric};
 
 /// Most charts of one figure that has one per value, class or phase.
 const MOST: usize = 24;
@@ -105,83 +108,105 @@ impl<'a> Context<'a> {
         &self.measured.groups
     }
 
+    /// The values of the sweep, in order; an empty one where nothing was swept.
+    fn values(&self) -> Vec<&'a str> {
+        distinct(self.groups().iter().map(|g| g.value.as_str()))
+    }
+
+    /// The phases that the figure is drawn for, with its class.
+    fn looks<'f>(&self, figure: &'f Figure) -> Vec<Look<'f>>
+    where
+        'a: 'f,
+    {
+        let phases = show::phases(self.groups(), &figure.phase);
+        let look = |phase| Look {
+            phase,
+            class: &figure.class,
+        };
+        phases.into_iter().map(look).collect()
+    }
+
     /// A chart of this experiment; `parts` tell it from its other charts.
     fn chart(
         &self,
         figure: &Figure,
         parts: &[&str],
-        title: String,
+        title: &str,
         axes: (Axis, Axis),
-        body: super::svg::Body,
+        body: Body,
     ) -> Chart {
         let experiment = &self.measured.experiment;
         let mut name = vec![experiment.name.as_str(), figure.kind.name()];
         name.extend(parts.iter().copied().filter(|part| !part.is_empty()));
-        let title = match figure.title.as_str() {
-            "" => format!("{}: {title}", experiment.label()),
-            given => format!("{given}: {title}"),
+        let of = match figure.title.as_str() {
+            "" => experiment.label(),
+            given => given,
         };
+        let chart = Chart::new(format!("{of}: {title}"), axes.0, axes.1, body);
         Chart {
             name: slug(&name.join("-")),
-            title,
-            note: String::new(),
-            x: axes.0,
-            y: axes.1,
-            body,
+            ..chart
         }
+    }
+
+    /// What error bars and hollow marks of a metric mean.
+    fn note(&self, metric: Metric) -> String {
+        let groups = self.groups();
+        let what = match show::is_percentile(metric) {
+            true => "Median of the repetitions' percentiles",
+            false => "Geometric mean of the repetitions",
+        };
+        let most = groups.iter().map(|g| g.counted().count()).max();
+        let bars = match most.unwrap_or(0) {
+            0 | 1 => "One run per cell: no interval.".to_owned(),
+            n => format!("{what} (up to {n}) with 95 % interval."),
+        };
+        bars + hollow(groups)
     }
 
     /// The axis of the swept values, and where each group lies on it.
     fn values_axis(&self) -> (Axis, Vec<f64>) {
         let groups = self.groups();
         let experiment = &self.measured.experiment;
-        let mut names: Vec<&str> = Vec::new();
-        for group in groups {
-            if !names.contains(&&*group.value) {
-                names.push(&group.value);
-            }
-        }
-        let numbers: Option<Vec<f64>> = groups
-            .iter()
-            .map(|g| g.number.filter(|n| *n > 0.0))
-            .collect();
-        let distinct = |numbers: &[f64]| {
-            let mut sorted = numbers.to_vec();
-            sorted.sort_by(f64::total_cmp);
-            sorted.dedup();
-            sorted
-        };
+        let names = self.values();
         let size = super::groups::is_size(&experiment.field, &names)
             || matches!(experiment.command, crate::model::Command::S3Hpc);
         let label = match experiment.field.as_str() {
             _ if size => "object size".to_owned(),
             "" => "value".to_owned(),
-            field => field
-                .rsplit('.')
-                .next()
-                .unwrap_or(field)
-                .replace(['-', '_'], " "),
-        };
-        match numbers.filter(|numbers| distinct(numbers).len() == names.len() && names.len() > 1) {
-            Some(numbers) => {
-                let unit = if size { Unit::Bytes } else { Unit::Number };
-                let mut axis = Axis::fitting(&label, unit, numbers.iter().copied());
-                let at = distinct(&numbers);
-                if at.len() <= 12 {
-                    axis.at = at;
-                }
-                axis.zero = false;
-                (axis, numbers)
+            field => {
+                let last = field.rsplit('.').next().unwrap_or(field);
+                last.replace(['-', '_'], " ")
             }
+        };
+        let numbers = groups.iter().map(|g| g.number.filter(|n| *n > 0.0));
+        let numbers: Option<Vec<f64>> = numbers.collect();
+        let unit = if size { Unit::Bytes } else { Unit::Number };
+        let different = |numbers: &Vec<f64>| distinct(numbers.iter().copied()).len();
+        match numbers.filter(|numbers| different(numbers) == names.len() && names.len() > 1) {
+            Some(numbers) => (numbered(&label, unit, &numbers), numbers),
             None => {
-                let at = groups
-                    .iter()
-                    .map(|g| names.iter().position(|n| *n == g.value).unwrap_or(0) as f64);
-                let at = at.collect();
+                let at = |g: &Group| names.iter().position(|n| *n == g.value);
+                let at = groups.iter().map(|g| at(g).unwrap_or(0) as f64).collect();
                 let names = names.iter().map(|n| (*n).to_owned()).collect();
                 (Axis::named(&label, names), at)
             }
         }
+    }
+}
+
+/// An axis that has these numbers; each is written, where they are few.
+fn numbered(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
+    let mut at = numbers.to_vec();
+    at.sort_by(f64::total_cmp);
+    at.dedup();
+    if at.len() > 12 {
+        at.clear();
+    }
+    Axis {
+        at,
+        zero: false,
+        ..Axis::fitting(label, unit, numbers.iter().copied())
     }
 }
 
@@ -218,22 +243,5 @@ pub(super) fn hollow(groups: &[Group]) -> &'static str {
     match groups.iter().any(Group::flawed) {
         true => " Hollow: a run of the cell is not VALID (see the table of verdicts).",
         false => "",
-    }
-}
-
-/// What error bars mean, given the number of repetitions.
-pub(super) fn bars_note(groups: &[Group], percentile: bool) -> String {
-    let most = groups
-        .iter()
-        .map(|g| g.counted().count())
-        .max()
-        .unwrap_or(0);
-    let what = match percentile {
-        true => "Median of the repetitions' percentiles",
-        false => "Geometric mean of the repetitions",
-    };
-    match most {
-        0 | 1 => "One run per cell: no interval.".to_owned(),
-        n => format!("{what} (up to {n}) with 95 % interval."),
     }
 }

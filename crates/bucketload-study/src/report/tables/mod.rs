@@ -9,60 +9,96 @@ mod hpc;
 mod named;
 mod special;
 
+use bucketload_results::kit::{Cell, Column, Table};
+
 use super::groups::Measured;
 use super::read::Files;
-use super::table::Table;
 use crate::model::{self, TableKind};
+
+/// A table that is asked for, with what it is made of.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    files: &'a Files,
+    measured: &'a Measured,
+    table: &'a model::Table,
+}
+
+impl Asked<'_> {
+    /// The table without rows. `parts` tell its files from others of the experiment, `what` is its title where none
+    /// was given.
+    fn table(&self, parts: &[&str], what: &str, columns: Vec<Column>) -> Table {
+        let mut name = vec![
+            self.measured.experiment.name.as_str(),
+            self.table.kind.name(),
+        ];
+        name.extend(parts.iter().copied().filter(|part| !part.is_empty()));
+        let title = match self.table.title.as_str() {
+            "" => format!("{}: {what}", self.measured.experiment.label()),
+            given => given.to_owned(),
+        };
+        Table::named(&name.join("-"), title, columns)
+    }
+}
+
+/// A column with what it shows of a row.
+type Shown<'a, R> = (Column, Box<dyn Fn(&R) -> Cell + 'a>);
+
+/// A table that is described by its columns: each says what it shows of a row.
+struct Sheet<'a, R>(Vec<Shown<'a, R>>);
+
+impl<'a, R> Sheet<'a, R> {
+    /// Adds a column.
+    fn column(mut self, column: Column, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+        self.0.push((column, Box::new(cell)));
+        self
+    }
+
+    /// Adds a column of texts, whose key is its title.
+    fn text(self, title: &str, text: impl Fn(&R) -> String + 'a) -> Self {
+        self.column(Column::text(title, title), move |row| Cell::Text(text(row)))
+    }
+
+    /// The columns alone, and the cells of each row.
+    fn parts(self, rows: impl IntoIterator<Item = R>) -> (Vec<Column>, Vec<Vec<Cell>>) {
+        let cells = |row| self.0.iter().map(|(_, cell)| cell(&row)).collect();
+        let rows = rows.into_iter().map(cells).collect();
+        (self.0.into_iter().map(|(column, _)| column).collect(), rows)
+    }
+}
 
 /// The tables of an experiment; `all` are the study's, for tables over several experiments.
 pub(super) fn of(files: &Files, all: &[Measured], measured: &Measured) -> Vec<Table> {
-    let mut out = Vec::new();
-    for asked in &measured.experiment.tables {
-        out.extend(one(files, all, measured, asked));
-    }
+    let tables = measured.experiment.tables.iter();
+    let mut out: Vec<Table> = tables
+        .flat_map(|table| {
+            let asked = Asked {
+                files,
+                measured,
+                table,
+            };
+            one(&asked, all)
+        })
+        .collect();
     out.retain(|table| !table.rows.is_empty());
     out
 }
 
-fn one(files: &Files, all: &[Measured], measured: &Measured, asked: &model::Table) -> Vec<Table> {
-    match asked.kind {
-        TableKind::Summary => vec![general::summary(measured, asked)],
-        TableKind::Ladder => general::ladder(measured, asked),
-        TableKind::Latency => vec![general::latency(measured, asked)],
-        TableKind::Multiples => general::multiples(files, measured, asked),
-        TableKind::Clients => vec![general::clients(measured, asked)],
-        TableKind::Verdicts => vec![verdicts(measured)],
-        TableKind::Ossperf => named::ossperf(files, all),
-        TableKind::Grid => named::grid(files, measured, asked),
-        TableKind::Io500 => vec![hpc::io500(measured, asked)],
-        TableKind::MdWorkbench => vec![hpc::workbench(files, measured, asked)],
-        TableKind::Scaling => vec![special::scaling(measured, asked)],
-        TableKind::Capacity => vec![special::capacity(measured, asked)],
-        TableKind::LoadBalance => balance::balance(files, measured, asked),
+fn one(asked: &Asked<'_>, all: &[Measured]) -> Vec<Table> {
+    match asked.table.kind {
+        TableKind::Summary => vec![general::summary(asked)],
+        TableKind::Ladder => general::ladder(asked),
+        TableKind::Latency => vec![general::latency(asked)],
+        TableKind::Multiples => general::multiples(asked),
+        TableKind::Clients => vec![general::clients(asked)],
+        TableKind::Verdicts => vec![verdicts(asked.measured)],
+        TableKind::Ossperf => named::ossperf(asked.files, all),
+        TableKind::Grid => named::grid(asked),
+        TableKind::Io500 => vec![hpc::io500(asked)],
+        TableKind::MdWorkbench => vec![hpc::workbench(asked)],
+        TableKind::Scaling => vec![special::scaling(asked)],
+        TableKind::Capacity => vec![special::capacity(asked)],
+        TableKind::LoadBalance => balance::balance(asked),
     }
 }
 
-/// Every cell of an experiment with its verdict.
-pub(super) fn verdicts(measured: &Measured) -> Table {
-    special::verdicts(measured)
-}
-
-/// Every run of a study with its figures, for programs.
-pub(super) fn cells(files: &Files, all: &[Measured]) -> Table {
-    special::cells(files, all)
-}
-
-/// The title of a table: the one given, or the experiment's with `what`.
-fn title(measured: &Measured, asked: &model::Table, what: &str) -> String {
-    match asked.title.as_str() {
-        "" => format!("{}: {what}", measured.experiment.label()),
-        given => given.to_owned(),
-    }
-}
-
-/// The name of a table's files.
-fn name(measured: &Measured, asked: &model::Table, parts: &[&str]) -> String {
-    let mut all = vec![measured.experiment.name.as_str(), asked.kind.name()];
-    all.extend(parts.iter().copied().filter(|part| !part.is_empty()));
-    all.join("-")
-}
+pub(super) use special::{cells, verdicts};

@@ -1,40 +1,39 @@
 //! Tables in the layouts of other benchmarks, with the published values beside ours.
 
-use bucketload_results::grid::published as grid_published;
+use bucketload_results::grid::published::{NODES, SYSTEMS, published as of_grid};
+use bucketload_results::kit::escape::slug;
+use bucketload_results::kit::{Cell, Column, Table};
+use bucketload_results::result::Ossperf;
+use bucketload_results::result::ossperf::STEPS;
 use bucketload_results::units;
 
-use super::super::escape::slug;
 use super::super::estimate::Over;
 use super::super::figures::{processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::published;
 use super::super::read::Files;
-use super::super::show::{self, Look};
-use super::super::table::{Cell, Column, Table};
-use super::{name, title};
-use crate::model::{self, Metric};
+use super::super::show::{self, Look, distinct};
+use super::Asked;
+use crate::model::Metric;
 
-/// OSSperf's steps that have a bandwidth: their number and name.
-const MOVES: [(usize, &str); 2] = [(1, "upload"), (3, "download")];
+/// OSSperf's steps that have a bandwidth, each with several clients and with one: number and name of the step, the way
+/// in short and in full, whether there are several clients.
+const MOVES: [(usize, &str, &str, &str, bool); 4] = [
+    (1, "upload", "par", "parallel", true),
+    (1, "upload", "seq", "sequential", false),
+    (3, "download", "par", "parallel", true),
+    (3, "download", "seq", "sequential", false),
+];
 
 /// OSSperf's Tables 4 and 5 for each target, then the tables as published. They are made of all experiments of
 /// the study, since one column each comes from the sequential and from the parallel one.
 pub(super) fn ossperf(files: &Files, all: &[Measured]) -> Vec<Table> {
-    let groups: Vec<&Group> = all.iter().flat_map(|m| &m.groups).collect();
-    let of_workload: Vec<&Group> = all
-        .iter()
-        .filter(|m| m.experiment.workload == "ossperf")
-        .flat_map(|m| &m.groups)
-        .collect();
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    for group in &of_workload {
-        if !names.contains(&(&*group.target, &*group.label)) {
-            names.push((&group.target, &group.label));
-        }
-    }
-    let mut out: Vec<Table> = Vec::new();
-    for (target, label) in names {
-        let own: Vec<&&Group> = groups.iter().filter(|g| g.target == target).collect();
+    let of_workload = all.iter().filter(|m| m.experiment.workload == "ossperf");
+    let groups = of_workload.flat_map(|m| &m.groups);
+    let mut out = Vec::new();
+    for (target, label) in distinct(groups.map(|g| (&*g.target, &*g.label))) {
+        let own = all.iter().flat_map(|m| &m.groups);
+        let own: Vec<&Group> = own.filter(|g| g.target == target).collect();
         out.push(bandwidths(files, target, label, &own));
         out.push(times(target, label, &own));
     }
@@ -44,40 +43,44 @@ pub(super) fn ossperf(files: &Files, all: &[Measured]) -> Vec<Table> {
     out
 }
 
-fn sizes(own: &[&&Group]) -> Vec<u64> {
-    let mut sizes: Vec<u64> = own
-        .iter()
-        .filter_map(|g| g.number)
-        .map(|n| n as u64)
-        .collect();
-    let steps = own.iter().flat_map(|g| &g.extra.ossperf);
-    sizes.extend(steps.map(|(_, ossperf)| ossperf.size_bytes));
+/// The different ones of `sizes`, ascending.
+fn ascending(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut sizes: Vec<u64> = sizes.collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
+fn sizes(own: &[&Group]) -> Vec<u64> {
+    let asked = own.iter().filter_map(|g| g.number).map(|n| n as u64);
+    let steps = own.iter().flat_map(|g| &g.extra.ossperf);
+    ascending(asked.chain(steps.map(|(_, ossperf)| ossperf.size_bytes)))
+}
+
+/// The runs of a size with one client or with several, each with its group.
+fn runs<'a>(
+    own: &'a [&Group],
+    size: u64,
+    parallel: bool,
+) -> impl Iterator<Item = (&'a Group, &'a Ossperf)> {
+    let all = own.iter().flat_map(|group| {
+        let runs = group.extra.ossperf.iter();
+        runs.map(move |(clients, run)| (*group, *clients, run))
+    });
+    all.filter(move |(_, clients, run)| run.size_bytes == size && (*clients > 1) == parallel)
+        .map(|(group, _, run)| (group, run))
+}
+
 /// Bandwidths of a step, Mbit/s, of the runs with one client or with several.
-fn bandwidth(own: &[&&Group], size: u64, parallel: bool, step: usize) -> Cell {
-    let runs = own
-        .iter()
-        .flat_map(|group| group.extra.ossperf.iter().map(move |run| (group, run)));
-    let of_size =
-        runs.filter(|(_, (clients, o))| o.size_bytes == size && (*clients > 1) == parallel);
-    let mut flawed = None;
-    let values: Vec<f64> = of_size
-        .filter_map(|(group, (_, ossperf))| {
-            flawed = Some(group);
-            // Not the column of `results.csv`: cut off at milliseconds, it is a wrong number for quick steps.
-            let complete = ossperf.incomplete.is_empty();
-            complete.then(|| ossperf.exact_mbit_s(step)).flatten()
-        })
+fn bandwidth(own: &[&Group], size: u64, parallel: bool, step: usize) -> Cell {
+    let complete = runs(own, size, parallel).filter(|(_, run)| run.incomplete.is_empty());
+    // Not the column of `results.csv`: cut off at milliseconds, it is a wrong number for quick steps.
+    let values: Vec<f64> = complete
+        .filter_map(|(_, run)| run.exact_mbit_s(step))
         .collect();
-    let cell = Cell::figure(Over::mean(&values), mbit);
-    match flawed {
-        Some(group) => show::marked(group, cell),
-        None => cell,
-    }
+    let mark = runs(own, size, parallel).last();
+    let mark = mark.map_or_else(String::new, |(group, _)| show::mark(group));
+    Over::cell(Over::mean(&values), mbit).marked(&mark)
 }
 
 fn mbit(value: f64) -> String {
@@ -88,7 +91,7 @@ fn mbit(value: f64) -> String {
     }
 }
 
-fn bandwidths(files: &Files, target: &str, label: &str, own: &[&&Group]) -> Table {
+fn bandwidths(files: &Files, target: &str, label: &str, own: &[&Group]) -> Table {
     let server = files.target(target).map_or("", |(_, t)| t.server.as_str());
     let like = published::system_like("ossperf", &format!("{target} {label} {server}"));
     // A store of one's own network is nearer to Table 4 than to a cloud.
@@ -96,257 +99,220 @@ fn bandwidths(files: &Files, target: &str, label: &str, own: &[&&Group]) -> Tabl
         .or(Some("MinIO"))
         .filter(|_| files.study.published == "ossperf");
     let mut columns = vec![Column::text("file size", "size_bytes")];
-    let ways = [("par", "parallel", true), ("seq", "sequential", false)];
-    for (_, step) in MOVES {
-        for (short, long, _) in ways {
-            columns.push(Column::figure(
-                &format!("{step} {short}"),
-                &format!("{step}_{long}_mbit_s"),
-            ));
-        }
+    for (_, step, short, long, _) in MOVES {
+        let key = format!("{step}_{long}_mbit_s");
+        columns.push(Column::figure(&format!("{step} {short}"), &key));
     }
-    if let Some(system) = system {
-        for (_, step) in MOVES {
-            for (short, long, _) in ways {
-                columns.push(Column::number(
-                    &format!("{step} {short} ({system}, published)"),
-                    &format!("published_{step}_{long}_mbit_s"),
-                ));
-            }
-        }
+    for (system, (_, step, short, long, _)) in system.iter().flat_map(|s| MOVES.map(|m| (s, m))) {
+        let title = format!("{step} {short} ({system}, published)");
+        let key = format!("published_{step}_{long}_mbit_s");
+        columns.push(Column::number(&title, &key));
     }
-    let mut table = Table::new(
+    let mut table = Table::named(
         &format!("ossperf-{target}"),
         format!("Bandwidth of {label} by file size (Mbit/s)"),
         columns,
     );
     for size in sizes(own) {
         let mut row = vec![Cell::text(units::bytes(size as f64))];
-        for (step, _) in MOVES {
-            row.extend(ways.map(|(_, _, parallel)| bandwidth(own, size, parallel, step)));
-        }
+        row.extend(MOVES.map(|(step, _, _, _, parallel)| bandwidth(own, size, parallel, step)));
         if let Some(system) = system {
-            for (_, step) in MOVES {
-                row.extend(ways.map(|(_, way, _)| ossperf_value(system, step, way, size)));
-            }
+            row.extend(MOVES.map(|(_, step, _, way, _)| ossperf_value(system, step, way, size)));
         }
-        table.rows.push(row);
+        table.row(row);
     }
-    table.note = format!(
+    let mut note = format!(
         "10^6 bits per second by OSSperf's formula, size times files times 8 over the time of the step, which OSSperf itself cuts off at milliseconds. par: several clients at once; seq: one. \
          Geometric mean of the repetitions. {}",
         show::NOTE
     );
     if system.is_some() {
-        table.note += " ";
-        table.note += published::SEE;
+        note += " ";
+        note += published::SEE;
     }
-    table.compact()
+    table.noted(note).compact()
 }
 
 fn ossperf_value(system: &str, step: &str, way: &str, size: u64) -> Cell {
     let size = size.to_string();
     let value = published::of("ossperf")
         .find(|v| (&*v.system, &*v.quantity, &*v.variant, &*v.key) == (system, step, way, &size));
-    Cell::figure(value.map(|v| Over::plain(v.value)), mbit)
+    Over::cell(value.map(|v| Over::plain(v.value)), mbit)
 }
 
 /// The six steps' times.
-fn times(target: &str, label: &str, own: &[&&Group]) -> Table {
-    let steps = bucketload_results::result::ossperf::STEPS;
+fn times(target: &str, label: &str, own: &[&Group]) -> Table {
     let mut columns = vec![
         Column::text("file size", "size_bytes"),
         Column::text("clients", "clients"),
     ];
-    for step in steps {
-        columns.push(Column::figure(
-            step,
-            &format!("{}_s", step.replace('-', "_")),
-        ));
-    }
+    columns.extend(STEPS.iter().map(|step| {
+        let key = format!("{}_s", step.replace('-', "_"));
+        Column::figure(step, &key)
+    }));
     columns.push(Column::figure("sum", "sum_s"));
-    let mut table = Table::new(
+    let mut table = Table::named(
         &format!("ossperf-times-{target}"),
         format!("Times of OSSperf's six steps on {label}"),
         columns,
     );
     for size in sizes(own) {
         for (word, parallel) in [("one", false), ("several", true)] {
-            let runs: Vec<_> = own
-                .iter()
-                .flat_map(|g| &g.extra.ossperf)
-                .filter(|(clients, o)| {
-                    o.size_bytes == size && (*clients > 1) == parallel && o.incomplete.is_empty()
-                })
-                .map(|(_, ossperf)| ossperf)
+            let complete: Vec<&Ossperf> = runs(own, size, parallel)
+                .map(|(_, run)| run)
+                .filter(|run| run.incomplete.is_empty())
                 .collect();
-            if runs.is_empty() {
+            if complete.is_empty() {
                 continue;
             }
-            let mut row = vec![Cell::text(units::bytes(size as f64)), Cell::text(word)];
-            let figure =
-                |values: Vec<f64>| Cell::figure(Over::mean(&values), |s| units::ns(s * 1e9));
-            for step in 0..steps.len() {
-                let times = runs.iter().filter_map(|o| o.steps.get(step));
-                row.push(figure(times.map(|s| s.time_ns as f64 / 1e9).collect()));
-            }
-            let sum = |o: &&bucketload_results::result::Ossperf| {
-                o.steps.iter().map(|s| s.time_ns as f64 / 1e9).sum()
+            let seconds = |run: &Ossperf, step: usize| {
+                let step = run.steps.get(step)?;
+                Some(step.time_ns as f64 / 1e9)
             };
-            row.push(figure(runs.iter().map(sum).collect()));
-            table.rows.push(row);
+            let figure = |values: Vec<f64>| Over::cell(Over::mean(&values), |s| units::ns(s * 1e9));
+            let of = |step| {
+                complete
+                    .iter()
+                    .filter_map(move |run| seconds(run, step))
+                    .collect()
+            };
+            let sum = |run: &&Ossperf| (0..run.steps.len()).filter_map(|s| seconds(run, s)).sum();
+            let mut row = vec![Cell::text(units::bytes(size as f64)), Cell::text(word)];
+            row.extend((0..STEPS.len()).map(|step| figure(of(step))));
+            row.push(figure(complete.iter().map(sum).collect()));
+            table.row(row);
         }
     }
-    table.note = "From the start of a step to the end of its last operation; verification is not in it. Geometric mean of the repetitions; \
-                  in brackets: 95 % interval."
-        .to_owned();
-    table
+    table.noted(
+        "From the start of a step to the end of its last operation; verification is not in it. Geometric mean of the repetitions; \
+         in brackets: 95 % interval.",
+    )
 }
 
 fn ossperf_published() -> Table {
     let systems = [("MinIO", "Table 4"), ("Amazon S3", "Table 5")];
+    let each = || {
+        systems
+            .into_iter()
+            .flat_map(|system| MOVES.map(|m| (system, m)))
+    };
     let mut columns = vec![Column::text("file size", "size_bytes")];
-    for (system, table) in systems {
-        for (_, step) in MOVES {
-            for (short, long) in [("par", "parallel"), ("seq", "sequential")] {
-                columns.push(Column::number(
-                    &format!("{system} {step} {short} ({table})"),
-                    &format!("{}_{step}_{long}_mbit_s", slug(system)),
-                ));
-            }
-        }
-    }
-    let mut table = Table::new(
+    columns.extend(each().map(|((system, table), (_, step, short, long, _))| {
+        let key = format!("{}_{step}_{long}_mbit_s", slug(system));
+        Column::number(&format!("{system} {step} {short} ({table})"), &key)
+    }));
+    let mut table = Table::named(
         "ossperf-published",
         "Published by others on another machine: OSSperf, Tables 4 and 5 (Mbit/s)",
         columns,
     );
-    let mut sizes: Vec<u64> = published::of("ossperf")
-        .filter_map(|v| v.key.parse().ok())
-        .collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    for size in sizes {
+    let keys = published::of("ossperf").filter_map(|v| v.key.parse().ok());
+    for size in ascending(keys) {
         let mut row = vec![Cell::text(units::bytes(size as f64))];
-        for (system, _) in systems {
-            for (_, step) in MOVES {
-                row.extend(
-                    ["parallel", "sequential"].map(|way| ossperf_value(system, step, way, size)),
-                );
-            }
-        }
-        table.rows.push(row);
+        let value = |((system, _), (_, step, _, way, _))| ossperf_value(system, step, way, size);
+        row.extend(each().map(value));
+        table.row(row);
     }
-    table.note = format!(
+    let source = published::of("ossperf").next();
+    table.noted(format!(
         "Source: {}. {}",
-        published::of("ossperf")
-            .next()
-            .map_or("", |v| v.source.trim_end_matches(", Table 4")),
+        source.map_or("", |v| v.source.trim_end_matches(", Table 4")),
         published::note("ossperf")
-    );
-    table
+    ))
 }
 
 /// The grid: a row per files × bytes, columns per system and number of processes; a table per step.
-pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> Vec<Table> {
-    let groups = &measured.groups;
-    let metric = asked.metric.unwrap_or(Metric::Bandwidth);
+pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
+    let groups = &asked.measured.groups;
+    let metric = asked.table.metric.unwrap_or(Metric::Bandwidth);
     let bandwidth = matches!(metric, Metric::Bandwidth | Metric::WallBandwidth);
     let wall = metric.is_of_grids();
-    let numbers: Vec<u32> = processes(groups).into_iter().filter(|n| *n > 0).collect();
+    let (what, unit, factor) = match bandwidth {
+        true => ("bytes", "mib_per_s", 1.0 / 1_048_576.0),
+        false => ("files", "files_per_s", 1.0),
+    };
+    let (figure, meaning) = match (bandwidth, wall) {
+        (true, false) => (
+            "A_mean, MiB/s",
+            "the mean of their times, as the study prints it; \
+             more than the store delivered where the processes did not all run at the same time",
+        ),
+        (false, false) => ("R_mean, files/s", "the mean of their times"),
+        (true, true) => (
+            "A_wall, MiB/s",
+            "the time from the first start to the last end, \
+             which is what the store delivered",
+        ),
+        (false, true) => (
+            "R_wall, files/s",
+            "the time from the first start to the last end",
+        ),
+    };
+    let mut numbers = processes(groups);
+    numbers.retain(|n| *n > 0);
     let targets = targets(groups);
+    let pairs: Vec<(&str, &str, u32)> = targets
+        .iter()
+        .flat_map(|(target, label, _)| numbers.iter().map(move |n| (*target, *label, *n)))
+        .collect();
     let mut rows: Vec<(&str, (u64, u64))> = Vec::new();
     for group in groups {
-        if let Some(files) = group.extra.files
-            && !rows.iter().any(|(name, _)| *name == group.value)
-        {
-            rows.push((&group.value, files));
-        }
-    }
-    let mut out = Vec::new();
-    for phase in show::phases(groups, &asked.phase) {
-        let look = Look { phase, class: "" };
-        let mut columns = vec![
-            Column::text("row", "row"),
-            Column::number("files", "files_per_process"),
-            Column::number("bytes", "bytes_per_file"),
-        ];
-        for (target, label, _) in &targets {
-            for n in &numbers {
-                columns.push(Column::figure(
-                    &format!("{label}, {n}"),
-                    &format!(
-                        "{target}_{n}_{}{}",
-                        if wall { "wall_" } else { "" },
-                        if bandwidth {
-                            "mib_per_s"
-                        } else {
-                            "files_per_s"
-                        }
-                    ),
-                ));
-            }
-        }
-        let what = match (bandwidth, wall) {
-            (true, false) => "A_mean, MiB/s",
-            (false, false) => "R_mean, files/s",
-            (true, true) => "A_wall, MiB/s",
-            (false, true) => "R_wall, files/s",
-        };
-        let mut table = Table::new(
-            &name(measured, asked, &[show::key(metric), phase]),
-            title(
-                measured,
-                asked,
-                &format!("{phase} by row, target and number of processes ({what})"),
-            ),
-            columns,
+        let known = rows.iter().any(|(name, _)| *name == group.value);
+        rows.extend(
+            group
+                .extra
+                .files
+                .filter(|_| !known)
+                .map(|files| (&*group.value, files)),
         );
+    }
+    let mut columns = vec![
+        Column::text("row", "row"),
+        Column::number("files", "files_per_process"),
+        Column::number("bytes", "bytes_per_file"),
+    ];
+    columns.extend(pairs.iter().map(|(target, label, n)| {
+        let of_wall = if wall { "wall_" } else { "" };
+        let key = format!("{target}_{n}_{of_wall}{unit}");
+        Column::figure(&format!("{label}, {n}"), &key)
+    }));
+    let made = |phase| {
+        let look = Look { phase, class: "" };
+        let title = format!("{phase} by row, target and number of processes ({figure})");
+        let mut table = asked.table(&[show::key(metric), phase], &title, columns.clone());
         for (row, (count, bytes)) in &rows {
-            let factor = if bandwidth { 1.0 / 1_048_576.0 } else { 1.0 };
-            let mut cells = vec![Cell::text(*row), Cell::Count(*count), Cell::Count(*bytes)];
+            let of_row: Vec<&Group> = groups.iter().filter(|g| g.value == *row).collect();
+            let over = |group: &Group| show::over(group, metric, look);
             let mut any = false;
-            for (target, _, _) in &targets {
-                for n in &numbers {
-                    let group = groups
-                        .iter()
-                        .find(|g| g.target == *target && g.value == *row && g.processes == *n);
-                    let over = group.and_then(|g| show::over(g, metric, look));
-                    any |= over.is_some();
-                    let cell = Cell::figure(over.map(|o| o.times(factor)), plain);
-                    let unmeasured = || {
-                        let mut own = groups.iter().filter(|g| g.runs.is_empty());
-                        own.find(|g| g.target == *target && g.value == *row)
-                    };
-                    cells.push(match group {
-                        Some(group) => show::marked(group, cell),
-                        None => unmeasured().map_or(Cell::None, |g| Cell::text(g.why_none())),
-                    });
-                }
+            let mut cells = vec![Cell::text(*row), Cell::Count(*count), Cell::Count(*bytes)];
+            for (target, _, n) in &pairs {
+                let own = || of_row.iter().filter(|g| g.target == *target);
+                cells.push(match own().find(|g| g.processes == *n) {
+                    Some(group) => {
+                        let over = over(group).map(|o| o.times(factor));
+                        any |= over.is_some();
+                        Over::cell(over, plain).marked(&show::mark(group))
+                    }
+                    None => {
+                        let unmeasured = own().find(|g| g.runs.is_empty());
+                        unmeasured.map_or(Cell::None, |g| Cell::text(g.why_none()))
+                    }
+                });
             }
             if any {
-                table.rows.push(cells);
+                table.row(cells);
             }
         }
-        table.note = format!(
-            "{}. Geometric mean of the repetitions. {}",
-            match (bandwidth, wall) {
-                (true, false) =>
-                    "A_mean: bytes of all processes over the mean of their times, as the study prints it; \
-                     more than the store delivered where the processes did not all run at the same time",
-                (false, false) => "R_mean: files of all processes over the mean of their times",
-                (true, true) =>
-                    "A_wall: bytes of all processes over the time from the first start to the last end, \
-                     which is what the store delivered",
-                (false, true) =>
-                    "R_wall: files of all processes over the time from the first start to the last end",
-            },
+        let name = figure.split(',').next().unwrap_or(figure);
+        table.noted(format!(
+            "{name}: {what} of all processes over {meaning}. Geometric mean of the repetitions. {}",
             show::NOTE
-        );
-        out.push(table);
-    }
+        ))
+    };
+    let phases = show::phases(groups, &asked.table.phase);
+    let mut out: Vec<Table> = phases.into_iter().map(made).collect();
     // What is published are means.
-    if files.study.published == "cs597" && !wall {
+    if asked.files.study.published == "cs597" && !wall {
         out.extend(grid_quoted(bandwidth));
     }
     out
@@ -354,63 +320,46 @@ pub(super) fn grid(files: &Files, measured: &Measured, asked: &model::Table) -> 
 
 /// The corrected tables of the study.
 fn grid_quoted(bandwidth: bool) -> Vec<Table> {
-    let mut out = Vec::new();
-    let steps: &[&str] = if bandwidth {
-        &["write", "read"]
-    } else {
-        &["write", "read", "touch"]
+    let (steps, unit, what): (&[&str], _, _) = match bandwidth {
+        true => (&["write", "read"], "MiB/s", "bandwidth"),
+        false => (&["write", "read", "touch"], "files/s", "files"),
     };
-    for step in steps {
+    let each = || SYSTEMS.into_iter().flat_map(|s| NODES.map(|n| (s, n)));
+    let made = |step: &&str| {
         let mut columns = vec![Column::text("row", "row")];
-        for system in grid_published::SYSTEMS {
-            for nodes in grid_published::NODES {
-                columns.push(Column::number(
-                    &format!("{system}, {nodes}"),
-                    &format!("{}_{nodes}", slug(system)),
-                ));
-            }
-        }
-        let unit = if bandwidth { "MiB/s" } else { "files/s" };
-        let mut table = Table::new(
-            &format!(
-                "cs597-published-{step}-{}",
-                if bandwidth { "bandwidth" } else { "files" }
-            ),
-            format!(
-                "Published by others on other machines: {step} by row, system and number of nodes ({unit})"
-            ),
-            columns,
+        columns.extend(each().map(|(system, nodes)| {
+            let key = format!("{}_{nodes}", slug(system));
+            Column::number(&format!("{system}, {nodes}"), &key)
+        }));
+        let title = format!(
+            "Published by others on other machines: {step} by row, system and number of nodes ({unit})"
         );
+        let mut table = Table::named(&format!("cs597-published-{step}-{what}"), title, columns);
         let rows: Vec<String> = match (bandwidth, *step) {
             (true, _) => (1..=8).map(|i| format!("g{i}")).collect(),
             (false, "touch") => vec!["touch".to_owned()],
             (false, _) => vec!["g0".to_owned()],
         };
         for row in rows {
-            let mut cells = vec![Cell::text(&*row)];
-            match grid_published::published(step, &row) {
-                Some(values) => cells.extend(
-                    values
-                        .iter()
-                        .map(|v| Cell::figure(Some(Over::plain(*v)), plain)),
-                ),
-                None => {
-                    for system in grid_published::SYSTEMS {
-                        for nodes in grid_published::NODES {
-                            let nodes = nodes.to_string();
-                            let value = published::of("cs597")
-                                .find(|v| v.system == system && v.variant == nodes);
-                            cells.push(Cell::figure(value.map(|v| Over::plain(v.value)), plain));
-                        }
-                    }
-                }
-            }
-            table.rows.push(cells);
+            let values: Vec<Option<f64>> = match of_grid(step, &row) {
+                Some(values) => values.iter().map(|v| Some(*v)).collect(),
+                None => each()
+                    .map(|(system, nodes)| {
+                        let same = |v: &&published::Value| {
+                            v.system == system && v.variant == nodes.to_string()
+                        };
+                        published::of("cs597").find(same).map(|v| v.value)
+                    })
+                    .collect(),
+            };
+            let values = values.into_iter();
+            let mut cells = vec![Cell::text(row)];
+            cells.extend(values.map(|value| Over::cell(value.map(Over::plain), plain)));
+            table.row(cells);
         }
-        table.note = published::SEE.to_owned();
-        out.push(table.compact());
-    }
-    out
+        table.noted(published::SEE).compact()
+    };
+    steps.iter().map(made).collect()
 }
 
 pub(super) fn plain(value: f64) -> String {

@@ -2,29 +2,29 @@
 
 use bucketload_core::capacity::Limit;
 use bucketload_core::stats::usl::{EXTRAPOLATE, Fitted, UslFit};
+use bucketload_results::kit::{Cell, Column, Table, Unit};
 use bucketload_results::units;
 
+use super::super::digest::Slot;
 use super::super::estimate::Over;
 use super::super::figures::{ends, fit, line_name, processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::read::Files;
-use super::super::show::{self, Look};
-use super::super::svg::Unit;
-use super::super::table::{Cell, Column, Table};
-use super::{name, title};
-use crate::model::{self, Metric};
+use super::super::show::{self, Look, distinct};
+use super::{Asked, Sheet};
+use crate::model::Metric;
 
 /// Parameters of the Universal Scalability Law per target.
-pub(super) fn scaling(measured: &Measured, asked: &model::Table) -> Table {
-    let groups = &measured.groups;
-    let phases = show::phases(groups, &asked.phase);
+pub(super) fn scaling(asked: &Asked<'_>) -> Table {
+    let groups = &asked.measured.groups;
+    let phases = show::phases(groups, &asked.table.phase);
     let look = Look {
         phase: phases.first().copied().unwrap_or(""),
-        class: &asked.class,
+        class: &asked.table.class,
     };
-    let mut table = Table::new(
-        &name(measured, asked, &[]),
-        title(measured, asked, "Universal Scalability Law"),
+    let mut table = asked.table(
+        &[],
+        "Universal Scalability Law",
         vec![
             Column::text("target", "target"),
             Column::figure("gamma (operations/s of one)", "gamma"),
@@ -49,24 +49,20 @@ pub(super) fn scaling(measured: &Measured, asked: &model::Table) -> Table {
                 ));
             }
         }
-        table.rows.push(row);
+        table.row(row);
     }
-    table.note = format!(
+    table.noted(format!(
         "X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)), least squares of relative residuals over all runs that the client did not limit; \
          95 % intervals by parametric bootstrap. A coefficient whose interval reaches 0 is not distinct from 0. No statement beyond {EXTRAPOLATE} times the \
          largest number measured."
-    );
-    table.compact()
+    ))
+    .compact()
 }
 
 fn law(fit: &UslFit) -> Vec<Cell> {
     let figure = |fitted: Fitted, show: fn(f64) -> String| {
-        let over = Over {
-            value: fitted.value,
-            ci: Some(fitted.ci).filter(|(low, high)| low.is_finite() && high.is_finite()),
-            runs: fit.runs as usize,
-        };
-        Cell::figure(Some(over), show)
+        let ci = Some(fitted.ci).filter(|(low, high)| low.is_finite() && high.is_finite());
+        Cell::figure(fitted.value, ci, show)
     };
     let small = |v: f64| match v {
         0.0 => "0".to_owned(),
@@ -89,79 +85,80 @@ fn law(fit: &UslFit) -> Vec<Cell> {
         figure(fit.beta, small),
         peak.map_or(Cell::None, |(n, _)| figure(n, units::number)),
         peak.map_or(Cell::None, |(_, x)| figure(x, |v| Unit::PerS.show(v))),
-        Cell::figure(Some(Over::plain(fit.residual_sd)), |v| Unit::Share.show(v)),
+        Cell::figure(fit.residual_sd, None, |v| Unit::Share.show(v)),
         Cell::Count(fit.runs),
         Cell::text(remark.join("; ")),
     ]
 }
 
 /// Capacity, bracket and what limited it per target.
-pub(super) fn capacity(measured: &Measured, asked: &model::Table) -> Table {
-    let mut table = Table::new(
-        &name(measured, asked, &[]),
-        title(measured, asked, "capacity"),
-        vec![
-            Column::text("target", "target"),
-            Column::text("value", "value"),
-            Column::text("objectives", "objectives"),
+pub(super) fn capacity(asked: &Asked<'_>) -> Table {
+    let rate = |over| Over::cell(over, |v| Unit::PerS.show(v));
+    let (columns, rows) = Sheet(Vec::new())
+        .text("target", |g: &&Group| g.label.clone())
+        .text("value", |g| g.value.clone())
+        .text("objectives", |g| {
+            let first = g.extra.capacity.first();
+            first.map_or_else(String::new, |s| s.header.slo.to_string())
+        })
+        .column(
             Column::figure("confirmed", "confirmed_ops_per_s"),
-            Column::figure("refuted", "refuted_ops_per_s"),
+            move |g| rate(Over::mean(&ends(g).0)),
+        )
+        .column(Column::figure("refuted", "refuted_ops_per_s"), move |g| {
+            rate(Over::mean(&ends(g).1))
+        })
+        .column(
             Column::figure("half of the trials pass at", "threshold_ops_per_s"),
-            Column::text("limited by", "limit"),
-            Column::number("trials", "trials"),
-            Column::number("searches", "searches"),
-        ],
+            move |g| rate(threshold(g)),
+        )
+        .column(Column::text("limited by", "limit"), |g| {
+            Cell::Text(limits(g))
+        })
+        .column(Column::number("trials", "trials"), |g| {
+            let trials = g.extra.capacity.iter().map(|s| s.trials.len() as u64);
+            Cell::Count(trials.sum())
+        })
+        .column(Column::number("searches", "searches"), |g| {
+            Cell::Count(g.extra.capacity.len() as u64)
+        })
+        .parts(&asked.measured.groups);
+    let table = asked.table(&[], "capacity", columns).noted(
+        "Confirmed: the highest rate at which the objectives were kept in the confirming trials; refuted: the lowest at which they were not. \
+         The capacity lies between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval.",
     );
-    for group in &measured.groups {
-        let searches = &group.extra.capacity;
-        let (low, high) = ends(group);
-        let rate = |over| Cell::figure(over, |v| Unit::PerS.show(v));
-        let threshold = match &searches[..] {
-            // The interval of a single search is that of its regression; of several that over them.
-            [only] => only.threshold.as_ref().map(|t| Over {
-                value: t.rate,
-                ci: Some(t.ci).filter(|(low, high)| *low > 0.0 && high.is_finite()),
-                runs: 1,
-            }),
-            several => {
-                let rates: Vec<f64> = several
-                    .iter()
-                    .filter_map(|s| s.threshold.as_ref())
-                    .map(|t| t.rate)
-                    .collect();
-                Over::mean(&rates)
-            }
-        };
-        let mut limits: Vec<String> = searches
-            .iter()
-            .map(|search| match (&search.outcome, &search.client_limit) {
-                (Some(outcome), client) => limit(outcome.limit, client.as_deref()),
-                (None, _) => "interrupted".to_owned(),
-            })
-            .collect();
-        limits.dedup();
-        if searches.is_empty() {
-            limits.push(group.why_none().to_owned());
-        }
-        let objectives = searches
-            .first()
-            .map_or_else(String::new, |s| s.header.slo.to_string());
-        table.rows.push(vec![
-            Cell::text(&*group.label),
-            Cell::text(&*group.value),
-            Cell::text(objectives),
-            rate(Over::mean(&low)),
-            rate(Over::mean(&high)),
-            rate(threshold),
-            Cell::text(limits.join("; ")),
-            Cell::Count(searches.iter().map(|s| s.trials.len() as u64).sum()),
-            Cell::Count(searches.len() as u64),
-        ]);
+    Table { rows, ..table }.compact()
+}
+
+/// The rate at which half of the trials pass. The interval of a single search is that of its regression; of several
+/// that over them.
+fn threshold(group: &Group) -> Option<Over> {
+    let searches = &group.extra.capacity;
+    let known = searches.iter().filter_map(|s| s.threshold.as_ref());
+    if let [only] = &searches[..] {
+        return only.threshold.as_ref().map(|t| Over {
+            value: t.rate,
+            ci: Some(t.ci).filter(|(low, high)| *low > 0.0 && high.is_finite()),
+            runs: 1,
+        });
     }
-    table.note = "Confirmed: the highest rate at which the objectives were kept in the confirming trials; refuted: the lowest at which they were not. \
-                  The capacity lies between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval."
-        .to_owned();
-    table.compact()
+    Over::mean(&known.map(|t| t.rate).collect::<Vec<f64>>())
+}
+
+/// What ended the searches.
+fn limits(group: &Group) -> String {
+    let searches = group.extra.capacity.iter();
+    let mut limits: Vec<String> = searches
+        .map(|search| match (&search.outcome, &search.client_limit) {
+            (Some(outcome), client) => limit(outcome.limit, client.as_deref()),
+            (None, _) => "interrupted".to_owned(),
+        })
+        .collect();
+    limits.dedup();
+    match limits.is_empty() {
+        true => group.why_none().to_owned(),
+        false => limits.join("; "),
+    }
 }
 
 fn limit(limit: Limit, client: Option<&str>) -> String {
@@ -178,152 +175,140 @@ fn limit(limit: Limit, client: Option<&str>) -> String {
 }
 
 /// Every cell of an experiment with its verdicts.
-pub(super) fn verdicts(measured: &Measured) -> Table {
-    let groups = &measured.groups;
-    let several = processes(groups).len() > 1;
-    let mut table = Table::new(
-        &format!("{}-verdicts", measured.experiment.name),
-        format!("{}: verdicts", measured.experiment.label()),
-        vec![
-            Column::text("target", "target"),
-            Column::text("value", "value"),
-            Column::text("runs", "runs"),
-            Column::text("verdicts", "verdicts"),
-            Column::text("rules", "rules"),
-            Column::text("without a run", "missing"),
-        ],
+pub(in super::super) fn verdicts(measured: &Measured) -> Table {
+    let several = processes(&measured.groups).len() > 1;
+    let (columns, rows) = Sheet(Vec::new())
+        .text("target", |g: &&Group| g.label.clone())
+        .text("value", move |g| line_name(&g.value, g.processes, several))
+        .text("runs", |g| format!("{} of {}", g.runs.len(), g.planned))
+        .text("verdicts", |g| {
+            let word = |word: &str| {
+                let same = g.runs.iter().filter(|run| run.word.name() == word);
+                match (g.runs.len(), same.count()) {
+                    (1, _) => word.to_owned(),
+                    (_, n) => format!("{n} {word}"),
+                }
+            };
+            let words = distinct(g.runs.iter().map(|run| run.word.name()));
+            words.into_iter().map(word).collect::<Vec<_>>().join(", ")
+        })
+        .text("rules", |g| {
+            let rules = g.runs.iter().flat_map(|run| &run.rules);
+            distinct(rules.map(String::as_str)).join(", ")
+        })
+        .column(Column::text("without a run", "missing"), |g| {
+            let mut missing: Vec<&str> = g.missing.iter().map(|(_, why)| why.as_str()).collect();
+            missing.dedup();
+            Cell::Text(missing.join("; "))
+        })
+        .parts(&measured.groups);
+    let experiment = &measured.experiment;
+    let name = format!("{}-verdicts", experiment.name);
+    let title = format!("{}: verdicts", experiment.label());
+    let table = Table::named(&name, title, columns).noted(
+        "Rules are explained in the report of each run. Runs whose verdict is INCOMPLETE are not part of any figure; all others are, and their \
+         cells are marked.",
     );
-    for group in groups {
-        let mut words: Vec<(&str, usize)> = Vec::new();
-        let mut rules: Vec<&str> = Vec::new();
-        for run in &group.runs {
-            match words.iter_mut().find(|(word, _)| *word == run.word.name()) {
-                Some((_, n)) => *n += 1,
-                None => words.push((run.word.name(), 1)),
-            }
-            for rule in &run.rules {
-                if !rules.contains(&&**rule) {
-                    rules.push(rule);
-                }
-            }
+    Table { rows, ..table }.compact()
+}
+
+/// A line of the table of all runs: a slot of a run, or a cell without one.
+struct Line<'a> {
+    measured: &'a Measured,
+    group: &'a Group,
+    repetition: u32,
+    cell: &'a str,
+    /// The verdict, or why there is no run.
+    word: &'a str,
+    rules: String,
+    slot: Option<&'a Slot>,
+}
+
+/// The lines of a group: at least one per run, one per cell without a run.
+fn lines<'a>(measured: &'a Measured, group: &'a Group) -> Vec<Line<'a>> {
+    let mut out = Vec::new();
+    for run in &group.runs {
+        let line = |slot| Line {
+            measured,
+            group,
+            repetition: run.repetition,
+            cell: &run.cell,
+            word: run.word.name(),
+            rules: run.rules.join(" "),
+            slot,
+        };
+        let known = out.len();
+        let slots = run.slots.iter().filter(|slot| !slot.phase.is_empty());
+        out.extend(slots.map(|slot| line(Some(slot))));
+        if out.len() == known {
+            out.push(line(None));
         }
-        let words: Vec<String> = words
-            .iter()
-            .map(|(word, n)| {
-                if group.runs.len() == 1 {
-                    (*word).to_owned()
-                } else {
-                    format!("{n} {word}")
-                }
-            })
-            .collect();
-        let mut missing: Vec<&str> = group.missing.iter().map(|(_, why)| why.as_str()).collect();
-        missing.dedup();
-        table.rows.push(vec![
-            Cell::text(&*group.label),
-            Cell::text(line_name(&group.value, group.processes, several)),
-            Cell::text(format!("{} of {}", group.runs.len(), group.planned)),
-            Cell::text(words.join(", ")),
-            Cell::text(rules.join(", ")),
-            Cell::text(missing.join("; ")),
-        ]);
     }
-    table.note = "Rules are explained in the report of each run. Runs whose verdict is INCOMPLETE are not part of any figure; all others are, and their \
-                  cells are marked."
-        .to_owned();
-    table.compact()
+    out.extend(group.missing.iter().map(|(cell, why)| Line {
+        measured,
+        group,
+        repetition: 0,
+        cell,
+        word: why,
+        rules: String::new(),
+        slot: None,
+    }));
+    out
 }
 
 /// Every run with its figures: a row per run, phase and class.
-pub(super) fn cells(files: &Files, all: &[Measured]) -> Table {
-    let metrics = Metric::ALL;
-    let mut columns = vec![
-        Column::text("experiment", "experiment"),
-        Column::text("target", "target"),
-        Column::text("value", "value"),
-        Column::number("processes", "processes"),
-        Column::number("repetition", "repetition"),
-        Column::text("cell", "cell"),
-        Column::text("verdict", "verdict"),
-        Column::text("rules", "rules"),
-        Column::text("phase", "phase"),
-        Column::text("class", "class"),
-        Column::number("ok", "ok"),
-        Column::number("failed", "failed"),
-    ];
-    columns.extend(metrics.map(|metric| Column::number(show::name(metric), show::key(metric))));
-    let mut table = Table::new(
-        "cells",
-        format!("{}: every run", files.study.title),
-        columns,
-    );
-    for measured in all {
-        for group in &measured.groups {
-            let head = |repetition: u32, cell: &str, verdict: &str, rules: String| {
-                vec![
-                    Cell::text(&*measured.experiment.name),
-                    Cell::text(&*group.target),
-                    Cell::text(&*group.value),
-                    if group.processes > 0 {
-                        Cell::Count(u64::from(group.processes))
-                    } else {
-                        Cell::None
-                    },
-                    if repetition > 0 {
-                        Cell::Count(u64::from(repetition))
-                    } else {
-                        Cell::None
-                    },
-                    Cell::text(cell),
-                    Cell::text(verdict),
-                    Cell::text(rules),
-                ]
-            };
-            for run in &group.runs {
-                let slots: Vec<_> = run
-                    .slots
-                    .iter()
-                    .filter(|slot| !slot.phase.is_empty())
-                    .collect();
-                if slots.is_empty() {
-                    let mut row = head(
-                        run.repetition,
-                        &run.cell,
-                        run.word.name(),
-                        run.rules.join(" "),
-                    );
-                    row.resize(table.columns.len(), Cell::None);
-                    table.rows.push(row);
-                }
-                for slot in slots {
-                    let mut row = head(
-                        run.repetition,
-                        &run.cell,
-                        run.word.name(),
-                        run.rules.join(" "),
-                    );
-                    row.push(Cell::text(&*slot.phase));
-                    row.push(Cell::text(if slot.class.is_empty() {
-                        "all"
-                    } else {
-                        &slot.class
-                    }));
-                    row.push(Cell::Count(slot.figures.ok));
-                    row.push(Cell::Count(slot.figures.failed));
-                    row.extend(metrics.map(|metric| {
-                        Cell::figure(slot.figures.metric(metric).map(Over::plain), |v| {
-                            show::unit(metric).show(v)
-                        })
-                    }));
-                    table.rows.push(row);
-                }
-            }
-            for (cell, why) in &group.missing {
-                let mut row = head(0, cell, why, String::new());
-                row.resize(table.columns.len(), Cell::None);
-                table.rows.push(row);
-            }
-        }
+pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
+    let some = |n: u32| match n {
+        0 => Cell::None,
+        n => Cell::Count(u64::from(n)),
+    };
+    let of_slot = |line: &Line<'_>, of: &dyn Fn(&Slot) -> Cell| line.slot.map_or(Cell::None, of);
+    let sheet = Sheet(Vec::new())
+        .text("experiment", |l: &Line<'_>| {
+            l.measured.experiment.name.clone()
+        })
+        .text("target", |l| l.group.target.clone())
+        .text("value", |l| l.group.value.clone())
+        .column(Column::number("processes", "processes"), move |l| {
+            some(l.group.processes)
+        })
+        .column(Column::number("repetition", "repetition"), move |l| {
+            some(l.repetition)
+        })
+        .text("cell", |l| l.cell.to_owned())
+        .text("verdict", |l| l.word.to_owned())
+        .text("rules", |l| l.rules.clone())
+        .column(Column::text("phase", "phase"), move |l| {
+            of_slot(l, &|slot| Cell::text(&*slot.phase))
+        })
+        .column(Column::text("class", "class"), move |l| {
+            of_slot(l, &|slot| match slot.class.as_str() {
+                "" => Cell::text("all"),
+                class => Cell::text(class),
+            })
+        })
+        .column(Column::number("ok", "ok"), move |l| {
+            of_slot(l, &|slot| Cell::Count(slot.figures.ok))
+        })
+        .column(Column::number("failed", "failed"), move |l| {
+            of_slot(l, &|slot| Cell::Count(slot.figures.failed))
+        });
+    let sheet = Metric::ALL.into_iter().fold(sheet, |sheet, metric| {
+        let column = Column::number(show::name(metric), show::key(metric));
+        sheet.column(column, move |l| {
+            of_slot(l, &|slot| {
+                let value = slot.figures.metric(metric).map(Over::plain);
+                Over::cell(value, |v| show::unit(metric).show(v))
+            })
+        })
+    });
+    let groups = all
+        .iter()
+        .flat_map(|m| m.groups.iter().map(move |g| (m, g)));
+    let (columns, rows) = sheet.parts(groups.flat_map(|(m, g)| lines(m, g)));
+    let title = format!("{}: every run", files.study.title);
+    Table {
+        rows,
+        ..Table::named("cells", title, columns)
     }
-    table
 }

@@ -1,7 +1,7 @@
 //! The legend: as many rows above the plot as its texts need.
 
 use super::{WIDTH, colour, fitted, px, width};
-use crate::report::escape::xml;
+use crate::kit::escape::xml;
 
 /// Height of a row, pixels.
 const ROW: f64 = 19.0;
@@ -24,7 +24,9 @@ pub(super) enum Key {
     /// A line, dashed or not, with a marker or without.
     Line { dashed: bool, marker: bool },
     /// A box.
-    Box { published: bool },
+    Box,
+    /// A paler box.
+    Pale,
 }
 
 /// Height and elements of the legend; nothing for no entries.
@@ -56,9 +58,13 @@ pub(super) fn draw(entries: &[Entry]) -> (f64, String) {
                     false => line,
                 }
             }
-            Key::Box { published } => format!(
-                "<rect class=\"bar {class}{}\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>\n",
-                if published { " pub" } else { "" },
+            box_ => format!(
+                "<rect class=\"{} {class}\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>\n",
+                if box_ == Key::Pale {
+                    "part pale"
+                } else {
+                    "bar"
+                },
                 px(x + 3.0),
                 px(middle - 5.0)
             ),

@@ -1,11 +1,13 @@
 //! Axes: where a value lies, and which values are written beside them.
 
-use bucketload_results::units;
+use super::px;
+use crate::units;
 
 /// What the numbers of an axis are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number.
+    #[default]
     Number,
     /// Nanoseconds.
     Ns,
@@ -64,10 +66,23 @@ impl Unit {
             Self::Ns | Self::Bytes | Self::Share if value == 0.0 => "0".to_owned(),
             Self::BytesPerS if value == 0.0 => "0".to_owned(),
             Self::Ns => short(units::ns(value)),
-            Self::Seconds => thousands(value),
+            Self::Seconds => format!("{} s", thousands(value)),
             Self::Bytes => short(units::bytes(value)),
             Self::BytesPerS => format!("{}/s", short(units::bytes(value))),
             Self::Share => short(units::percent(value)),
+        }
+    }
+
+    /// Its symbol, as the page's script knows it.
+    const fn symbol(self) -> &'static str {
+        match self {
+            Self::Number | Self::MbitPerS | Self::UsPerOp | Self::Times => "",
+            Self::Ns => "ns",
+            Self::Seconds => "s",
+            Self::Bytes => "B",
+            Self::BytesPerS => "B/s",
+            Self::PerS => "/s",
+            Self::Share => "%",
         }
     }
 
@@ -109,6 +124,8 @@ pub struct Axis {
     pub names: Vec<String>,
     /// Whether a linear axis begins at 0.
     pub zero: bool,
+    /// Its ends; from the values where there are none.
+    pub ends: Option<(f64, f64)>,
     /// Values that are written instead of round ones; empty for none.
     pub at: Vec<f64>,
 }
@@ -123,7 +140,17 @@ impl Axis {
             log: false,
             names: Vec::new(),
             zero: true,
+            ends: None,
             at: Vec::new(),
+        }
+    }
+
+    /// A linear axis of shares, from 0 to 100 %.
+    #[must_use]
+    pub fn share(label: &str) -> Self {
+        Self {
+            ends: Some((0.0, 1.0)),
+            ..Self::linear(label, Unit::Share)
         }
     }
 
@@ -164,6 +191,7 @@ impl Axis {
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     log: bool,
+    unit: Unit,
     low: f64,
     high: f64,
     from: f64,
@@ -179,7 +207,9 @@ impl Scale {
         let (mut low, mut high) = held.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
             (l.min(v), h.max(v))
         });
-        if !axis.names.is_empty() {
+        if let Some(ends) = axis.ends {
+            (low, high) = ends;
+        } else if !axis.names.is_empty() {
             (low, high) = (-0.5, axis.names.len() as f64 - 0.5);
         } else if low > high {
             (low, high) = if axis.log { (1.0, 10.0) } else { (0.0, 1.0) };
@@ -202,6 +232,7 @@ impl Scale {
         }
         let mut scale = Self {
             log: axis.log && axis.names.is_empty(),
+            unit: axis.unit,
             low,
             high,
             from,
@@ -220,6 +251,18 @@ impl Scale {
             false => (value - self.low) / (self.high - self.low),
         };
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// The scale for the page's script: kind, ends, ends in pixels, unit.
+    pub(super) fn words(&self) -> String {
+        let kind = if self.log { "log" } else { "linear" };
+        let (from, to) = (px(self.from), px(self.to));
+        format!(
+            "{kind} {} {} {from} {to} {}",
+            self.low,
+            self.high,
+            self.unit.symbol()
+        )
     }
 
     /// Where bars begin.

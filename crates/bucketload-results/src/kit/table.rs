@@ -1,19 +1,20 @@
-//! Tables: one model, four forms (HTML, CSV, Markdown, LaTeX).
+//! Tables: one model, five forms (terminal text in `terminal`, HTML, CSV, Markdown, LaTeX).
 //!
-//! HTML, Markdown and LaTeX show texts for readers; CSV has every number in full and the ends of an interval
-//! in columns of their own, so that it is what programs read.
+//! Terminal text, HTML, Markdown and LaTeX show texts for readers; CSV has every number in full and the ends of an
+//! interval in columns of their own, so that it is what programs read.
 
 use std::fmt::Write as _;
 
 use super::escape::{csv, latex, markdown, slug, xml};
-use super::estimate::Over;
+use super::terminal::Style;
+use crate::units;
 
 /// A column.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Column {
-    /// Heading for readers.
+    /// Heading for readers; may be empty.
     pub title: String,
-    /// Name in CSV, with the unit in it.
+    /// Name in CSV, with the unit in it; empty for tables without files.
     pub key: String,
     /// Whether its figures have intervals, which are two further columns of CSV.
     pub interval: bool,
@@ -28,8 +29,7 @@ impl Column {
         Self {
             title: title.to_owned(),
             key: key.to_owned(),
-            interval: false,
-            number: false,
+            ..Self::default()
         }
     }
 
@@ -53,18 +53,22 @@ impl Column {
 }
 
 /// A cell.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Nothing was measured.
     None,
     /// A text.
     Text(String),
+    /// A text with emphasis on terminals.
+    Styled(Style, String),
     /// A whole number.
     Count(u64),
     /// A figure and how readers see it.
     Figure {
         /// The figure in the unit of the column's key.
-        over: Over,
+        value: f64,
+        /// Its interval.
+        ci: Option<(f64, f64)>,
         /// Its text, without the interval.
         shown: String,
         /// The text of its interval; empty for none.
@@ -79,27 +83,37 @@ impl Cell {
         Self::Text(text.into())
     }
 
-    /// A figure shown by `show`; nothing for `None`.
+    /// A figure and its interval, both shown by `show`; nothing for what is not finite.
     #[must_use]
-    pub fn figure(over: Option<Over>, show: impl Fn(f64) -> String) -> Self {
-        let Some(over) = over.filter(|over| over.value.is_finite()) else {
+    pub fn figure(value: f64, ci: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> Self {
+        if !value.is_finite() {
             return Self::None;
-        };
-        let interval = over
-            .ci
-            .map_or_else(String::new, |(low, high)| interval(&show(low), &show(high)));
+        }
+        let interval = ci.map(|(low, high)| interval(&show(low), &show(high)));
         Self::Figure {
-            over,
-            shown: show(over.value),
-            interval,
+            value,
+            ci,
+            shown: show(value),
+            interval: interval.unwrap_or_default(),
         }
     }
 
-    fn shown(&self) -> String {
+    /// The cell with `mark` behind its figure; as it is without a figure or mark.
+    #[must_use]
+    pub fn marked(mut self, mark: &str) -> Self {
+        if let (Self::Figure { shown, .. }, false) = (&mut self, mark.is_empty()) {
+            *shown += &format!(" {mark}");
+        }
+        self
+    }
+
+    /// What readers see.
+    #[must_use]
+    pub fn shown(&self) -> String {
         match self {
             Self::None => "–".to_owned(),
-            Self::Text(text) => text.clone(),
-            Self::Count(n) => bucketload_results::units::count(*n),
+            Self::Text(text) | Self::Styled(_, text) => text.clone(),
+            Self::Count(n) => units::count(*n),
             Self::Figure {
                 shown, interval, ..
             } if interval.is_empty() => shown.clone(),
@@ -107,6 +121,19 @@ impl Cell {
                 shown, interval, ..
             } => format!("{shown} [{interval}]"),
         }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl Default for Cell {
+    /// A text without letters.
+    fn default() -> Self {
+        Self::text("")
     }
 }
 
@@ -124,31 +151,95 @@ fn interval(low: &str, high: &str) -> String {
 }
 
 /// A table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Name of its files and anchor.
+    /// Name of its files and anchor; empty for one that only a page has.
     pub name: String,
-    /// Caption.
+    /// Caption; empty for none.
     pub title: String,
-    /// What a reader must know: units, intervals, marks, sources.
+    /// What a reader must know: units, intervals, marks, sources; empty for nothing.
     pub note: String,
-    /// Columns.
+    /// Columns. Without any title the table has no line of headings.
     pub columns: Vec<Column>,
     /// Rows, as many cells as columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// A table without rows yet; `name` becomes a plain file name.
+    /// A table without rows and files: the first `left` columns are of texts, the others of numbers.
+    pub fn new<T: Into<String>>(left: usize, head: impl IntoIterator<Item = T>) -> Self {
+        let column = |(at, title): (usize, T)| Column {
+            title: title.into(),
+            number: at >= left,
+            ..Column::default()
+        };
+        Self {
+            columns: head.into_iter().enumerate().map(column).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A table with files, without rows yet; `name` becomes a plain file name.
     #[must_use]
-    pub fn new(name: &str, title: impl Into<String>, columns: Vec<Column>) -> Self {
+    pub fn named(name: &str, title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
             name: slug(name),
             title: title.into(),
-            note: String::new(),
             columns,
-            rows: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// A table of names and values, without headings.
+    #[must_use]
+    pub fn pairs(title: &str) -> Self {
+        Self::new(1, ["", ""]).titled(title)
+    }
+
+    /// A table of names and texts that may fill lines, without headings.
+    #[must_use]
+    pub fn prose(title: &str) -> Self {
+        Self::new(2, ["", ""]).titled(title)
+    }
+
+    /// The same table with the caption `title`.
+    #[must_use]
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// The same table with a note.
+    #[must_use]
+    pub fn noted(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// The same table with `rows` of texts behind its own.
+    #[must_use]
+    pub fn with<R>(mut self, rows: impl IntoIterator<Item = R>) -> Self
+    where
+        R: IntoIterator<Item: Into<Cell>>,
+    {
+        rows.into_iter().for_each(|row| self.texts(row));
+        self
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// Adds a row of texts.
+    pub fn texts(&mut self, cells: impl IntoIterator<Item: Into<Cell>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Adds a row whose last cells are empty.
+    pub fn short_row(&mut self, mut cells: Vec<Cell>) {
+        cells.resize(self.columns.len(), Cell::None);
+        self.rows.push(cells);
     }
 
     /// Leaves out columns that hold nothing in any row.
@@ -188,9 +279,9 @@ impl Table {
             for (cell, column) in row.iter().zip(&self.columns) {
                 let (value, ci) = match cell {
                     Cell::None => (String::new(), None),
-                    Cell::Text(text) => (csv(text), None),
+                    Cell::Text(text) | Cell::Styled(_, text) => (csv(text), None),
                     Cell::Count(n) => (n.to_string(), None),
-                    Cell::Figure { over, .. } => (plain(over.value), over.ci),
+                    Cell::Figure { value, ci, .. } => (plain(*value), *ci),
                 };
                 fields.push(value);
                 if column.interval {
@@ -253,21 +344,30 @@ impl Table {
     /// As HTML. Intervals stand below their figures.
     #[must_use]
     pub fn html(&self) -> String {
-        let mut out = format!(
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table id=\"table-{}\">\n<caption>{title}</caption>\n<thead><tr>",
-            self.name,
-            title = xml(&self.title)
-        );
-        let class = |column: &Column| if column.number { "" } else { " class=\"t\"" };
-        for column in &self.columns {
-            let _ = write!(
-                out,
-                "<th scope=\"col\"{}>{}</th>",
-                class(column),
-                xml(&column.title)
-            );
+        let title = xml(&self.title);
+        let mut out = match title.as_str() {
+            "" => "<div class=\"scroll\"><table".to_owned(),
+            _ => format!(
+                "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table"
+            ),
+        };
+        if !self.name.is_empty() {
+            let _ = write!(out, " id=\"table-{}\"", self.name);
         }
-        out += "</tr></thead>\n<tbody>\n";
+        out += ">\n";
+        if !title.is_empty() {
+            let _ = writeln!(out, "<caption>{title}</caption>");
+        }
+        let class = |column: &Column| if column.number { "" } else { " class=\"t\"" };
+        if self.columns.iter().any(|column| !column.title.is_empty()) {
+            out += "<thead><tr>";
+            for column in &self.columns {
+                let (class, title) = (class(column), xml(&column.title));
+                let _ = write!(out, "<th scope=\"col\"{class}>{title}</th>");
+            }
+            out += "</tr></thead>\n";
+        }
+        out += "<tbody>\n";
         for cells in &self.rows {
             out += "<tr>";
             for (at, (cell, column)) in cells.iter().zip(&self.columns).enumerate() {
@@ -279,9 +379,10 @@ impl Table {
                     }
                     _ => xml(&cell.shown()),
                 };
+                let class = class(column);
                 let _ = match at {
-                    0 => write!(out, "<th scope=\"row\"{}>{text}</th>", class(column)),
-                    _ => write!(out, "<td{}>{text}</td>", class(column)),
+                    0 => write!(out, "<th scope=\"row\"{class}>{text}</th>"),
+                    _ => write!(out, "<td{class}>{text}</td>"),
                 };
             }
             out += "</tr>\n";
@@ -305,10 +406,9 @@ fn plain(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Cell, Column, Table};
-    use crate::report::estimate::Over;
 
     fn sample() -> Table {
-        let mut table = Table::new(
+        let mut table = Table::named(
             "A/b",
             "50 % & more",
             vec![
@@ -318,15 +418,11 @@ mod tests {
                 Column::text("empty", "empty"),
             ],
         );
-        let over = Over {
-            value: 1234.5,
-            ci: Some((1000.0, 1500.25)),
-            runs: 3,
-        };
+        let ci = Some((1000.0, 1500.25));
         table.rows = vec![
             vec![
                 Cell::text("a|b, \"c\"_1"),
-                Cell::figure(Some(over), |v| format!("{v:.0} /s")),
+                Cell::figure(1234.5, ci, |v| format!("{v:.0} /s")),
                 Cell::Count(12_345),
                 Cell::None,
             ],

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::legend::{self, Key};
 use super::scale::Scale;
 use super::{Axis, Bars, Entry, WIDTH, colour, fitted, px, width};
-use crate::report::escape::xml;
+use crate::kit::escape::xml;
 
 /// Height of a bar with its gap, pixels.
 const ROW: f64 = 19.0;
@@ -25,9 +25,7 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
         .map(|(look, name)| Entry {
             name: name.clone(),
             look,
-            key: Key::Box {
-                published: all().filter(|b| b.look == look).all(|b| b.published),
-            },
+            key: Key::Box,
         })
         .collect();
     let (top, mut out) = legend::draw(&entries);
@@ -46,30 +44,7 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
         [bar.value, low, high]
     });
     let scale = Scale::new(axis, values.chain(bars.mark), left, right);
-    let mut last = f64::NEG_INFINITY;
-    for (value, text) in &scale.ticks {
-        let x = scale.at(*value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{} {}V{}\"/>",
-            px(x),
-            px(top),
-            px(bottom)
-        );
-        // A text that would run into its neighbour is left out; its line stays.
-        let half = width(text) / 2.0;
-        if x - half < last + 6.0 {
-            continue;
-        }
-        last = x + half;
-        let _ = writeln!(
-            out,
-            "<text text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
-            px(x),
-            px(bottom + 16.0),
-            xml(text)
-        );
-    }
+    out += &grid(&scale, top, bottom);
     let mut y = top + GAP / 2.0;
     for (name, group) in &bars.groups {
         let middle = y + group.len().max(1) as f64 * ROW / 2.0;
@@ -83,7 +58,6 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
         for bar in group {
             let (from, to) = (scale.base(), scale.at(bar.value));
             let mut class = format!("bar {}", colour(bar.look));
-            class += if bar.published { " pub" } else { "" };
             class += if bar.flawed { " hollow" } else { "" };
             let _ = writeln!(
                 out,
@@ -126,15 +100,49 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
             px(bottom)
         );
     }
-    let _ = writeln!(
-        out,
-        "<path class=\"edge\" fill=\"none\" d=\"M{} {}V{}\"/>\n<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
+    out += &foot(axis, left, right, top, bottom);
+    (bottom + 46.0, out)
+}
+
+/// Lines and texts of the ticks.
+pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
+    let mut out = String::new();
+    let mut last = f64::NEG_INFINITY;
+    for (value, text) in &scale.ticks {
+        let x = scale.at(*value);
+        let _ = writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{} {}V{}\"/>",
+            px(x),
+            px(top),
+            px(bottom)
+        );
+        // A text that would run into its neighbour is left out; its line stays.
+        let half = width(text) / 2.0;
+        if x - half < last + 6.0 {
+            continue;
+        }
+        last = x + half;
+        let _ = writeln!(
+            out,
+            "<text text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
+            px(x),
+            px(bottom + 16.0),
+            xml(text)
+        );
+    }
+    out
+}
+
+/// The edge where bars begin, and the label below them.
+pub(super) fn foot(axis: &Axis, left: f64, right: f64, top: f64, bottom: f64) -> String {
+    format!(
+        "<path class=\"edge\" fill=\"none\" d=\"M{} {}V{}\"/>\n<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>\n",
         px(left),
         px(top),
         px(bottom),
         px(f64::midpoint(left, right)),
         px(bottom + 36.0),
         xml(&axis.label)
-    );
-    (bottom + 46.0, out)
+    )
 }

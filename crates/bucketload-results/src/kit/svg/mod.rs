@@ -1,9 +1,10 @@
-//! Charts as SVG: lines over an axis, and horizontal bars, both with intervals.
+//! Charts as SVG: lines over two axes, horizontal bars, and counts per cell of time and value.
 //!
 //! ```text
-//!  Chart ─┬─ lines ─┐
-//!         └─ bars  ─┴─► body ─┬─ inline: part of the page, whose style sheet has the colours
-//!                             └─ file: with a style of its own, for papers
+//!  Chart ─┬─ lines (marks, bands, steps, columns) ─┐
+//!         ├─ bars  (groups, intervals)             │
+//!         ├─ stack (shares of a whole)             ├─► body ─┬─ figure: part of a page, whose style sheet has the colours
+//!         └─ heat                                  ┘         └─ file: with a style of its own, for papers
 //! ```
 //!
 //! Everything is drawn from classes, so that one drawing serves light and dark pages and print. Series
@@ -11,9 +12,13 @@
 //! the plot: they cannot overlap it.
 
 mod bars;
+mod heat;
 mod legend;
 mod lines;
 mod scale;
+mod stack;
+
+use std::fmt::Write as _;
 
 pub use scale::{Axis, Unit};
 
@@ -23,19 +28,36 @@ use legend::Entry;
 /// Width of a drawing, pixels.
 const WIDTH: f64 = 640.0;
 /// Different looks of series; further ones repeat the colours with other markers and dashes.
-const LOOKS: usize = 8;
+pub const LOOKS: usize = 8;
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Place on the horizontal axis.
     pub x: f64,
-    /// Value.
+    /// Value; NaN is a gap in the line.
     pub y: f64,
     /// Interval.
     pub ci: Option<(f64, f64)>,
     /// Whether the verdict of its cell is not VALID: drawn hollow.
     pub flawed: bool,
+}
+
+impl From<(f64, f64)> for Point {
+    fn from((x, y): (f64, f64)) -> Self {
+        Self {
+            x,
+            y,
+            ci: None,
+            flawed: false,
+        }
+    }
+}
+
+impl From<(f64, Option<f64>)> for Point {
+    fn from((x, y): (f64, Option<f64>)) -> Self {
+        Self::from((x, y.unwrap_or(f64::NAN)))
+    }
 }
 
 /// A line.
@@ -53,12 +75,39 @@ pub struct Series {
     pub markers: bool,
     /// Drawn as steps.
     pub steps: bool,
-    /// Whether points are connected.
-    pub alone: bool,
+    /// Whether the intervals of the points are drawn as a band around the line.
+    pub band: bool,
+    /// Width of the columns that stand on the points, in units of the horizontal axis; 0 for a line.
+    pub columns: f64,
+}
+
+impl Series {
+    /// A plain line.
+    pub fn line(
+        name: impl Into<String>,
+        look: usize,
+        points: impl IntoIterator<Item: Into<Point>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            points: points.into_iter().map(Into::into).collect(),
+            look,
+            ..Self::default()
+        }
+    }
+
+    /// The same line, dashed.
+    #[must_use]
+    pub fn dashed(self) -> Self {
+        Self {
+            dashed: true,
+            ..self
+        }
+    }
 }
 
 /// A bar with its interval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bar {
     /// Number of its look and entry in [`Bars::legend`].
     pub look: usize,
@@ -70,8 +119,6 @@ pub struct Bar {
     pub text: String,
     /// Whether the verdict of its cell is not VALID: drawn hollow.
     pub flawed: bool,
-    /// A published value: drawn hatched.
-    pub published: bool,
 }
 
 /// Bars in groups.
@@ -85,6 +132,46 @@ pub struct Bars {
     pub mark: Option<f64>,
 }
 
+impl Bars {
+    /// Adds a bar to the group called `name`, which is made where there is none yet.
+    pub fn add(&mut self, name: &str, bar: Bar) {
+        match self.groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, bars)) => bars.push(bar),
+            None => self.groups.push((name.to_owned(), vec![bar])),
+        }
+    }
+
+    /// The lengths of all bars.
+    pub fn values(&self) -> impl Iterator<Item = f64> {
+        let bars = self.groups.iter().flat_map(|(_, bars)| bars);
+        bars.map(|bar| bar.value)
+    }
+}
+
+/// Rows that each show how a whole is made up of parts.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    /// Names of the parts, with the numbers of their looks.
+    pub parts: Vec<(String, usize)>,
+    /// Rows with their names, from the top, and the size of each part.
+    pub rows: Vec<(String, Vec<f64>)>,
+    /// Unit of the sizes.
+    pub unit: Unit,
+}
+
+/// Counts per cell.
+#[derive(Clone, Debug, Default)]
+pub struct Heat {
+    /// Start of the first column.
+    pub from: f64,
+    /// Width of a column.
+    pub step: f64,
+    /// Edges of the rows, ascending; one more than rows.
+    pub edges: Vec<f64>,
+    /// Counts: per column, one per row.
+    pub columns: Vec<Vec<u64>>,
+}
+
 /// What a chart shows.
 #[derive(Clone, Debug)]
 pub enum Body {
@@ -92,6 +179,10 @@ pub enum Body {
     Lines(Vec<Series>),
     /// Horizontal bars along the horizontal axis.
     Bars(Bars),
+    /// Horizontal bars of shares.
+    Stack(Stack),
+    /// Counts per cell, darker is more.
+    Heat(Heat),
 }
 
 /// A chart.
@@ -103,35 +194,86 @@ pub struct Chart {
     pub title: String,
     /// What a reader must know to read it; also its text for those who cannot see it.
     pub note: String,
+    /// Whether it takes the whole width of a page.
+    pub wide: bool,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis; unused by bars.
     pub y: Axis,
+    /// Values on the horizontal axis that are marked by a line with a text.
+    pub marks: Vec<(f64, String)>,
     /// What it shows.
     pub body: Body,
 }
 
 impl Chart {
+    /// A chart without a name.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis, body: Body) -> Self {
+        Self {
+            name: String::new(),
+            title: title.into(),
+            note: String::new(),
+            wide: false,
+            x,
+            y,
+            marks: Vec::new(),
+            body,
+        }
+    }
+
+    /// A chart of lines; those without a point are left out.
+    pub fn lines(
+        title: impl Into<String>,
+        x: Axis,
+        y: Axis,
+        lines: impl IntoIterator<Item = Series>,
+    ) -> Self {
+        let lines = lines.into_iter().filter(|line| !line.points.is_empty());
+        Self::new(title, x, y, Body::Lines(lines.collect()))
+    }
+
+    /// The same chart with a note.
+    #[must_use]
+    pub fn noted(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// The same chart over the whole width of a page.
+    #[must_use]
+    pub fn wide(mut self) -> Self {
+        self.wide = true;
+        self
+    }
+
     /// Whether it shows nothing at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match &self.body {
             Body::Lines(series) => series.iter().all(|s| s.points.is_empty()),
             Body::Bars(bars) => bars.groups.iter().all(|(_, bars)| bars.is_empty()),
+            Body::Stack(stack) => stack.rows.is_empty(),
+            Body::Heat(heat) => heat.columns.is_empty(),
         }
     }
 
-    /// As an element of a page that has [`CSS`] and the colours.
+    /// As a figure of a page that has [`CSS`] and [`colours`].
     #[must_use]
-    pub fn inline(&self) -> String {
+    pub fn figure(&self) -> String {
         let (height, body) = self.draw();
-        format!(
-            "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-labelledby=\"fig-{name}-t fig-{name}-d\">\n\
-             <title id=\"fig-{name}-t\">{}</title>\n<desc id=\"fig-{name}-d\">{}</desc>\n{body}</svg>\n",
-            xml(&self.title),
+        let (name, title) = (&self.name, xml(&self.title));
+        let mut out = format!(
+            "<figure id=\"figure-{name}\"{}>\n<figcaption><b>{title}</b></figcaption>\n\
+             <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">\
+             <svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-labelledby=\"fig-{name}-t fig-{name}-d\">\n\
+             <title id=\"fig-{name}-t\">{title}</title>\n<desc id=\"fig-{name}-d\">{}</desc>\n{body}</svg>\n</div>\n",
+            if self.wide { " class=\"wide\"" } else { "" },
             xml(&self.description()),
-            name = self.name,
-        )
+        );
+        if !self.note.is_empty() {
+            let _ = writeln!(out, "<p class=\"muted\">{}</p>", xml(&self.note));
+        }
+        out + "</figure>\n"
     }
 
     /// As a file of its own, dark on white.
@@ -152,8 +294,10 @@ impl Chart {
 
     fn description(&self) -> String {
         let axes = match &self.body {
-            Body::Lines(_) => format!("Horizontal: {}. Vertical: {}.", self.x.label, self.y.label),
-            Body::Bars(_) => format!("Bars along: {}.", self.x.label),
+            Body::Lines(_) | Body::Heat(_) => {
+                format!("Horizontal: {}. Vertical: {}.", self.x.label, self.y.label)
+            }
+            Body::Bars(_) | Body::Stack(_) => format!("Bars along: {}.", self.x.label),
         };
         match self.note.is_empty() {
             true => axes,
@@ -164,8 +308,10 @@ impl Chart {
     /// Height and elements.
     fn draw(&self) -> (f64, String) {
         match &self.body {
-            Body::Lines(series) => lines::draw(&self.x, &self.y, series),
+            Body::Lines(series) => lines::draw(self, series),
             Body::Bars(bars) => bars::draw(&self.x, bars),
+            Body::Stack(stack) => stack::draw(&self.x, stack),
+            Body::Heat(heat) => heat::draw(self, heat),
         }
     }
 }
@@ -180,6 +326,26 @@ pub const DARK_COLOURS: [&str; LOOKS] = [
     "#5ab4f0", "#ff9a5c", "#4fd0a5", "#e79ac8", "#f0c04a", "#7fd3ea", "#b4bec8", "#d2a07c",
 ];
 
+/// Colours of the series on light and dark pages, and on paper.
+#[must_use]
+pub fn colours() -> String {
+    let set = |colours: &[&str]| {
+        let mut out = String::new();
+        for (i, colour) in colours.iter().enumerate() {
+            let _ = write!(out, "--s{i}:{colour};");
+        }
+        out
+    };
+    let (light, dark) = (set(&COLOURS), set(&DARK_COLOURS));
+    let mut out = format!(
+        ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+    );
+    for i in 0..LOOKS {
+        let _ = writeln!(out, ".c{i}{{stroke:var(--s{i});fill:var(--s{i})}}");
+    }
+    out
+}
+
 /// The file's colours. Written out, since not every reader of SVG knows custom properties.
 const LIGHT: &str = ".chart{font-family:system-ui,'DejaVu Sans',sans-serif}\
 .chart text{fill:#333}.chart .head{font-size:14px;font-weight:600;fill:#111}\
@@ -191,9 +357,10 @@ const LIGHT: &str = ".chart{font-family:system-ui,'DejaVu Sans',sans-serif}\
 
 /// What does not depend on the colours.
 pub const CSS: &str = ".chart text{font-size:12px}.chart .label{font-size:12.5px}.chart .small{font-size:11px}\
-.chart .line{fill:none;stroke-width:2}.chart .ci{stroke-width:1.3;fill:none}.chart .thin{stroke-width:1.4}\
+.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.chart .ci{stroke-width:1.3;fill:none}.chart .thin{stroke-width:1.4}\
 .chart .mk{stroke-width:1.6}.chart .bar{stroke-width:1.2;fill-opacity:.85}.chart .over{fill:none;stroke-width:1.3}\
-.chart .pub{fill-opacity:.18;stroke-dasharray:4 2}.chart .bar.hollow{fill-opacity:1;stroke-dasharray:2 2}\
+.chart .band{stroke-width:3;stroke-opacity:.18;fill-opacity:.18}.chart .column{stroke:none;fill-opacity:.45}\
+.chart .part{stroke:none;fill-opacity:.85}.chart .part.pale{fill-opacity:.4}.chart .cell{stroke:none}.chart .bar.hollow{fill-opacity:1;stroke-dasharray:2 2}\
 .chart .mark{stroke-dasharray:5 4}";
 
 /// A number as a coordinate.
@@ -244,14 +411,11 @@ mod tests {
     use super::*;
 
     fn chart(body: Body) -> Chart {
-        Chart {
-            name: "sample".to_owned(),
-            title: "A <title> & more".to_owned(),
-            note: "Hollow: not VALID.".to_owned(),
-            x: Axis::log("object size", Unit::Bytes),
-            y: Axis::linear("throughput", Unit::BytesPerS),
-            body,
-        }
+        let (x, y) = (
+            Axis::log("object size", Unit::Bytes),
+            Axis::linear("throughput", Unit::BytesPerS),
+        );
+        Chart::new("A <title> & more", x, y, body).noted("Hollow: not VALID.")
     }
 
     fn point(x: f64, y: f64) -> Point {
@@ -306,8 +470,7 @@ mod tests {
                     value: 3.0,
                     ci: Some((2.0, 4.0)),
                     text: "3×".to_owned(),
-                    flawed: false,
-                    published: true,
+                    flawed: true,
                 }],
             )],
             legend: vec!["ours".to_owned()],
@@ -315,9 +478,9 @@ mod tests {
         };
         let chart = chart(Body::Bars(bars));
         assert!(!chart.is_empty());
-        let inline = chart.inline();
+        let inline = chart.figure();
         assert!(
-            inline.contains("3×") && inline.contains("pub") && inline.contains("class=\"over\"")
+            inline.contains("3×") && inline.contains("hollow") && inline.contains("class=\"over\"")
         );
         assert!(
             Chart {
@@ -326,6 +489,42 @@ mod tests {
             }
             .is_empty()
         );
+    }
+
+    #[test]
+    fn bands_gaps_and_cells_are_drawn() {
+        let points = [(1.0, 1.0), (2.0, f64::NAN), (3.0, 2.0), (4.0, 3.0)];
+        let mut line = Series::line("a", 0, points);
+        for point in &mut line.points {
+            point.ci = Some((point.y, point.y + 1.0));
+        }
+        line.band = true;
+        let (x, y) = (
+            Axis::linear("time", Unit::Seconds),
+            Axis::log("response time", Unit::Ns),
+        );
+        let mut chart = Chart::lines("c", x.clone(), y.clone(), [line]);
+        chart.marks.push((3.5, "end".to_owned()));
+        let drawn = chart.figure();
+        // A lone point and a line of two, a band below each.
+        assert_eq!(drawn.matches("class=\"band").count(), 1);
+        assert_eq!(drawn.matches('Z').count(), 2, "{drawn}");
+        assert!(drawn.contains(">end</text>") && !drawn.contains("NaN"));
+        let heat = Heat {
+            from: 0.0,
+            step: 1.0,
+            edges: vec![1e3, 1e4, 1e5],
+            columns: vec![vec![0, 7], vec![7, 0]],
+        };
+        let drawn = Chart::new("h", x.clone(), y.clone(), Body::Heat(heat)).figure();
+        assert_eq!(drawn.matches("class=\"cell").count(), 1, "one shade");
+        let stack = Stack {
+            parts: vec![("wait".to_owned(), 0), ("retry".to_owned(), 8)],
+            rows: vec![("get".to_owned(), vec![3e6, 1e6])],
+            unit: Unit::Ns,
+        };
+        let drawn = Chart::new("s", x, y, Body::Stack(stack)).figure();
+        assert!(drawn.contains("get: wait 3.00 ms (75.0 %)") && drawn.contains("pale"));
     }
 
     #[test]
