@@ -7,9 +7,10 @@ use bucketload_core::op::OpClass;
 use serde_json::Value;
 
 use super::access::ALIAS;
+use super::programs::Size;
 use super::tool::Tool;
 
-/// Classes that every client of S3 has a command for.
+/// Classes that clients have a command for.
 const CLASSES: [OpClass; 8] = [
     OpClass::Get,
     OpClass::Put,
@@ -21,8 +22,8 @@ const CLASSES: [OpClass; 8] = [
     OpClass::ListBuckets,
 ];
 
-/// The classes of the client of Swift: its command for a container deletes what is in it as well.
-const SWIFT: [OpClass; 7] = [
+/// Those of a client that cannot delete a bucket alone.
+const WITHOUT_DELETE_BUCKET: [OpClass; 7] = [
     OpClass::Get,
     OpClass::Put,
     OpClass::Head,
@@ -32,15 +33,11 @@ const SWIFT: [OpClass; 7] = [
     OpClass::ListBuckets,
 ];
 
-/// The classes of the client of Azure: its command for a container deletes what is in it as well.
-const AZ: [OpClass; 7] = SWIFT;
-
 /// The classes that `tool` has a command for.
-pub(crate) const fn classes(tool: Tool) -> &'static [OpClass] {
-    match tool {
-        Tool::Swift => &SWIFT,
-        Tool::Az => &AZ,
-        _ => &CLASSES,
+pub(crate) fn classes(tool: Tool) -> &'static [OpClass] {
+    match tool.row().delete_bucket {
+        None => &WITHOUT_DELETE_BUCKET,
+        Some(_) => &CLASSES,
     }
 }
 
@@ -78,183 +75,50 @@ pub(crate) fn arguments(
     subject: &Subject<'_>,
 ) -> Result<Vec<OsString>, Refusal> {
     check_names(tool, class, subject)?;
-    let Subject { bucket, key, .. } = *subject;
-    let file = || subject.file.as_os_str().to_owned();
-    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
-    let url = format!("s3://{bucket}/{key}");
-    let at = match tool {
-        Tool::Mc => format!("{ALIAS}/{bucket}/{key}"),
-        Tool::Rclone => format!("{ALIAS}:{bucket}/{key}"),
-        Tool::Aws | Tool::S3cmd => url.clone(),
-        Tool::Swift | Tool::Az => bucket.to_owned(),
-        Tool::Gsutil => format!("gs://{bucket}/{key}"),
+    let row = tool.row();
+    let command = match class {
+        OpClass::Put => Some(row.put),
+        OpClass::Get => Some(row.get),
+        OpClass::Head => Some(row.head),
+        OpClass::Delete => Some(row.delete),
+        OpClass::List if subject.recursive => Some(row.list),
+        OpClass::List => Some(row.list_folder),
+        OpClass::MakeBucket => Some(row.make_bucket),
+        OpClass::DeleteBucket => row.delete_bucket,
+        OpClass::ListBuckets => Some(row.list_buckets),
+        _ => None,
     };
-    let base = at
-        .strip_suffix(key)
-        .and_then(|text| text.strip_suffix('/'))
-        .unwrap_or(&at)
-        .to_owned();
-    let send = |mut line: Vec<OsString>| {
-        line.push(file());
-        line.push(at.clone().into());
-        line
-    };
-    let receive = |mut line: Vec<OsString>| {
-        line.push(at.clone().into());
-        line.push(file());
-        line
-    };
-    use OpClass as C;
-    Ok(match (tool, class) {
-        (Tool::Aws, C::Put) => send(words(&["s3", "cp", "--only-show-errors"])),
-        (Tool::Aws, C::Get) => receive(words(&["s3", "cp", "--only-show-errors"])),
-        (Tool::Aws, C::Delete) => words(&["s3", "rm", "--only-show-errors", &at]),
-        (Tool::Aws, C::Head) => words(&[
-            "s3api",
-            "head-object",
-            "--output",
-            "json",
-            "--bucket",
-            bucket,
-            "--key",
-            key,
-        ]),
-        (Tool::Aws, C::List) if subject.recursive => words(&["s3", "ls", "--recursive", &at]),
-        (Tool::Aws, C::List) => words(&["s3", "ls", &at]),
-        (Tool::Aws, C::MakeBucket) => words(&["s3", "mb", &base]),
-        (Tool::Aws, C::DeleteBucket) => words(&["s3", "rb", &base]),
-        (Tool::Aws, C::ListBuckets) => words(&["s3", "ls"]),
-
-        (Tool::S3cmd, C::Put) => send(words(&["put"])),
-        (Tool::S3cmd, C::Get) => receive(words(&["get", "--force"])),
-        (Tool::S3cmd, C::Delete) => words(&["del", &at]),
-        (Tool::S3cmd, C::Head) => words(&["info", &at]),
-        (Tool::S3cmd, C::List) if subject.recursive => words(&["ls", "--recursive", &at]),
-        (Tool::S3cmd, C::List) => words(&["ls", &at]),
-        (Tool::S3cmd, C::MakeBucket) => words(&["mb", &base]),
-        (Tool::S3cmd, C::DeleteBucket) => words(&["rb", &base]),
-        (Tool::S3cmd, C::ListBuckets) => words(&["ls"]),
-
-        (Tool::Mc, C::Put) => send(words(&["cp"])),
-        (Tool::Mc, C::Get) => receive(words(&["cp"])),
-        (Tool::Mc, C::Delete) => words(&["rm", &at]),
-        (Tool::Mc, C::Head) => words(&["stat", &at]),
-        (Tool::Mc, C::List) if subject.recursive => words(&["ls", "--recursive", &at]),
-        (Tool::Mc, C::List) => words(&["ls", &at]),
-        (Tool::Mc, C::MakeBucket) => words(&["mb", "--region", subject.region, &base]),
-        (Tool::Mc, C::DeleteBucket) => words(&["rb", &base]),
-        (Tool::Mc, C::ListBuckets) => words(&["ls", ALIAS]),
-
-        (Tool::Rclone, C::Put) => send(words(&["copyto", "--s3-no-check-bucket"])),
-        (Tool::Rclone, C::Get) => receive(words(&["copyto"])),
-        (Tool::Rclone, C::Delete) => words(&["deletefile", &at]),
-        (Tool::Rclone, C::Head) => words(&["lsjson", "--stat", &at]),
-        (Tool::Rclone, C::List) if subject.recursive => {
-            words(&["lsf", "--recursive", "--files-only", &at])
-        }
-        (Tool::Rclone, C::List) => words(&["lsf", &at]),
-        (Tool::Rclone, C::MakeBucket) => words(&["mkdir", &base]),
-        (Tool::Rclone, C::DeleteBucket) => words(&["rmdir", &base]),
-        (Tool::Rclone, C::ListBuckets) => words(&["lsf", &format!("{ALIAS}:")]),
-
-        (Tool::Swift, C::Put) => {
-            let mut line = words(&["upload", "--object-name", key, &at]);
-            line.push(file());
-            line
-        }
-        (Tool::Swift, C::Get) => {
-            let mut line = words(&["download", &at, key, "--output"]);
-            line.push(file());
-            line
-        }
-        (Tool::Swift, C::Delete) => words(&["delete", &at, key]),
-        (Tool::Swift, C::Head) => words(&["stat", &at, key]),
-        (Tool::Swift, C::List) if subject.recursive => words(&["list", &at, "--prefix", key]),
-        (Tool::Swift, C::List) => words(&["list", &at, "--prefix", key, "--delimiter", "/"]),
-        (Tool::Swift, C::MakeBucket) => words(&["post", &at]),
-        (Tool::Swift, C::ListBuckets) => words(&["list"]),
-        (Tool::Az, C::Put | C::Get) => {
-            let verb = if class == C::Put {
-                "upload"
-            } else {
-                "download"
-            };
-            let mut line = blob(verb, bucket, key);
-            line.extend(words(match class {
-                C::Put => &["--overwrite", "--output", "none", "--file"],
-                _ => &["--output", "none", "--file"],
-            }));
-            line.push(file());
-            line
-        }
-        (Tool::Az, C::Delete) => {
-            let mut line = blob("delete", bucket, key);
-            line.extend(words(&["--output", "none"]));
-            line
-        }
-        (Tool::Az, C::Head) => {
-            let mut line = blob("show", bucket, key);
-            let only = ["--query", "properties.contentLength", "--output", "tsv"];
-            line.extend(words(&only));
-            line
-        }
-        (Tool::Az, C::List) => {
-            let mut line = words(&["storage", "blob", "list", "--container-name", bucket]);
-            line.extend(words(&ALL_NAMES));
-            if !key.is_empty() {
-                line.push(format!("--prefix={key}").into());
-            }
-            if !subject.recursive {
-                line.push("--delimiter=/".into());
-            }
-            line
-        }
-        (Tool::Az, C::MakeBucket) => words(&[
-            "storage",
-            "container",
-            "create",
-            "--fail-on-exist",
-            "--output",
-            "none",
-            "--name",
-            bucket,
-        ]),
-        (Tool::Az, C::ListBuckets) => {
-            let mut line = words(&["storage", "container", "list"]);
-            line.extend(words(&ALL_NAMES));
-            line
-        }
-
-        (Tool::Gsutil, C::Put) => send(words(&["-q", "cp"])),
-        (Tool::Gsutil, C::Get) => receive(words(&["-q", "cp"])),
-        (Tool::Gsutil, C::Delete) => words(&["-q", "rm", &at]),
-        (Tool::Gsutil, C::Head) => words(&["stat", &at]),
-        (Tool::Gsutil, C::List) if subject.recursive => words(&["ls", &format!("{at}**")]),
-        (Tool::Gsutil, C::List) => words(&["ls", "-d", &format!("{at}*")]),
-        (Tool::Gsutil, C::MakeBucket) => words(&["-q", "mb", &base]),
-        (Tool::Gsutil, C::DeleteBucket) => words(&["-q", "rb", &base]),
-        (Tool::Gsutil, C::ListBuckets) => words(&["ls"]),
-        _ => return Err("it has no command for this"),
-    })
+    let command = command.ok_or("it has no command for this")?;
+    let words = command.split(' ').filter_map(|word| {
+        let word = match word.strip_prefix('?') {
+            Some(_) if subject.key.is_empty() => return None,
+            Some(word) => word,
+            None => word,
+        };
+        Some(match word {
+            "{file}" => subject.file.as_os_str().to_owned(),
+            word => fill(word, subject).into(),
+        })
+    });
+    Ok(words.collect())
 }
 
-/// What makes `az` print the name of everything in a listing, a line each.
-const ALL_NAMES: [&str; 6] = [
-    "--num-results",
-    "*",
-    "--query",
-    "[].name",
-    "--output",
-    "tsv",
-];
-
-/// The command of `az` for a blob. A value that begins with a hyphen stays one behind an equals sign.
-fn blob(verb: &str, container: &str, key: &str) -> Vec<OsString> {
-    let mut line: Vec<OsString> = ["storage", "blob", verb, "--container-name", container]
-        .map(OsString::from)
-        .to_vec();
-    line.push(format!("--name={key}").into());
-    line
+/// A word of a command with what its places stand for; see [`super::programs`].
+fn fill(word: &str, subject: &Subject<'_>) -> String {
+    let mut out = String::new();
+    let mut pieces = word.split('{');
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (place, rest) = piece.split_once('}').unwrap_or((piece, ""));
+        out.push_str(match place {
+            "bucket" => subject.bucket,
+            "key" => subject.key,
+            "region" => subject.region,
+            _ => ALIAS,
+        });
+        out.push_str(rest);
+    }
+    out
 }
 
 /// Names that a client takes for something else: patterns, folders, options.
@@ -336,14 +200,10 @@ pub(crate) fn size(tool: Tool, line: &str) -> Option<u64> {
             .unwrap_or(rest.len());
         rest[..end].parse().ok()
     };
-    match tool {
-        Tool::Aws => after("\"ContentLength\""),
-        Tool::S3cmd => after("File size"),
-        Tool::Mc => serde_json::from_str::<Value>(line).ok()?["size"].as_u64(),
-        Tool::Rclone => after("\"Size\""),
-        Tool::Swift => after("Content Length"),
-        Tool::Az => line.trim().parse().ok(),
-        Tool::Gsutil => after("Content-Length"),
+    match tool.row().size {
+        Size::After(words) => after(words),
+        Size::Json => serde_json::from_str::<Value>(line).ok()?["size"].as_u64(),
+        Size::Line => line.trim().parse().ok(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Command-line clients as an engine: one process per operation.
 //!
 //! ```text
-//! tool (which program) ── access (credentials, endpoint) ── line (arguments, output)
+//! tool, programs (which, how) ── access (credentials, endpoint) ── line (arguments, output)
 //!                                        client ── process ── complaint (exit code, stderr)
 //! ```
 //!
@@ -15,6 +15,7 @@ mod clouds;
 mod complaint;
 mod line;
 mod process;
+mod programs;
 mod tool;
 
 use std::ffi::OsString;
@@ -77,14 +78,12 @@ impl CliEngine {
     /// When the client is not installed, cannot be told a setting, or its files cannot be written.
     pub fn new(tool: Tool, config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
         access::check(tool, config)?;
-        let client = Installed::find(tool, std::env::var_os("PATH"))?;
-        let dir = private_directory()?;
-        let all = of_endpoints(&config.endpoints, dir.path(), |endpoint, place| {
-            access::access(&client, config, endpoint, place, retries)
-        })?;
         let secrets = access::secrets(config);
-        let region = config.region.clone();
-        Ok(Self::assemble(client, all, secrets, region, dir, retries))
+        Self::prepare(tool, secrets, &config.region, retries, |client, dir| {
+            of_endpoints(&config.endpoints, dir, |endpoint, place| {
+                access::access(client, config, endpoint, place, retries)
+            })
+        })
     }
 
     /// As [`CliEngine::new`] for OpenStack Swift's own client.
@@ -93,11 +92,7 @@ impl CliEngine {
     /// As there.
     pub fn swift(config: &SwiftConfig, retries: u32) -> Result<Self, ConfigError> {
         let (access, secrets) = access::swift(config, retries)?;
-        let client = Installed::find(Tool::Swift, std::env::var_os("PATH"))?;
-        let dir = private_directory()?;
-        let region = String::new();
-        let all = vec![access];
-        Ok(Self::assemble(client, all, secrets, region, dir, retries))
+        Self::prepare(Tool::Swift, secrets, "", retries, |_, _| Ok(vec![access]))
     }
 
     /// As [`CliEngine::new`] for the Azure CLI.
@@ -106,9 +101,12 @@ impl CliEngine {
     /// As there.
     pub fn azure(config: &AzureConfig, retries: u32) -> Result<Self, ConfigError> {
         clouds::check_azure(config)?;
-        let access = |endpoint: &Endpoint, place: &Path| Ok(clouds::azure(config, endpoint, place));
         let secrets = clouds::azure_secrets(config);
-        Self::of_cloud(Tool::Az, &config.endpoints, &access, secrets, retries)
+        Self::prepare(Tool::Az, secrets, "", retries, |_, dir| {
+            of_endpoints(&config.endpoints, dir, |endpoint, place| {
+                Ok(clouds::azure(config, endpoint, place))
+            })
+        })
     }
 
     /// As [`CliEngine::new`] for gsutil.
@@ -117,50 +115,41 @@ impl CliEngine {
     /// As there.
     pub fn gcs(config: &GcsConfig, retries: u32) -> Result<Self, ConfigError> {
         clouds::check_gcs(config)?;
-        let access =
-            |endpoint: &Endpoint, place: &Path| clouds::gcs(config, endpoint, place, retries);
         let secrets = clouds::gcs_secrets(config);
-        Self::of_cloud(Tool::Gsutil, &config.endpoints, &access, secrets, retries)
+        Self::prepare(Tool::Gsutil, secrets, "", retries, |_, dir| {
+            of_endpoints(&config.endpoints, dir, |endpoint, place| {
+                clouds::gcs(config, endpoint, place, retries)
+            })
+        })
     }
 
-    fn of_cloud(
+    /// Finds `tool`, and tells it by `access` what it needs for each endpoint.
+    fn prepare(
         tool: Tool,
-        endpoints: &[Endpoint],
-        access: &dyn Fn(&Endpoint, &Path) -> std::io::Result<Access>,
         secrets: Vec<Secret>,
+        region: &str,
         retries: u32,
+        access: impl FnOnce(&Installed, &Path) -> Result<Vec<Access>, ConfigError>,
     ) -> Result<Self, ConfigError> {
         let client = Installed::find(tool, std::env::var_os("PATH"))?;
         let dir = private_directory()?;
-        let all = of_endpoints(endpoints, dir.path(), access)?;
-        let region = String::new();
-        Ok(Self::assemble(client, all, secrets, region, dir, retries))
-    }
-
-    fn assemble(
-        client: Installed,
-        access: Vec<Access>,
-        secrets: Vec<Secret>,
-        region: String,
-        dir: tempfile::TempDir,
-        retries: u32,
-    ) -> Self {
+        let access = access(&client, dir.path())?;
         let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
             let name = name.to_string_lossy();
             access::FOREIGN.iter().any(|start| name.starts_with(start))
         });
-        Self {
+        Ok(Self {
             inner: Arc::new(Inner {
                 foreign: foreign.collect(),
                 access,
-                region,
+                region: region.to_owned(),
                 secrets,
                 client,
                 dir,
                 retries,
                 clients: AtomicU64::new(0),
             }),
-        }
+        })
     }
 }
 

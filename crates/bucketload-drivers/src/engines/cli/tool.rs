@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use super::programs::{self, Program};
 use crate::s3::ConfigError;
 
 /// Longest time that a client may take to tell its version.
@@ -44,68 +45,35 @@ impl Tool {
         Self::Gsutil,
     ];
 
+    /// What is known of it.
+    pub(super) const fn row(self) -> &'static Program {
+        match self {
+            Self::Aws => &programs::AWS,
+            Self::Mc => &programs::MC,
+            Self::Rclone => &programs::RCLONE,
+            Self::S3cmd => &programs::S3CMD,
+            Self::Swift => &programs::SWIFT,
+            Self::Az => &programs::AZ,
+            Self::Gsutil => &programs::GSUTIL,
+        }
+    }
+
     /// The name of its program.
     #[must_use]
     pub const fn program(self) -> &'static str {
-        match self {
-            Self::Aws => "aws",
-            Self::Mc => "mc",
-            Self::Rclone => "rclone",
-            Self::S3cmd => "s3cmd",
-            Self::Swift => "swift",
-            Self::Az => "az",
-            Self::Gsutil => "gsutil",
-        }
+        self.row().name
     }
 
     /// The scheme of the targets that it drives; `None` for S3.
     #[must_use]
     pub const fn scheme(self) -> Option<&'static str> {
-        match self {
-            Self::Aws | Self::Mc | Self::Rclone | Self::S3cmd => None,
-            Self::Swift => Some("swift"),
-            Self::Az => Some("az"),
-            Self::Gsutil => Some("gs"),
-        }
-    }
-
-    /// The argument that makes it tell its version.
-    const fn version_word(self) -> &'static str {
-        match self {
-            // With two hyphens it asks its publisher for a newer one.
-            Self::Az => "version",
-            _ => "--version",
-        }
+        self.row().scheme
     }
 
     /// How it can be installed.
     #[must_use]
     pub const fn remedy(self) -> &'static str {
-        match self {
-            Self::Aws => "install it (pip install awscli) and put it on the PATH",
-            Self::Mc => {
-                "install it (go install github.com/minio/mc@latest) and put it on the PATH; \
-                 Midnight Commander has the same name"
-            }
-            Self::Rclone => "install it (apt-get install rclone) and put it on the PATH",
-            Self::S3cmd => "install it (pip install s3cmd) and put it on the PATH",
-            Self::Swift => "install it (pip install python-swiftclient) and put it on the PATH",
-            Self::Az => "install it (pip install azure-cli) and put it on the PATH",
-            Self::Gsutil => "install it (pip install gsutil) and put it on the PATH",
-        }
-    }
-
-    /// What the first line of its version has to contain.
-    const fn sign(self) -> &'static str {
-        match self {
-            Self::Aws => "aws-cli",
-            Self::Mc => "mc version",
-            Self::Rclone => "rclone v",
-            Self::S3cmd => "s3cmd version",
-            Self::Swift => "python-swiftclient",
-            Self::Az => "\"azure-cli\"",
-            Self::Gsutil => "gsutil version",
-        }
+        self.row().remedy
     }
 }
 
@@ -151,10 +119,10 @@ impl Installed {
             .map(|dir| dir.join(tool.program()))
             .find(|path| is_program(path))
             .ok_or_else(|| fail(format!("there is no program `{tool}` on the PATH")))?;
-        let text = version_of(&path, tool.version_word()).map_err(fail)?;
+        let text = version_of(&path, tool.row().version_word).map_err(fail)?;
         let version = text
             .lines()
-            .find(|line| line.contains(tool.sign()))
+            .find(|line| line.contains(tool.row().sign))
             .ok_or_else(|| fail(format!("{} is another program", path.display())))?;
         Ok(Self {
             tool,
