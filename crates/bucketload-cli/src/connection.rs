@@ -13,7 +13,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::drivers;
 use crate::embedded::EmbeddedServer;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 use crate::leftover;
 use crate::target::Target;
 
@@ -89,7 +89,7 @@ impl Connection {
         };
         let drops_caches = settings.has(&flags::DROP_CACHES);
         if drops_caches {
-            caches::check().map_err(Failure::usage)?;
+            caches::check().or_usage()?;
         }
         Ok(Self {
             cleanup_flags: leftover::flags(&target, args),

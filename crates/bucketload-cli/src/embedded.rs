@@ -5,7 +5,7 @@
 //! input closes, which happens however this process ends. Signals of the terminal do not reach it: a run that
 //! is interrupted still needs its server, to end its operations and to clean up.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -19,11 +19,25 @@ pub(crate) const SECRET_KEY_ENV: &str = "BUCKETLOAD_SERVE_SECRET_KEY";
 
 /// The line a server prints when it is ready.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Announcement {
+pub(crate) struct Announcement<A> {
     /// Where it listens.
-    pub(crate) listening: SocketAddr,
+    pub(crate) listening: A,
     /// Process id of the server.
     pub(crate) pid: u32,
+}
+
+impl<A: Serialize> Announcement<A> {
+    /// Prints the line of this process.
+    ///
+    /// # Errors
+    /// When nobody can read it.
+    pub(crate) fn print(listening: A) -> std::io::Result<()> {
+        let pid = std::process::id();
+        let line = serde_json::to_string(&Self { listening, pid }).unwrap_or_default();
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}")?;
+        out.flush()
+    }
 }
 
 /// A server of our own that lives as long as this value.
@@ -66,7 +80,7 @@ impl EmbeddedServer {
                 .read_line(&mut line)
                 .map_err(|e| format!("embedded server: {e}"))?;
         }
-        match serde_json::from_str::<Announcement>(&line) {
+        match serde_json::from_str::<Announcement<SocketAddr>>(&line) {
             Ok(announcement) => Ok(Self {
                 child,
                 _stdin: stdin,

@@ -109,3 +109,22 @@ impl Failure {
         }
     }
 }
+
+/// Makes a [`Failure`] of what went wrong, in its words.
+pub(crate) trait OrFail<T> {
+    /// As a mistake of the user.
+    fn or_usage(self) -> Result<T, Failure>;
+
+    /// As something that broke the run.
+    fn or_aborted(self) -> Result<T, Failure>;
+}
+
+impl<T, E: ToString> OrFail<T> for Result<T, E> {
+    fn or_usage(self) -> Result<T, Failure> {
+        self.map_err(|e| Failure::usage(e.to_string()))
+    }
+
+    fn or_aborted(self) -> Result<T, Failure> {
+        self.map_err(|e| Failure::aborted(e.to_string()))
+    }
+}

@@ -20,7 +20,7 @@ use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, cali
 
 use crate::cli::run::LoadArgs;
 use crate::drivers;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -117,8 +117,8 @@ impl Job {
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
             Some(address) => {
-                let metrics = Metrics::start(address, &self.manifest.run_id, &self.plan)
-                    .map_err(Failure::usage)?;
+                let metrics =
+                    Metrics::start(address, &self.manifest.run_id, &self.plan).or_usage()?;
                 self.live
                     .say(&format!("metrics: http://{}/metrics", metrics.address));
                 Some(metrics)
@@ -198,9 +198,7 @@ impl Job {
             ended_unix_ns: unix_ns(),
             error: failure.as_ref().map(|f| f.message.clone()),
         };
-        directory
-            .finish(end)
-            .map_err(|e| Failure::aborted(e.to_string()))?;
+        directory.finish(end).or_aborted()?;
         // What was measured until agents were lost is reported, labelled.
         let lost = matches!(&outcome, Err(RunError::Agents(_)));
         if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed && !lost) {
@@ -261,9 +259,8 @@ pub(crate) const SERVED: &str = "served.csv";
 /// # Errors
 /// When the directory cannot be read.
 pub(crate) fn result(dir: &Path) -> Result<RunResult, Failure> {
-    let usage = |e: bucketload_results::ResultsError| Failure::usage(e.to_string());
-    let mut result = analyze(dir).map_err(usage)?;
-    result.nodes = nodes(dir).map_err(usage)?;
+    let mut result = analyze(dir).or_usage()?;
+    result.nodes = nodes(dir).or_usage()?;
     if result.run.profile == io500::PROFILE {
         // A configuration that cannot be read any more is told where its files are written.
         result.io500 = io500::scored(dir).ok().map(|(report, _)| (&report).into());
@@ -288,7 +285,7 @@ fn nodes(dir: &Path) -> Result<Option<NodeBalance>, bucketload_results::ResultsE
 /// Analyses a run directory, stores the verdict and writes the report page.
 pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
     let result = result(dir)?;
-    write_verdict(dir, &result.verdict).map_err(|e| Failure::aborted(e.to_string()))?;
+    write_verdict(dir, &result.verdict).or_aborted()?;
     let page = dir.join("report.html");
     std::fs::write(&page, bucketload_results::report::html(&result))
         .map_err(|e| Failure::aborted(format!("{}: {e}", page.display())))?;

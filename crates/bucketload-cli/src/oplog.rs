@@ -9,7 +9,7 @@ use bucketload_results::oplog::{OpLogFacts, OpLogFormat, OpLogHeader, write};
 use bucketload_results::rundir::Manifest;
 use bucketload_run::{RunOptions, now_ns};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 use crate::job::unix_ns;
 
 /// A log that is being written.
@@ -27,9 +27,7 @@ impl Logging {
         manifest: &Manifest,
         options: &mut RunOptions,
     ) -> Result<Self, Failure> {
-        let threads = options
-            .load_threads()
-            .map_err(|e| Failure::usage(e.to_string()))?;
+        let threads = options.load_threads().or_usage()?;
         let (log, batches) = OpLog::new(threads);
         let dropped = log.dropped();
         options.op_log = Some(log);
@@ -43,7 +41,7 @@ impl Logging {
         let writer = std::thread::Builder::new()
             .name("op-log".to_owned())
             .spawn(move || write(&dir, format, &header, &plan, &batches, &dropped))
-            .map_err(|e| Failure::aborted(e.to_string()))?;
+            .or_aborted()?;
         Ok(Self { writer, format })
     }
 

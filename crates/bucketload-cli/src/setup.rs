@@ -12,7 +12,7 @@ use crate::cli::run::{self as cli, LoadArgs};
 use crate::cli::values::CoreList;
 use crate::connection::Connection;
 use crate::embedded::random_hex;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 use crate::target::Target;
 
 /// A new run identifier: the start in seconds since 1970 and four random bytes.
@@ -20,7 +20,7 @@ use crate::target::Target;
 /// # Errors
 /// When the kernel gives no random numbers.
 pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failure> {
-    let random = random_hex(4).map_err(Failure::aborted)?;
+    let random = random_hex(4).or_aborted()?;
     Ok(format!("{}-{random}", started.unix_timestamp()))
 }
 
@@ -170,9 +170,7 @@ pub(crate) fn manifest_of(
     let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), plan.clone());
     manifest.target = connection.describe();
     manifest.client = ClientFacts {
-        threads: options
-            .load_threads()
-            .map_err(|e| Failure::usage(e.to_string()))? as u32,
+        threads: options.load_threads().or_usage()? as u32,
         spinning: options.pacing == Pacing::BusyPoll,
         interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
     };

@@ -4,7 +4,7 @@
 use bucketload_run::StopHandle;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// A handle that signals stop, as [`watch`] says.
 ///
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 /// When signals cannot be handled.
 pub(crate) fn watched() -> Result<StopHandle, Failure> {
     let stop = StopHandle::new();
-    watch(stop.clone()).map_err(Failure::aborted)?;
+    watch(stop.clone()).or_aborted()?;
     Ok(stop)
 }
 

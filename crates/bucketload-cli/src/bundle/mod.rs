@@ -23,7 +23,7 @@ use bucketload_results::rundir::{Manifest, Status, redact};
 
 use crate::cli::GlobalArgs;
 use crate::cli::bundle::BundleArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use kinds::Tree;
 pub(crate) use verify::execute as verify;
 
@@ -35,7 +35,7 @@ pub(crate) fn execute(args: &BundleArgs, global: &GlobalArgs) -> Result<Exit, Fa
     let dir = &args.directory;
     let tree = Tree::of(dir)?;
     let out = args.out.clone().unwrap_or_else(|| default_name(dir));
-    let spill = tempfile::tempdir().map_err(|e| Failure::aborted(e.to_string()))?;
+    let spill = tempfile::tempdir().or_aborted()?;
     let (files, stale) = sources(dir, &tree, spill.path())?;
     let about = about(dir, &tree)?;
     let complete = about.complete;
@@ -145,8 +145,7 @@ fn about(dir: &Path, tree: &Tree) -> Result<About, Failure> {
     let mut runs = Vec::new();
     let mut complete = true;
     for path in tree.runs() {
-        let manifest =
-            Manifest::read(&dir.join(path)).map_err(|e| Failure::usage(e.to_string()))?;
+        let manifest = Manifest::read(&dir.join(path)).or_usage()?;
         complete &= manifest.status == Status::Finished;
         runs.push(RunEntry {
             path: path.to_owned(),

@@ -11,7 +11,7 @@ use bucketload_results::{output, report};
 
 use super::kinds::{Give, Kind};
 use crate::commands::mdworkbench;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 use crate::{io500, job};
 
 /// A run directory.
@@ -91,7 +91,7 @@ impl Kind for Run {
 fn manifest(dir: &Path, result: &RunResult) -> Result<Vec<u8>, Failure> {
     let usage = |e: String| Failure::usage(format!("{}: {e}", dir.join(MANIFEST).display()));
     let stored = std::fs::read(dir.join(MANIFEST)).map_err(|e| usage(e.to_string()))?;
-    let read = Manifest::read(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    let read = Manifest::read(dir).or_usage()?;
     let mut computed = read.clone();
     computed.seed = computed.plan.seed;
     computed.scenario_hash = computed.plan.scenario_hash();

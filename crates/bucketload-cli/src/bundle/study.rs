@@ -8,7 +8,7 @@ use bucketload_study::layout;
 use bucketload_study::report;
 
 use super::kinds::{Give, Kind};
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// The directory of a study.
 pub(super) struct Study;
@@ -42,7 +42,7 @@ impl Kind for Study {
     }
 
     fn derive(&self, dir: &Path, give: &mut Give<'_>) -> Result<(), Failure> {
-        let rendered = report::render(dir).map_err(|e| Failure::usage(e.to_string()))?;
+        let rendered = report::render(dir).or_usage()?;
         for (name, text) in rendered {
             give(&name, text.into_bytes())?;
         }

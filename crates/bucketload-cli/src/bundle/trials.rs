@@ -19,7 +19,7 @@ use bucketload_results::sweep::{self, SweepStudy};
 
 use super::kinds::{Give, Kind};
 use crate::commands::study;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// A directory of several runs.
 pub(super) struct Trials;
@@ -57,12 +57,7 @@ impl Kind for Trials {
         if let Some((name, table)) = derived.table {
             give(name, table.into_bytes())?;
         }
-        give(
-            TRIALS,
-            trials(dir)
-                .map_err(|e| Failure::usage(e.to_string()))?
-                .into_bytes(),
-        )
+        give(TRIALS, trials(dir).or_usage()?.into_bytes())
     }
 }
 

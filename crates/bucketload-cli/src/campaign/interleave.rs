@@ -16,7 +16,6 @@ use bucketload_results::compare::{Options, Run, UsableVerdict, comparable, usabl
 use bucketload_results::rundir::Manifest;
 use bucketload_run::StopHandle;
 use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
-use bucketload_workload::spec::SpecError;
 use clap::Parser as _;
 
 use super::order::{self, SideName};
@@ -29,7 +28,7 @@ use crate::commands::compare::Kind;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of};
 use crate::embedded::random_hex;
-use crate::exit::{Exit, Failure, also};
+use crate::exit::{Exit, Failure, OrFail, also};
 use crate::target::Target;
 use crate::{setup, signals};
 
@@ -108,8 +107,7 @@ pub(crate) fn execute(
     let mut a = campaign(a, "a", args, global, &dir, &stop)?;
     let mut b = campaign(b, "b", args, global, &dir, &stop)?;
     let manifests = [a.outlook()?, b.outlook()?];
-    let differences = comparable(&manifests[0], &manifests[1], options)
-        .map_err(|e| Failure::usage(e.to_string()))?;
+    let differences = comparable(&manifests[0], &manifests[1], options).or_usage()?;
     let schedule = order::describe(made.order, made.seed, 0..made.runs);
     let say = |text: &str| {
         if !global.quiet {
@@ -130,7 +128,7 @@ pub(crate) fn execute(
         return Ok(Outcome::DryRun);
     }
     say(&format!("order of the runs: {schedule}"));
-    signals::watch(stop.clone()).map_err(Failure::aborted)?;
+    signals::watch(stop.clone()).or_aborted()?;
     let measured = measure(&mut a, &mut b, &made, options, &say);
     let places = format!("{} and {}", a.dir().display(), b.dir().display());
     // A may have made the bucket that both work in: it goes last.
@@ -187,9 +185,8 @@ fn side(
     } else {
         given
     };
-    let usage = |e: SpecError| Failure::usage(e.to_string());
-    let mut overrides = args.workload_args.overrides().map_err(usage)?;
-    let special = own.workload_args.overrides().map_err(usage)?;
+    let mut overrides = args.workload_args.overrides().or_usage()?;
+    let special = own.workload_args.overrides().or_usage()?;
     overrides.profile = special.profile.or(overrides.profile);
     overrides.settings.extend(special.settings);
     Ok(Side {
@@ -245,7 +242,7 @@ fn seed(args: &CompareArgs) -> Result<u64, Failure> {
         )),
         Some(seed) => Ok(seed),
         None => {
-            let random = random_hex(4).map_err(Failure::aborted)?;
+            let random = random_hex(4).or_aborted()?;
             Ok(u64::from_str_radix(&random, 16).unwrap_or(0))
         }
     }
@@ -351,7 +348,7 @@ fn run(trial: Trial, options: &Options, say: &dyn Fn(&str)) -> Result<Option<Run
         ));
         return Ok(None);
     }
-    let manifest = Manifest::read(&trial.dir).map_err(|e| Failure::aborted(e.to_string()))?;
+    let manifest = Manifest::read(&trial.dir).or_aborted()?;
     Ok(Some(Run {
         directory: trial.dir,
         manifest,

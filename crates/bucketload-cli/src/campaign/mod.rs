@@ -30,7 +30,7 @@ use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::run::LoadArgs;
 use crate::connection::Connection;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::job::{Ceiling, Done, Job, failure};
 use crate::live::Live;
 use crate::setup;
@@ -151,8 +151,7 @@ impl Campaign {
     fn resolve(&self, settings: &[Override]) -> Result<Resolved, Failure> {
         let mut overrides = self.spec.overrides.clone();
         overrides.settings.extend_from_slice(settings);
-        resolve(&self.spec.file, &overrides, &self.spec.context)
-            .map_err(|e| Failure::usage(e.to_string()))
+        resolve(&self.spec.file, &overrides, &self.spec.context).or_usage()
     }
 
     /// Brings the target into the state that a trial with these settings begins with. Trials do it

@@ -1,6 +1,5 @@
 //! `bucketload agent`: a share of the runs of a coordinator on another host.
 
-use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -72,14 +71,8 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
             .map_err(usage)?;
         let listening = listener.local_addr().map_err(usage)?;
         if args.announce {
-            let line = serde_json::to_string(&Announcement {
-                listening,
-                pid: std::process::id(),
-            });
-            let mut out = std::io::stdout().lock();
             // Nobody reads it: the agent works all the same.
-            let _ = writeln!(out, "{}", line.unwrap_or_default());
-            let _ = out.flush();
+            let _ = Announcement::print(listening);
         }
         if !global.quiet {
             eprintln!(

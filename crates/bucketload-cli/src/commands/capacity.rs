@@ -18,7 +18,7 @@ use crate::cli::capacity::{CapacityArgs, SearchArgs};
 use crate::commands::run::resolve_workload;
 use crate::commands::study::{self, Reported};
 use crate::connection::{Connection, flags_of};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::signals;
 
 /// Largest ratio of the ends of the bracket (docs/spec/statistics.md section 6).
@@ -205,8 +205,7 @@ fn search(
     phase: usize,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
-    let mut writer = StudyWriter::<CapacityStudy>::create(dir, header).map_err(failed)?;
+    let mut writer = StudyWriter::<CapacityStudy>::create(dir, header).or_aborted()?;
     let mut search = Search::new(header.settings.clone());
     while let Some(trial) = search.ask() {
         let settings = overrides(trial.rate, seconds(header, &trial));
@@ -227,7 +226,7 @@ fn search(
         if !quiet {
             eprintln!("{}", trial_line(&record));
         }
-        writer.append(&record).map_err(failed)?;
+        writer.append(&record).or_aborted()?;
         if let Meaning::Broken { reason } = &record.judgement.meaning {
             return Err(Failure::aborted(format!("trial {name}: {reason}")));
         }

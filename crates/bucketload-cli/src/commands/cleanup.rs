@@ -18,7 +18,7 @@ use tokio::task::LocalSet;
 use crate::cli::manage::CleanupArgs;
 use crate::connection::target_of;
 use crate::drivers;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::target::{OWN_BUCKET, Target};
 
 /// Attempts of each listing and deletion.
@@ -68,7 +68,7 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::aborted(e.to_string()))?;
+        .or_aborted()?;
     let base = if prefix.is_empty() {
         String::new()
     } else {

@@ -14,7 +14,7 @@ use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::drivers;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::target::Target;
 
 /// What A and B are.
@@ -189,8 +189,8 @@ fn recorded(args: &CompareArgs) -> Result<(Vec<Run>, Vec<Run>), Failure> {
         let given = given.iter().map(PathBuf::from);
         let mut runs = Vec::new();
         for path in given.chain(listed.iter().cloned()) {
-            for dir in find(&path).map_err(|e| Failure::usage(e.to_string()))? {
-                runs.push(Run::load(&dir).map_err(|e| Failure::usage(e.to_string()))?);
+            for dir in find(&path).or_usage()? {
+                runs.push(Run::load(&dir).or_usage()?);
             }
         }
         Ok(runs)

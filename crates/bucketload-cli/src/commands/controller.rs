@@ -25,7 +25,7 @@ use crate::cli::controller::{
 };
 use crate::commands::docs::print;
 use crate::distributed::access;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::prometheus::TOKEN_ENV;
 
 /// Longest wait for an agent that is asked how it is.
@@ -44,12 +44,10 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
         grace: args.grace,
         clock: Arc::new(unix_ms),
     })
-    .map_err(Failure::usage)?;
+    .or_usage()?;
     let tls = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
-    let server = Server::bind(args.listen, tls).map_err(Failure::usage)?;
-    let address = server
-        .address()
-        .map_err(|e| Failure::aborted(e.to_string()))?;
+    let server = Server::bind(args.listen, tls).or_usage()?;
+    let address = server.address().or_aborted()?;
     let console = Console::new(
         controller.clone(),
         ConsoleConfig {
@@ -59,7 +57,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
             fleet: Arc::clone(&fleet),
         },
     )
-    .map_err(Failure::aborted)?;
+    .or_aborted()?;
     if !global.quiet {
         let scheme = if tls.is_some() { "https" } else { "http" };
         eprintln!(
@@ -70,7 +68,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::aborted(e.to_string()))?;
+        .or_aborted()?;
     runtime
         .block_on(async {
             let (mut interrupt, mut terminate) = (
@@ -210,7 +208,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
 
 /// Submits and prints the identifier as COSBench's `cli.sh` does.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
-    let options = flags(&args.flags).map_err(Failure::usage)?;
+    let options = flags(&args.flags).or_usage()?;
     let client = client(&args.reach)?;
     let name = &args.workload;
     let path = Path::new(name);
@@ -272,7 +270,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<Exit, Failure> {
     let mut source: Box<dyn Source> = match &args.directory {
         Some(dir) => {
             // Said before the screen is taken.
-            Manifest::read(dir).map_err(|e| Failure::usage(e.to_string()))?;
+            Manifest::read(dir).or_usage()?;
             Box::new(RunDirSource::new(dir.clone()))
         }
         None => {

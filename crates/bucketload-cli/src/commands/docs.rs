@@ -6,12 +6,12 @@ use std::path::Path;
 use clap_complete::Shell;
 
 use crate::cli::{docs, markdown};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Prints the manual page, or writes all pages into `out`, as roff or as Markdown.
 pub(crate) fn man(out: Option<&Path>, as_markdown: bool) -> Result<Exit, Failure> {
     let Some(dir) = out else {
-        return print(&docs::man_page().map_err(|e| Failure::aborted(e.to_string()))?);
+        return print(&docs::man_page().or_aborted()?);
     };
     let at = |e: std::io::Error| Failure::usage(format!("--out {}: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(at)?;
@@ -21,7 +21,7 @@ pub(crate) fn man(out: Option<&Path>, as_markdown: bool) -> Result<Exit, Failure
         }
         return Ok(Exit::Ok);
     }
-    for (name, page) in docs::man_pages().map_err(|e| Failure::aborted(e.to_string()))? {
+    for (name, page) in docs::man_pages().or_aborted()? {
         std::fs::write(dir.join(name), page).map_err(at)?;
     }
     Ok(Exit::Ok)

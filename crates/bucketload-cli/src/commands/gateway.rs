@@ -1,28 +1,19 @@
 //! `bucketload gateway`: a directory of objects over the gateway's protocol.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_gateway::{Server, ServerOptions, Token};
 use bucketload_store::{Durability, EtagMode, PosixOptions, PosixStore};
-use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::serve::pin;
 use crate::cli::gateway::GatewayArgs;
-use crate::embedded::wait_for_stdin_end;
-use crate::exit::{Exit, Failure};
+use crate::embedded::{Announcement, wait_for_stdin_end};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Longest time that requests under way are given to end.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// What `--announce` prints.
-#[derive(Serialize)]
-struct Announcement {
-    listening: String,
-    pid: u32,
-}
 
 /// Serves until a signal ends the process or, with `--exit-with-stdin`, standard input closes.
 pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
@@ -31,7 +22,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     let mut options = ServerOptions::new(args.listen.clone());
     options.connections = args.connections as usize;
     if let Some(file) = &args.token_file {
-        options.token = Some(Token::read(file).map_err(|e| Failure::usage(e.to_string()))?);
+        options.token = Some(Token::read(file).or_usage()?);
     }
     let mut store = PosixOptions::new(&args.root);
     if args.fast_etags {
@@ -58,14 +49,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     let server = Server::start(options, Arc::new(store))
         .map_err(|e| Failure::usage(format!("gateway --listen: {e}")))?;
     if args.announce {
-        let line = serde_json::to_string(&Announcement {
-            listening: server.address().to_string(),
-            pid: std::process::id(),
-        });
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", line.unwrap_or_default())
-            .and_then(|()| out.flush())
-            .map_err(aborted)?;
+        Announcement::print(server.address().to_string()).map_err(aborted)?;
     } else {
         eprintln!(
             "bucketload: gateway to {} at {}",

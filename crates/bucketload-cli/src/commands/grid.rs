@@ -19,7 +19,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::study;
 use crate::commands::sweep::order;
 use crate::connection::{Connection, target_of};
-use crate::exit::{Exit, Failure, also};
+use crate::exit::{Exit, Failure, OrFail, also};
 use crate::signals;
 use crate::target::Target;
 
@@ -39,7 +39,7 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
     )?;
     let target = target_of(&args.target, None)?;
     let (rows, dropped) = rows(options, &target)?;
-    let file = WorkloadFile::builtin(WORKLOAD).map_err(|e| Failure::usage(e.to_string()))?;
+    let file = WorkloadFile::builtin(WORKLOAD).or_usage()?;
     let dir = study::directory(&args.output, WORKLOAD, "cs597");
     let earlier = match options.resume {
         true => Some(Earlier::read(args.output.out.as_deref())?),
@@ -101,7 +101,6 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
     };
     let seed = options.seed.unwrap_or(1);
     let settings = |row: &Row, processes: u32| cell(row, processes, options, touches);
-    let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
     let (writer, done) = match earlier {
         None => (StudyWriter::create(&dir, &header), Vec::new()),
         Some(earlier) => {
@@ -110,7 +109,7 @@ pub(crate) fn execute(args: &GridArgs, global: &GlobalArgs) -> Result<Exit, Fail
         }
     };
     let book = Book {
-        writer: writer.map_err(failed)?,
+        writer: writer.or_aborted()?,
         done,
     };
     let ended = measure(
@@ -146,7 +145,7 @@ impl Earlier {
                 dir.display()
             )));
         }
-        let files = read::<GridStudy>(dir).map_err(|e| Failure::usage(e.to_string()))?;
+        let files = read::<GridStudy>(dir).or_usage()?;
         Ok(Self { files })
     }
 
@@ -278,7 +277,6 @@ fn measure(
     dir: &Path,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
     let cells: Vec<(&Row, u32)> = header
         .rows
         .iter()
@@ -311,14 +309,14 @@ fn measure(
                     (&done.dir, inside),
                     &done.result,
                 )
-                .map_err(failed)?;
+                .or_aborted()?;
                 if done.exit == Exit::Interrupted {
                     return Err(study::interrupted());
                 }
                 if !quiet {
                     eprintln!("{}", trial_line(&record, row));
                 }
-                book.writer.append(&record).map_err(failed)?;
+                book.writer.append(&record).or_aborted()?;
             }
         }
     }

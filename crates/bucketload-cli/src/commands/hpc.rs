@@ -13,7 +13,7 @@ use bucketload_run::{StopHandle, StopLevel};
 use crate::cli::GlobalArgs;
 use crate::cli::hpc::{HpcArgs, HpcOptions};
 use crate::commands::study;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::hpc::floor;
 use crate::hpc::rows::{Run, Way, Ways};
 use crate::signals;
@@ -50,8 +50,7 @@ pub(crate) fn execute(args: &HpcArgs, global: &GlobalArgs) -> Result<Exit, Failu
         repetitions: options.repetitions,
         command_line: study::command_line(),
     };
-    let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
-    let mut writer = StudyWriter::<HpcStudy>::create(&dir, &header).map_err(failed)?;
+    let mut writer = StudyWriter::<HpcStudy>::create(&dir, &header).or_aborted()?;
     let mut measure = || -> Result<(), Failure> {
         for repetition in 0..options.repetitions {
             for &cell in &cells {
@@ -66,7 +65,7 @@ pub(crate) fn execute(args: &HpcArgs, global: &GlobalArgs) -> Result<Exit, Failu
                     if !global.quiet {
                         eprintln!("{}", trial_line(&record));
                     }
-                    writer.append(&record).map_err(failed)?;
+                    writer.append(&record).or_aborted()?;
                 }
             }
         }
@@ -163,13 +162,12 @@ fn child(
     verify: bool,
     stop: &StopHandle,
 ) -> Result<RunResult, Failure> {
-    let failed = |e: std::io::Error| Failure::aborted(e.to_string());
     let Cell {
         size,
         objects,
         processes,
     } = cell;
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    let mut command = Command::new(std::env::current_exe().or_aborted()?);
     command.args([
         "run",
         WORKLOAD,
@@ -197,7 +195,7 @@ fn child(
         command.arg("--verify");
     }
     run.apply(&mut command, size);
-    let output = command.stdin(Stdio::null()).output().map_err(failed)?;
+    let output = command.stdin(Stdio::null()).output().or_aborted()?;
     let said = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
     match (output.status.code(), serde_json::from_slice(&output.stdout)) {
         _ if stop.level() != StopLevel::Run => Err(study::interrupted()),

@@ -13,7 +13,7 @@ use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::distributed::fleet;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::io500::{Config, locate, plan, write};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
@@ -35,8 +35,8 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     }
     let original = args.config.as_deref().map(read).transpose()?;
     let name = args.config.as_ref().map(|path| path.display().to_string());
-    let mut config = Config::read(name.as_deref().zip(original.as_deref()), &args.set)
-        .map_err(Failure::usage)?;
+    let mut config =
+        Config::read(name.as_deref().zip(original.as_deref()), &args.set).or_usage()?;
     let flags = [
         ("ranks", &args.ranks),
         ("mapping", &args.mapping),
@@ -47,9 +47,9 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
             config.replace(name, value);
         }
     }
-    config.check_mode().map_err(Failure::usage)?;
+    config.check_mode().or_usage()?;
     if args.config_hash {
-        let settings = config.settings(Vec::new()).map_err(Failure::usage)?;
+        let settings = config.settings(Vec::new()).or_usage()?;
         print(format!("{}\n", settings.config_hash).as_bytes())?;
         return Ok(Exit::Ok);
     }
@@ -60,10 +60,10 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
     let mut notes = Vec::new();
-    let location = locate(&config, &args.target, started, &mut notes).map_err(Failure::usage)?;
+    let location = locate(&config, &args.target, started, &mut notes).or_usage()?;
     let ranks = setup::default_ranks(agents);
-    let planned = plan(&config, &location, ranks, args.keep, &mut notes).map_err(Failure::usage)?;
-    setup::check_ranks(&planned.plan, agents).map_err(Failure::usage)?;
+    let planned = plan(&config, &location, ranks, args.keep, &mut notes).or_usage()?;
+    setup::check_ranks(&planned.plan, agents).or_usage()?;
     notes.extend(
         planned
             .skipped
@@ -140,10 +140,7 @@ fn directory(args: &Io500Args, config: &Config, timestamp: &str) -> Result<PathB
         return Ok(out.clone());
     }
     let mut out = PathBuf::from(config.text("global", "resultdir").0);
-    if config
-        .truth("global", "timestamp-resultdir")
-        .map_err(Failure::usage)?
-    {
+    if config.truth("global", "timestamp-resultdir").or_usage()? {
         out.push(timestamp);
     }
     Ok(setup::unused(out))

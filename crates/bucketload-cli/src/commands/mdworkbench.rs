@@ -13,7 +13,7 @@ use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::{Connection, target_of};
 use crate::distributed::fleet;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::job::{Ceiling, Job};
 use crate::live::Live;
 use crate::mdworkbench::{Info, PROFILE, Parts, plan};
@@ -42,7 +42,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     let started = time::OffsetDateTime::now_utc();
     let known = match parts.precreate {
         true => None,
-        false => Some(Info::read(&options.run_info_file).map_err(Failure::usage)?),
+        false => Some(Info::read(&options.run_info_file).or_usage()?),
     };
     let position = options
         .start_item
@@ -60,8 +60,8 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
             hash.wrapping_mul(31).wrapping_add(i32::from(b))
         })
     });
-    let plan = plan(options, parts, ranks, position, seed).map_err(Failure::usage)?;
-    setup::check_ranks(&plan, agents).map_err(Failure::usage)?;
+    let plan = plan(options, parts, ranks, position, seed).or_usage()?;
+    setup::check_ranks(&plan, agents).or_usage()?;
     let header = header(options, ranks, started);
     if args.load.dry_run {
         print(header.as_bytes())?;
@@ -103,8 +103,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
             position: position + if options.read_only { 0 } else { steps },
             run_id,
         };
-        info.write(&options.run_info_file)
-            .map_err(Failure::aborted)?;
+        info.write(&options.run_info_file).or_aborted()?;
     }
     let ended = time::OffsetDateTime::now_utc();
     let seconds = (ended - started).whole_seconds();
@@ -206,7 +205,7 @@ pub(crate) fn lines(
             out.push_str(&detailed(stage));
         }
     })
-    .map_err(|e| Failure::aborted(e.to_string()))?;
+    .or_aborted()?;
     Ok((out, missing))
 }
 

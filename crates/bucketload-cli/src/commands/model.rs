@@ -7,7 +7,7 @@ use crate::cli::GlobalArgs;
 use crate::cli::model::{ModelArgs, ModelOutput};
 use crate::commands::docs::print;
 use crate::commands::trace::{failure, name_of, prepared};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Fits, prints the report, and writes or prints the workload.
 pub(crate) fn execute(args: &ModelArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -20,7 +20,7 @@ pub(crate) fn execute(args: &ModelArgs, global: &GlobalArgs) -> Result<Exit, Fai
     let temp = args.trace.temp.clone().unwrap_or_else(std::env::temp_dir);
     let model = model(&prepared.trace, &name, &temp, args.seed).map_err(failure)?;
     // What cannot be loaded must not be handed out.
-    WorkloadFile::parse(&name, &model.workload).map_err(|e| Failure::aborted(e.to_string()))?;
+    WorkloadFile::parse(&name, &model.workload).or_aborted()?;
     if let Some(path) = &args.write {
         std::fs::write(path, &model.workload)
             .map_err(|e| Failure::usage(format!("--write {}: {e}", path.display())))?;

@@ -11,7 +11,7 @@ use crate::cli::run::OutputFormat;
 use crate::commands::docs::print;
 use crate::commands::study;
 use crate::cosbench;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::io500;
 use crate::job;
 use bucketload_results::result::RunResult;
@@ -67,7 +67,7 @@ fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
             .transpose()?;
         analyze::nodes(&args.directory, &table, served.as_ref())
     };
-    balance().map_err(|e| Failure::usage(e.to_string()))?;
+    balance().or_usage()?;
     let keep = |from: &Path, name: &str| {
         let (to, new) = (
             args.directory.join(name),

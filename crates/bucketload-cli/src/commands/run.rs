@@ -22,7 +22,7 @@ use crate::connection::{Connection, flags_of, target_of};
 use crate::cosbench;
 use crate::cosbench::Loaded;
 use crate::distributed::fleet;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::live::Live;
 use crate::olddata::{self, OldData};
@@ -68,7 +68,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let stop = signals::watched()?;
     if args.exit_with_stdin {
-        signals::stop_with_stdin(stop.clone()).map_err(Failure::aborted)?;
+        signals::stop_with_stdin(stop.clone()).or_aborted()?;
     }
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
@@ -103,8 +103,7 @@ fn ossperf_line(
         return Ok(());
     };
     let ended = i128::from(done.result.run.ended_unix_ns);
-    let ended = time::OffsetDateTime::from_unix_timestamp_nanos(ended)
-        .map_err(|e| Failure::aborted(e.to_string()))?;
+    let ended = time::OffsetDateTime::from_unix_timestamp_nanos(ended).or_aborted()?;
     let file = file.unwrap_or_else(|| Path::new("results.csv"));
     let Some(line) = run.line(ended.to_offset(local)) else {
         eprintln!(
@@ -115,7 +114,7 @@ fn ossperf_line(
         return Ok(());
     };
     for path in [file, &done.out.join("results.csv")] {
-        ossperf::append(path, &line).map_err(|e| Failure::aborted(e.to_string()))?;
+        ossperf::append(path, &line).or_aborted()?;
     }
     if !quiet {
         eprintln!("bucketload: a line was appended to {}", file.display());
@@ -160,19 +159,18 @@ pub(crate) fn resolve_workload(
     target_args: &TargetArgs,
     workload_args: &WorkloadArgs,
 ) -> Result<(Resolved, WorkloadFile, Target), Failure> {
-    let usage = |e: bucketload_workload::spec::SpecError| Failure::usage(e.to_string());
     let file = load(name)?;
     let target = target_of(target_args, file.spec().target.as_ref())?;
     let context = ResolveContext {
         memory_budget: (target == Target::Memory).then_some(EMBEDDED_MEMORY_BUDGET),
     };
-    let overrides = workload_args.overrides().map_err(usage)?;
-    let resolved = resolve(&file, &overrides, &context).map_err(usage)?;
+    let overrides = workload_args.overrides().or_usage()?;
+    let resolved = resolve(&file, &overrides, &context).or_usage()?;
     Ok((resolved, file, target))
 }
 
 fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exit, Failure> {
-    let outlook = DryRun::new(&resolved.plan).map_err(|e| Failure::usage(e.to_string()))?;
+    let outlook = DryRun::new(&resolved.plan).or_usage()?;
     let text = match format {
         OutputFormat::Text => outlook.to_string(),
         OutputFormat::Json | OutputFormat::Jsonl => {

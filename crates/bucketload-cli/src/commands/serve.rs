@@ -1,6 +1,5 @@
 //! `bucketload serve`: the S3 server over memory, a directory or nothing.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use bucketload_server::{Access, KeyPair, Server, ServerConfig};
@@ -15,11 +14,11 @@ use crate::cli::values::CoreList;
 use crate::embedded::{
     ACCESS_KEY_ENV, Announcement, SECRET_KEY_ENV, random_hex, wait_for_stdin_end,
 };
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Serves until the process is ended or, with `--exit-with-stdin`, standard input closes.
 pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
-    args.check().map_err(Failure::usage)?;
+    args.check().or_usage()?;
     let (keys, made_up) = keys()?;
     let mut config = ServerConfig::new(keys);
     config.address = args.listen;
@@ -66,15 +65,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
         .map_err(|e| Failure::usage(format!("serve --listen {}: {e}", args.listen)))?;
     let listening = server.address();
     if args.announce {
-        let line = serde_json::to_string(&Announcement {
-            listening,
-            pid: std::process::id(),
-        })
-        .unwrap_or_default();
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{line}")
-            .and_then(|()| out.flush())
-            .map_err(|e| Failure::aborted(format!("serve: {e}")))?;
+        Announcement::print(listening).map_err(|e| Failure::aborted(format!("serve: {e}")))?;
     } else {
         eprintln!(
             "bucketload: serving S3 at {scheme}://{listening}, region {}",
@@ -107,7 +98,7 @@ fn keys() -> Result<(KeyPair, bool), Failure> {
             false,
         )),
         (None, None) => {
-            let random = |bytes| random_hex(bytes).map_err(Failure::aborted);
+            let random = |bytes| random_hex(bytes).or_aborted();
             Ok((
                 KeyPair {
                     access_key: random(10)?,

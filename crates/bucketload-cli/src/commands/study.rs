@@ -24,7 +24,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::connection::Connection;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::setup;
 use crate::target::Target;
 
@@ -99,9 +99,7 @@ pub(crate) fn resumed_campaign(
     (quiet, stop): (bool, &StopHandle),
     resumed: Option<u32>,
 ) -> Result<Campaign, Failure> {
-    let overrides = workload
-        .overrides()
-        .map_err(|e| Failure::usage(e.to_string()))?;
+    let overrides = workload.overrides().or_usage()?;
     let memory = connection.target == Target::Memory;
     let mut campaign = Campaign::open(CampaignSpec {
         file: file.clone(),
@@ -139,7 +137,7 @@ pub(crate) fn refuse(command: &str, why: &str, given: &[(&str, bool)]) -> Result
 /// # Errors
 /// When its run directory cannot be read.
 pub(crate) fn measured(trial: &Trial, phase: usize) -> Result<(RunResult, Tally), Failure> {
-    let (result, mut tallies) = examine(&trial.dir).map_err(|e| Failure::aborted(e.to_string()))?;
+    let (result, mut tallies) = examine(&trial.dir).or_aborted()?;
     let phase = u16::try_from(phase).unwrap_or(u16::MAX);
     let tally = tallies.remove(&phase).unwrap_or_default();
     Ok((result, tally))
@@ -183,24 +181,23 @@ pub(crate) struct Derived {
 /// # Errors
 /// When the directory cannot be read.
 pub(crate) fn derive(dir: &Path, with_trials: bool) -> Result<Option<Derived>, Failure> {
-    let usage = |e: bucketload_results::ResultsError| Failure::usage(e.to_string());
     let mut table = None;
     let (reported, json, text, page) = if study::is_study::<CapacityStudy>(dir) {
-        let files = study::read::<CapacityStudy>(dir).map_err(usage)?;
+        let files = study::read::<CapacityStudy>(dir).or_usage()?;
         let result = CapacityResult::new(files);
         let json = serde_json::to_string(&result).unwrap_or_default();
         let text = capacity::text::text(&result, with_trials);
         let page = capacity::page::html(&result);
         (Reported::Capacity(Box::new(result)), json, text, page)
     } else if study::is_study::<SweepStudy>(dir) {
-        let files = study::read::<SweepStudy>(dir).map_err(usage)?;
+        let files = study::read::<SweepStudy>(dir).or_usage()?;
         let result = SweepResult::new(files);
         let json = serde_json::to_string(&result).unwrap_or_default();
         let text = sweep::text::text(&result);
         let page = sweep::page::html(&result);
         (Reported::Sweep, json, text, page)
     } else if study::is_study::<GridStudy>(dir) {
-        let files = study::read::<GridStudy>(dir).map_err(usage)?;
+        let files = study::read::<GridStudy>(dir).or_usage()?;
         let result = GridResult::new(files);
         let json = serde_json::to_string(&result).unwrap_or_default();
         let text = grid::text::text(&result);
@@ -208,7 +205,7 @@ pub(crate) fn derive(dir: &Path, with_trials: bool) -> Result<Option<Derived>, F
         table = Some(("cells.csv", grid::csv::csv(&result)));
         (Reported::Grid, json, text, page)
     } else if study::is_study::<HpcStudy>(dir) {
-        let files = study::read::<HpcStudy>(dir).map_err(usage)?;
+        let files = study::read::<HpcStudy>(dir).or_usage()?;
         let result = HpcResult::new(files);
         let json = serde_json::to_string(&result).unwrap_or_default();
         let text = hpc::text::text(&result);
@@ -251,7 +248,7 @@ pub(crate) fn report(
         std::fs::write(&path, table)
             .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
     }
-    study::write_result(dir, &json, &page).map_err(|e| Failure::aborted(e.to_string()))?;
+    study::write_result(dir, &json, &page).or_aborted()?;
     match format {
         StudyFormat::Text => print(text.as_bytes())?,
         StudyFormat::Json => print(format!("{json}\n").as_bytes())?,

@@ -17,7 +17,7 @@ use crate::commands::run::resolve_workload;
 use crate::commands::study;
 use crate::commands::swept_field::{Swept, SweptField};
 use crate::connection::{Connection, flags_of};
-use crate::exit::{Exit, Failure, also};
+use crate::exit::{Exit, Failure, OrFail, also};
 use crate::signals;
 use crate::target::Target;
 
@@ -91,7 +91,7 @@ impl Stores<'_> {
     fn of(&mut self, over: &SweptField, value: &str) -> Result<&mut Campaign, Failure> {
         let args = self.args;
         let endpoints = match over.swept {
-            Swept::Endpoints => Some(over.count(value).map_err(Failure::usage)?),
+            Swept::Endpoints => Some(over.count(value).or_usage()?),
             Swept::Field(_) => None,
         };
         let number = endpoints.unwrap_or(0);
@@ -137,9 +137,8 @@ fn measure(
     phase: usize,
     seed: u64,
 ) -> Result<(), Failure> {
-    let failed = |e: bucketload_results::ResultsError| Failure::aborted(e.to_string());
     let (dir, quiet) = (stores.dir, stores.quiet);
-    let mut writer = StudyWriter::<SweepStudy>::create(dir, header).map_err(failed)?;
+    let mut writer = StudyWriter::<SweepStudy>::create(dir, header).or_aborted()?;
     for repetition in 0..header.repetitions {
         for index in order(over.values.len(), seed, repetition) {
             let value = &over.values[index];
@@ -157,7 +156,7 @@ fn measure(
             if !quiet {
                 eprintln!("{}", trial_line(&over.field, &record));
             }
-            writer.append(&record).map_err(failed)?;
+            writer.append(&record).or_aborted()?;
         }
     }
     Ok(())

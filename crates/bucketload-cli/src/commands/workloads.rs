@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 
 use super::docs::print;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Lists the built-in workloads with what they are.
 pub(crate) fn list() -> Result<Exit, Failure> {
@@ -16,7 +16,7 @@ pub(crate) fn list() -> Result<Exit, Failure> {
         .unwrap_or(0);
     let mut out = String::new();
     for (name, _) in BUILTIN_WORKLOADS {
-        let file = WorkloadFile::builtin(name).map_err(|e| Failure::aborted(e.to_string()))?;
+        let file = WorkloadFile::builtin(name).or_aborted()?;
         let text = file.spec().description.as_deref().unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name:width$}  {text}");
@@ -30,7 +30,7 @@ pub(crate) fn list() -> Result<Exit, Failure> {
 
 /// Prints one of them.
 pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
-    let file = WorkloadFile::builtin(name).map_err(|e| Failure::usage(e.to_string()))?;
+    let file = WorkloadFile::builtin(name).or_usage()?;
     print(file.text().as_bytes())
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
     let is_file =
         name.ends_with(".toml") || name.contains('/') || std::path::Path::new(name).is_file();
     if !is_file {
-        return WorkloadFile::builtin(name).map_err(|e| Failure::usage(e.to_string()));
+        return WorkloadFile::builtin(name).or_usage();
     }
     let text = std::fs::read_to_string(name).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-    WorkloadFile::parse(name, &text).map_err(|e| Failure::usage(e.to_string()))
+    WorkloadFile::parse(name, &text).or_usage()
 }

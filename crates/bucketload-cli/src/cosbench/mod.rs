@@ -28,7 +28,7 @@ use bucketload_workload::spec::TargetSpec;
 use crate::cli::cosbench::{Compat, CosbenchArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 use crate::target::Target;
 
 /// A workload, what it is made of, and where it goes.
@@ -134,7 +134,7 @@ pub(crate) fn load(
         warnings,
     } = parse(&text).map_err(|e| at(e.to_string()))?;
     let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    let settings = overrides::Settings::new(workload).map_err(Failure::usage)?;
+    let settings = overrides::Settings::new(workload).or_usage()?;
     overrides::apply(&mut parsed, &settings, &args.skip_operations, &mut notes).map_err(at)?;
     let mut chosen = storage::choose(&parsed, target, &mut notes).map_err(at)?;
     if let Some(files) = local::files(&parsed, args, course).map_err(at)? {

@@ -16,7 +16,7 @@ use crate::cli::agents::{AgentsArgs, Launch};
 use crate::cli::run::LoadArgs;
 use crate::connection::Connection;
 use crate::embedded::random_hex;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 use crate::job::Job;
 
 /// Port at which the coordinator of a Kubernetes job listens.
@@ -211,7 +211,7 @@ pub(crate) fn gather(
             };
             if program.is_some() && access.token.is_none() {
                 // Nobody else needs to know it: the agents get it from here.
-                let made = random_hex(16).map_err(Failure::aborted)?;
+                let made = random_hex(16).or_aborted()?;
                 access.token = Some(Token::new(&made).map_err(broken)?);
                 gather.access = access.clone();
             }
@@ -258,7 +258,7 @@ fn assign(
     op_log: bool,
 ) -> Result<(), Failure> {
     let setup = Setup::new(target_args, connection)?;
-    let setup = serde_json::to_value(setup).map_err(|e| Failure::aborted(e.to_string()))?;
+    let setup = serde_json::to_value(setup).or_aborted()?;
     let of = fleet.len() as u32;
     let local = matches!(args.launch, Some(Launch::Local(_)));
     let usable = usable_cores().map_err(|e| Failure::aborted(format!("cores: {e}")))?;

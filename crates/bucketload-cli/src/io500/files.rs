@@ -8,7 +8,7 @@ use bucketload_results::io500::{phases, text};
 use bucketload_results::rundir::RunDir;
 
 use super::{Config, PROFILE};
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// Whether `dir` is the run directory of an IO500 run.
 pub(crate) fn is_io500(dir: &Path) -> bool {
@@ -25,15 +25,15 @@ fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
 /// # Errors
 /// When the directory cannot be read.
 pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
-    let run = RunDir::open(dir).map_err(|e| Failure::usage(e.to_string()))?;
+    let run = RunDir::open(dir).or_usage()?;
     let manifest = run.manifest();
     let ini = &manifest.workload_source;
-    let config = Config::read(Some(("config.ini", ini)), &[]).map_err(Failure::usage)?;
+    let config = Config::read(Some(("config.ini", ini)), &[]).or_usage()?;
     let planned = |name: &str| {
         let mut all = manifest.plan.phases.iter();
         all.any(|phase| phase.name == name || phase.name == format!("{name}{SECOND}"))
     };
-    let extended = config.extended().map_err(Failure::usage)?;
+    let extended = config.extended().or_usage()?;
     let skipped = phases(extended)
         .iter()
         .filter(|phase| !planned(phase.name))
@@ -44,8 +44,8 @@ pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
             (phase.name.to_owned(), why)
         });
     let skipped = skipped.collect();
-    let settings = config.settings(skipped).map_err(Failure::usage)?;
-    let report = measure(dir, &settings).map_err(|e| Failure::usage(e.to_string()))?;
+    let settings = config.settings(skipped).or_usage()?;
+    let report = measure(dir, &settings).or_usage()?;
     Ok((report, config))
 }
 

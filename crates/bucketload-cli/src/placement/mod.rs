@@ -17,7 +17,7 @@ use bucketload_target::{CephStore, Locate, OpenError, RingStore};
 
 use crate::cli::placement::{Copies, PlacementArgs, PlacementKeys, PlacementStore};
 use crate::drivers::registry;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Most keys that are looked up: as many as `report --placement` reads.
 const MOST_KEYS: usize = 2_000_000;
@@ -146,7 +146,7 @@ fn keys_of(args: &PlacementKeys) -> Result<Vec<String>, Failure> {
             }
         }
     })
-    .map_err(|e| Failure::usage(e.to_string()))?;
+    .or_usage()?;
     let place = args.directory.display();
     if rows == 0 {
         return Err(Failure::usage(format!(

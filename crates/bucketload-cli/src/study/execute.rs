@@ -20,7 +20,7 @@ use super::servers::{Ready, own_dir, ready};
 use super::{check, settle, summary};
 use crate::commands::docs::print;
 use crate::commands::study::command_line;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 use crate::job::unix_ns;
 use crate::signals;
 
@@ -116,7 +116,7 @@ pub(super) fn conclude(
 ) -> Result<Exit, Failure> {
     let state = State::of(&journal::read(dir).map_err(journal_failed)?);
     print(summary::text(study, plan, &state).as_bytes())?;
-    let page = report::write(dir).map_err(|e| Failure::aborted(e.to_string()))?;
+    let page = report::write(dir).or_aborted()?;
     if !quiet {
         eprintln!("bucketload: cells: {}", dir.join(layout::CELLS).display());
         eprintln!("bucketload: report: {}", page.display());

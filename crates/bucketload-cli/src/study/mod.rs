@@ -31,7 +31,7 @@ use bucketload_study::{layout, spec};
 use crate::cli::GlobalArgs;
 use crate::cli::study::{StudyArgs, StudyCommand};
 use crate::commands::docs::print;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 /// Plans, measures and reports; or one of the other words.
 pub(crate) fn execute(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -49,7 +49,7 @@ pub(crate) fn execute(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Fai
 fn list() -> Result<Exit, Failure> {
     let mut out = String::new();
     for (name, text) in spec::BUILTIN_STUDIES {
-        let study = spec::parse(name, text, false).map_err(|e| Failure::aborted(e.to_string()))?;
+        let study = spec::parse(name, text, false).or_aborted()?;
         out.push_str(&format!("{name:16}  {}\n", study.title));
         out.push_str(&format!("{:16}  {}\n", "", study.description));
     }
@@ -113,7 +113,7 @@ fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
         }
         None => return Err(unknown(name)),
     };
-    let mut study = parsed.map_err(|e| Failure::usage(e.to_string()))?;
+    let mut study = parsed.or_usage()?;
     study.seed = args.seed.unwrap_or(study.seed);
     if let Some(repetitions) = args.repetitions {
         study.repetitions = repetitions;
@@ -207,9 +207,9 @@ fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
     for name in [layout::CELLS, layout::TARGETS] {
         std::fs::create_dir_all(dir.join(name)).map_err(failed(dir))?;
     }
-    let text = toml::to_string(study).map_err(|e| Failure::aborted(e.to_string()))?;
+    let text = toml::to_string(study).or_aborted()?;
     write_whole(&dir.join(layout::STUDY), text.as_bytes())?;
-    let text = serde_json::to_string_pretty(plan).map_err(|e| Failure::aborted(e.to_string()))?;
+    let text = serde_json::to_string_pretty(plan).or_aborted()?;
     write_whole(&dir.join(layout::PLAN), text.as_bytes())
 }
 

@@ -3,6 +3,8 @@
 //! Reading goes on after a problem: a field that cannot be read counts as absent, so that one pass
 //! shows all mistakes.
 
+use std::borrow::Cow;
+
 use super::error::Errors;
 use super::node::{Node, Table, Value};
 use super::source::Origin;
@@ -56,6 +58,29 @@ impl<'e> Cx<'e> {
     /// Reports a malformed quantity.
     pub(crate) fn invalid(&mut self, origin: &Origin, invalid: Invalid) {
         self.error(origin, invalid.message, invalid.remedy);
+    }
+
+    /// The value of a quantity, or a problem with how it is written.
+    pub(crate) fn valid<T>(&mut self, origin: &Origin, parsed: Result<T, Invalid>) -> Option<T> {
+        parsed.map_err(|invalid| self.invalid(origin, invalid)).ok()
+    }
+
+    /// The text of a quantity, of a plain number as it would be written, or a problem.
+    pub(crate) fn written<'n>(
+        &mut self,
+        node: &'n Node,
+        expected: &str,
+        remedy: &str,
+    ) -> Option<Cow<'n, str>> {
+        match &node.value {
+            Value::Str(text) => Some(Cow::Borrowed(text)),
+            Value::Int(number) => Some(Cow::Owned(number.to_string())),
+            Value::Float(number) => Some(Cow::Owned(number.to_string())),
+            _ => {
+                self.mismatch(node, expected, remedy);
+                None
+            }
+        }
     }
 
     /// Reports that `node` is not what was expected.

@@ -38,13 +38,7 @@ pub struct Weight {
 impl Decode for ByteSize {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
         match &node.value {
-            Value::Str(text) => match units::parse_size(text) {
-                Ok(bytes) => Some(Self(bytes)),
-                Err(invalid) => {
-                    cx.invalid(&node.origin, invalid);
-                    None
-                }
-            },
+            Value::Str(text) => cx.valid(&node.origin, units::parse_size(text)).map(Self),
             Value::Int(_) => u64::decode(node, cx).map(Self),
             _ => {
                 cx.mismatch(node, "a size", "write it such as 4096 or \"4KiB\"");
@@ -56,74 +50,36 @@ impl Decode for ByteSize {
 
 impl Decode for Nanos {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let text = match &node.value {
-            Value::Str(text) => Cow::Borrowed(text.as_str()),
-            // Lacks a unit, unless it is 0.
-            Value::Int(0) => return Some(Self(0)),
-            Value::Int(number) => Cow::Owned(number.to_string()),
-            Value::Float(number) => Cow::Owned(number.to_string()),
-            _ => {
-                cx.mismatch(node, "a duration", "write it such as \"30s\"");
-                return None;
-            }
-        };
-        match units::parse_duration(&text) {
-            Ok(ns) => Some(Self(ns)),
-            Err(invalid) => {
-                cx.invalid(&node.origin, invalid);
-                None
-            }
+        // Any other number lacks a unit.
+        if matches!(node.value, Value::Int(0)) {
+            return Some(Self(0));
         }
+        let text = cx.written(node, "a duration", "write it such as \"30s\"")?;
+        cx.valid(&node.origin, units::parse_duration(&text))
+            .map(Self)
     }
 }
 
 impl Decode for PerSecond {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let rate = match &node.value {
-            Value::Int(number) => units::parse_rate(&number.to_string()),
-            Value::Float(number) => units::parse_rate(&number.to_string()),
-            Value::Str(text) => units::parse_rate(text),
-            _ => {
-                cx.mismatch(node, "a rate", "write it such as \"200/s\"");
-                return None;
-            }
-        };
-        match rate {
-            Ok(rate) if rate > 0.0 => Some(Self(rate)),
-            Ok(_) => {
-                cx.error(
-                    &node.origin,
-                    "the rate is 0, so that no operation would ever be due",
-                    "give a rate above 0, such as 100/s, or a number of workers for a closed loop",
-                );
-                None
-            }
-            Err(invalid) => {
-                cx.invalid(&node.origin, invalid);
-                None
-            }
+        let text = cx.written(node, "a rate", "write it such as \"200/s\"")?;
+        let rate = cx.valid(&node.origin, units::parse_rate(&text))?;
+        if rate > 0.0 {
+            return Some(Self(rate));
         }
+        cx.error(
+            &node.origin,
+            "the rate is 0, so that no operation would ever be due",
+            "give a rate above 0, such as 100/s, or a number of workers for a closed loop",
+        );
+        None
     }
 }
 
 impl Decode for Share {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let share = match &node.value {
-            Value::Int(number) => units::parse_share(&number.to_string()),
-            Value::Float(number) => units::parse_share(&number.to_string()),
-            Value::Str(text) => units::parse_share(text),
-            _ => {
-                cx.mismatch(node, "a share", "write it such as 0.7 or \"70%\"");
-                return None;
-            }
-        };
-        match share {
-            Ok(share) => Some(Self(share)),
-            Err(invalid) => {
-                cx.invalid(&node.origin, invalid);
-                None
-            }
-        }
+        let text = cx.written(node, "a share", "write it such as 0.7 or \"70%\"")?;
+        cx.valid(&node.origin, units::parse_share(&text)).map(Self)
     }
 }
 

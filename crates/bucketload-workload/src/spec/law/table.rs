@@ -132,13 +132,9 @@ pub(crate) fn read_call(node: &Node, what: &str, cx: &mut Cx<'_>) -> Option<Call
     match &node.value {
         Value::Str(text) => {
             let source = std::sync::Arc::clone(&cx.errors.source);
-            match Call::parse(text, &node.origin, &source) {
-                Ok(call) => Some(call),
-                Err((origin, invalid)) => {
-                    cx.invalid(&origin, invalid);
-                    None
-                }
-            }
+            Call::parse(text, &node.origin, &source)
+                .map_err(|(origin, invalid)| cx.invalid(&origin, invalid))
+                .ok()
         }
         Value::Table(table) => {
             let call = Call::from_table(table);
@@ -279,22 +275,8 @@ fn positive(value: f64, node: &Node, cx: &mut Cx<'_>) -> Option<f64> {
 }
 
 fn bytes(node: &Node, cx: &mut Cx<'_>) -> Option<f64> {
-    let parsed = match &node.value {
-        Value::Str(text) => units::parse_size_f64(text),
-        Value::Int(number) => units::parse_size_f64(&number.to_string()),
-        Value::Float(number) => units::parse_size_f64(&number.to_string()),
-        _ => {
-            cx.mismatch(node, "a size", "write it such as 4096 or \"4KiB\"");
-            return None;
-        }
-    };
-    match parsed {
-        Ok(bytes) => Some(bytes),
-        Err(invalid) => {
-            cx.invalid(&node.origin, invalid);
-            None
-        }
-    }
+    let text = cx.written(node, "a size", "write it such as 4096 or \"4KiB\"")?;
+    cx.valid(&node.origin, units::parse_size_f64(&text))
 }
 
 /// The table notation of a law as a JSON Schema.

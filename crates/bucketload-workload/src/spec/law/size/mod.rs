@@ -75,13 +75,8 @@ fn plain(node: &Node, cx: &mut Cx<'_>) -> Option<Option<SizeKind>> {
         Value::Int(_) | Value::Float(_) => ByteSize::decode(node, cx),
         Value::Str(text) if text.trim().starts_with(|c: char| c.is_ascii_digit()) => {
             if text.contains(['/', ':']) {
-                return Some(match units::parse_size_mix(text) {
-                    Ok(bins) => Some(SizeKind::Histogram { bins }),
-                    Err(invalid) => {
-                        cx.invalid(&node.origin, invalid);
-                        None
-                    }
-                });
+                let bins = cx.valid(&node.origin, units::parse_size_mix(text));
+                return Some(bins.map(|bins| SizeKind::Histogram { bins }));
             }
             ByteSize::decode(node, cx)
         }
