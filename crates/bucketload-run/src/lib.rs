@@ -36,6 +36,7 @@ mod keeper;
 mod leftover;
 mod lot;
 mod machine;
+mod models;
 mod named;
 mod names;
 mod open;
