@@ -127,7 +127,9 @@ impl Convergence {
 #[cfg(test)]
 mod tests {
     use bucketload_core::op::OpClass;
-    use bucketload_core::plan::{Accounting, ClosedPlan, GapLaw, Limits, PhaseKind, StopRule, WorkPlan};
+    use bucketload_core::plan::{
+        Accounting, ClosedPlan, GapLaw, Limits, PhaseKind, StopRule, WorkPlan,
+    };
     use bucketload_core::tally::{Gauges, Tally};
 
     use super::*;
