@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 use bucketload_workload::resolve::Resolved;
@@ -120,10 +120,7 @@ pub(crate) fn default_ranks(agents: Option<u32>) -> u32 {
 /// When there are fewer.
 pub(crate) fn check_ranks(plan: &Plan, agents: Option<u32>) -> Result<(), String> {
     let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
-    let ranks = works.find_map(|work| match &work.model {
-        ModelPlan::Ranks(ranks) => Some(ranks.ranks),
-        _ => None,
-    });
+    let ranks = works.find_map(|work| Some(work.model.ranks()?.ranks));
     match (ranks, agents) {
         (Some(ranks), Some(agents)) if ranks < agents => Err(format!(
             "{ranks} ranks for {agents} agents: ranks are counted over all agents; use --ranks {agents} or \

@@ -14,8 +14,8 @@ use bucketload_core::generate::sizes::emg::Emg;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
-    PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, OpenPlan,
+    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::OpRecord;
 use bucketload_core::tally::Recording;
@@ -92,13 +92,13 @@ fn online_service() -> Plan {
             kind: PhaseKind::Run,
             works: vec![WorkPlan {
                 name: "online".into(),
-                model: ModelPlan::Open {
+                model: ModelPlan::Open(OpenPlan {
                     arrival: ArrivalLaw::LognormalGaps {
                         rate: 200.0,
                         cv: 2.0,
                     },
                     max_in_flight: 1000,
-                },
+                }),
                 mix: vec![
                     entry(OpClass::Get, 0.7, 0, popularity),
                     entry(OpClass::Put, 0.3, 1, KeyLaw::Fresh),
@@ -154,7 +154,7 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = online_service();
     let work = &plan.phases[0].works[0];
-    let ModelPlan::Open { arrival, .. } = &work.model else {
+    let ModelPlan::Open(OpenPlan { arrival, .. }) = &work.model else {
         return Err("the online service is an open workload".into());
     };
     let schedule = Schedule::new(plan.seed, 0, 0, arrival)?;

@@ -4,21 +4,29 @@
 //! (not against which target), so that only like is compared with like.
 
 pub mod buckets;
+pub mod closed;
 pub mod crews;
 pub mod jobs;
+pub mod model;
 pub mod named;
+pub mod open;
 pub mod ranks;
 pub mod replay;
+pub mod rounds;
 pub mod sizes;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use self::buckets::{BucketService, BucketsPlan, NameCase};
+pub use self::closed::{ClosedPlan, GapLaw};
 pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
+pub use self::model::{Model, ModelPlan};
 pub use self::named::NamedPlan;
+pub use self::open::{ArrivalLaw, OpenPlan};
 pub use self::ranks::RanksPlan;
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
+pub use self::rounds::RoundsPlan;
 pub use self::sizes::{SizeKind, SizeLaw};
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
@@ -87,14 +95,14 @@ impl Plan {
     #[must_use]
     pub fn is_named(&self) -> bool {
         let mut works = self.phases.iter().flat_map(|phase| &phase.works);
-        works.any(|work| matches!(work.model, ModelPlan::Named(_)))
+        works.any(|work| work.model.named().is_some())
     }
 
     /// Whether it consists of ranks.
     #[must_use]
     pub fn has_ranks(&self) -> bool {
         let mut works = self.phases.iter().flat_map(|phase| &phase.works);
-        works.any(|work| matches!(work.model, ModelPlan::Ranks(_)))
+        works.any(|work| work.model.ranks().is_some())
     }
 
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
@@ -297,178 +305,6 @@ pub struct WorkPlan {
     pub model: ModelPlan,
     /// Which operations, chosen independently for each sequence number with these weights.
     pub mix: Vec<MixEntry>,
-}
-
-/// When operations are due.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum ModelPlan {
-    /// A fixed number of workers, each starting an operation when its previous one has ended and
-    /// its think time is over. Worker `w` of `W` performs the sequence numbers congruent to `w`
-    /// modulo `W`.
-    Closed {
-        /// Number of workers, over all agents.
-        workers: u32,
-        /// Pause between operations.
-        think: GapLaw,
-    },
-    /// Arrivals at absolute instants, whatever the store does.
-    Open {
-        /// The arrival process.
-        arrival: ArrivalLaw,
-        /// Most operations in flight, over all agents; reaching it marks the run semi-open.
-        max_in_flight: u32,
-    },
-    /// Jobs of several stages arrive; a stage begins when the one before it has ended.
-    Jobs(JobsPlan),
-    /// The requests of a recorded trace.
-    Replay(ReplayPlan),
-    /// Workers write together, one of them lists until all is listed, they delete a part together,
-    /// and one lists again until it is gone; then the next round begins.
-    Rounds(RoundsPlan),
-    /// Workers on buckets and objects whose names the user states.
-    Named(NamedPlan),
-    /// Workers that go through the same steps at the same time.
-    Ranks(RanksPlan),
-}
-
-/// Rounds of writing, listing, deleting and listing again (docs/spec/scenarios.md section 10,
-/// `list-consistency`).
-///
-/// Object `j` of iteration `i` is the object `i + j · iterations` of the key set, which has as many
-/// shards as there are iterations, so that each iteration has a prefix of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoundsPlan {
-    /// Workers that write and delete at the same time.
-    pub workers: u32,
-    /// Number of rounds.
-    pub iterations: u32,
-    /// Objects that each worker writes in a round.
-    pub objects: u32,
-    /// Share of the objects that is deleted in a round.
-    pub delete: f64,
-    /// How long to list until the listing is right, nanoseconds.
-    pub limit_ns: u64,
-}
-
-impl ModelPlan {
-    /// Most operations in flight, over all agents, where arrivals do not wait for the store; `None`
-    /// for closed loops.
-    #[must_use]
-    pub fn open_cap(&self) -> Option<u32> {
-        match self {
-            Self::Closed { .. } | Self::Rounds(_) | Self::Named(_) | Self::Ranks(_) => None,
-            Self::Open { max_in_flight, .. } => Some(*max_in_flight),
-            Self::Jobs(jobs) => jobs.is_open().then_some(jobs.max_in_flight),
-            Self::Replay(replay) => {
-                (replay.timing != ReplayTiming::Asap).then_some(replay.max_in_flight)
-            }
-        }
-    }
-
-    /// Most sessions, over all agents.
-    #[must_use]
-    pub const fn max_sessions(&self) -> u32 {
-        match self {
-            Self::Closed { workers, .. } => *workers,
-            Self::Named(named) => named.workers,
-            Self::Ranks(ranks) => ranks.ranks,
-            Self::Rounds(rounds) => rounds.workers,
-            Self::Open { max_in_flight, .. } => *max_in_flight,
-            Self::Jobs(jobs) => jobs.max_in_flight,
-            Self::Replay(replay) => replay.max_in_flight,
-        }
-    }
-}
-
-/// Pauses between operations of a closed loop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum GapLaw {
-    /// No pause.
-    None,
-    /// Always the same pause.
-    Constant {
-        /// Nanoseconds.
-        ns: u64,
-    },
-    /// Exponentially distributed pauses.
-    Exponential {
-        /// Mean, nanoseconds.
-        mean_ns: u64,
-    },
-    /// Uniformly distributed pauses.
-    Uniform {
-        /// Shortest, nanoseconds.
-        min_ns: u64,
-        /// Longest, nanoseconds.
-        max_ns: u64,
-    },
-}
-
-/// Arrival processes (docs/spec/scenarios.md section 1.3). Rates are operations per second over all agents.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum ArrivalLaw {
-    /// Fixed gaps.
-    Constant {
-        /// Arrivals per second.
-        rate: f64,
-    },
-    /// Exponential gaps.
-    Poisson {
-        /// Arrivals per second.
-        rate: f64,
-    },
-    /// Independent log-normal gaps.
-    LognormalGaps {
-        /// Arrivals per second.
-        rate: f64,
-        /// Coefficient of variation of the gaps.
-        cv: f64,
-    },
-    /// Cox process: in each slot a log-normal rate, then that many arrivals at sorted uniform
-    /// instants.
-    LognormalRate {
-        /// Mean arrivals per second.
-        rate: f64,
-        /// Coefficient of variation of the rate.
-        cv: f64,
-        /// Slot length, nanoseconds.
-        slot_ns: u64,
-    },
-    /// Every `period`, each client offers a batch of uniformly many operations.
-    PeriodicBatch {
-        /// Number of clients; each has its own phase in the period.
-        clients: u32,
-        /// Period, nanoseconds.
-        period_ns: u64,
-        /// Fewest operations per batch.
-        min: u32,
-        /// Most operations per batch.
-        max: u32,
-        /// The batch is spread uniformly over this time, nanoseconds; 0 = all at once.
-        spread_ns: u64,
-        /// The operations of a batch are due this far apart, nanoseconds; 0 = not paced.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        gap_ns: u64,
-    },
-    /// Rate changing linearly, Poisson arrivals of that intensity.
-    Ramp {
-        /// Rate at the start, arrivals per second.
-        from: f64,
-        /// Rate at the end, arrivals per second.
-        to: f64,
-        /// Duration of the change, nanoseconds; constant at `to` afterwards.
-        over_ns: u64,
-    },
-    /// Rate changing in steps of equal length, Poisson arrivals within a step.
-    Steps {
-        /// Rates, arrivals per second; the last one stays.
-        rates: Vec<f64>,
-        /// Length of a step, nanoseconds.
-        step_ns: u64,
-    },
 }
 
 /// One kind of operation in a mix.

@@ -127,7 +127,9 @@ impl Convergence {
 #[cfg(test)]
 mod tests {
     use bucketload_core::op::OpClass;
-    use bucketload_core::plan::{Accounting, GapLaw, Limits, PhaseKind, StopRule, WorkPlan};
+    use bucketload_core::plan::{
+        Accounting, ClosedPlan, GapLaw, Limits, PhaseKind, StopRule, WorkPlan,
+    };
     use bucketload_core::tally::{Gauges, Tally};
 
     use super::*;
@@ -138,10 +140,10 @@ mod tests {
             kind: PhaseKind::Run,
             works: vec![WorkPlan {
                 name: "w".to_owned(),
-                model: ModelPlan::Closed {
+                model: ModelPlan::Closed(ClosedPlan {
                     workers: 4,
                     think: GapLaw::None,
-                },
+                }),
                 mix: Vec::new(),
             }],
             limits: Limits::default(),

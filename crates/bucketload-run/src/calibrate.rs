@@ -12,8 +12,7 @@ use std::time::Duration;
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, JobStart, JobsPlan, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind,
-    PhasePlan, Plan, StagePace,
+    ArrivalLaw, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
 };
 use bucketload_core::sink::{Calibration, Event, RunSink};
 use bucketload_core::tally::{Interval, Tally};
@@ -23,6 +22,7 @@ use crate::check::check_plan;
 use crate::error::RunError;
 use crate::feed::Stretch;
 use crate::leftover::Leftovers;
+use crate::models;
 use crate::options::RunOptions;
 use crate::phase::{RunContext, run_phase};
 use crate::stop::StopHandle;
@@ -34,7 +34,7 @@ const CEILING_NS: u64 = 500_000_000;
 /// Interval of the readings.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Fewest arrivals per second that give a 99th percentile within `SCHEDULE_NS`.
-const LEAST_RATE: f64 = 1_000.0;
+pub(crate) const LEAST_RATE: f64 = 1_000.0;
 /// Workers per load thread of the saturating loop.
 const WORKERS_PER_THREAD: u32 = 8;
 
@@ -74,36 +74,14 @@ pub fn calibrate(
         true => Some(drive(
             null,
             &load,
-            |model| faster(model, &stretch),
+            |model| models::of(model).faster(&stretch),
             SCHEDULE_NS,
         )?),
         false => None,
     };
     let threads = affinity::layout(options)?.len();
     let workers = WORKERS_PER_THREAD * u32::try_from(threads).unwrap_or(1) * options.share.of;
-    let saturate = |model: &ModelPlan| match model {
-        // Jobs without pauses, as many at a time as keep all workers busy.
-        ModelPlan::Jobs(jobs) => ModelPlan::Jobs(JobsPlan {
-            start: JobStart::Closed { jobs: workers },
-            pace: StagePace::Burst,
-            limit: 0,
-            max_jobs: workers,
-            retain: jobs.retain.min(1),
-            max_in_flight: workers,
-            ..jobs.clone()
-        }),
-        ModelPlan::Replay(replay) => ModelPlan::Replay(Stretch::saturating(replay, workers)),
-        _ => ModelPlan::Closed {
-            workers: match model {
-                ModelPlan::Closed { workers: own, .. } => workers.min(*own),
-                ModelPlan::Rounds(rounds) => workers.min(rounds.workers),
-                ModelPlan::Named(named) => workers.min(named.workers),
-                ModelPlan::Ranks(ranks) => workers.min(ranks.ranks),
-                _ => workers,
-            },
-            think: GapLaw::None,
-        },
-    };
+    let saturate = |model: &ModelPlan| models::of(model).saturating(workers);
     let ceiling = drive(null, &load, saturate, CEILING_NS)?;
     let mut null_ops_per_s = ceiling.ops_per_s();
     if let Some(paced) = &paced
@@ -128,10 +106,7 @@ fn stretch(
     stop: &StopHandle,
 ) -> Result<Stretch, RunError> {
     let phase_plan = &plan.phases[phase];
-    let replays = phase_plan.works.iter().find_map(|work| match &work.model {
-        ModelPlan::Replay(replay) => Some(replay),
-        _ => None,
-    });
+    let replays = phase_plan.works.iter().find_map(|work| work.model.replay());
     match (replays, &options.trace) {
         (Some(replay), Some(trace)) => Ok(Stretch::find(&**trace, replay, phase_plan, stop)?),
         _ => Ok(Stretch::default()),
@@ -147,19 +122,7 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
     };
     let mut rate = 0.0;
     for (work, work_plan) in phase_plan.works.iter().enumerate() {
-        let arrival = match &work_plan.model {
-            ModelPlan::Open { arrival, .. } => Some((arrival, 1.0)),
-            ModelPlan::Jobs(jobs) => match &jobs.start {
-                JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
-                JobStart::Closed { .. } => None,
-            },
-            ModelPlan::Closed { .. }
-            | ModelPlan::Replay(_)
-            | ModelPlan::Rounds(_)
-            | ModelPlan::Ranks(_)
-            | ModelPlan::Named(_) => None,
-        };
-        if let Some((arrival, each)) = arrival {
+        if let Some((arrival, each)) = work_plan.model.arrivals() {
             let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
             let schedule = Schedule::new(plan.seed, number(phase), number(work), arrival)
                 .map_err(|error| RunError::Options(format!("the plan's {error}")))?;
@@ -169,72 +132,13 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
     Ok(rate)
 }
 
-/// The work's model at twice its rate or more; closed loops as they are, without think times.
-fn faster(model: &ModelPlan, stretch: &Stretch) -> ModelPlan {
-    match model {
-        ModelPlan::Closed { workers, .. } => ModelPlan::Closed {
-            workers: *workers,
-            think: GapLaw::None,
-        },
-        ModelPlan::Rounds(rounds) => ModelPlan::Closed {
-            workers: rounds.workers,
-            think: GapLaw::None,
-        },
-        ModelPlan::Named(named) => ModelPlan::Closed {
-            workers: named.workers,
-            think: GapLaw::None,
-        },
-        ModelPlan::Ranks(ranks) => ModelPlan::Closed {
-            workers: ranks.ranks,
-            think: GapLaw::None,
-        },
-        ModelPlan::Open {
-            arrival,
-            max_in_flight,
-        } => ModelPlan::Open {
-            arrival: faster_arrivals(arrival),
-            max_in_flight: *max_in_flight,
-        },
-        ModelPlan::Jobs(jobs) => ModelPlan::Jobs(faster_jobs(jobs)),
-        ModelPlan::Replay(replay) => ModelPlan::Replay(stretch.paced(replay, twice(stretch.rate))),
-    }
-}
-
-/// Jobs of which enough arrive and end within the schedule: at twice their rate or more, with
-/// stages that last milliseconds.
-fn faster_jobs(jobs: &JobsPlan) -> JobsPlan {
-    let each = jobs.mean_job_ops().max(1.0);
-    let start = match &jobs.start {
-        JobStart::Open { arrival } => {
-            // A minute: long enough for any law's mean.
-            let mean = Schedule::new(0, 0, 0, arrival).map_or(0.0, |s| s.mean_rate(60_000_000_000));
-            JobStart::Open {
-                arrival: ArrivalLaw::Poisson {
-                    rate: (2.0 * mean).max(LEAST_RATE / each),
-                },
-            }
-        }
-        closed @ JobStart::Closed { .. } => closed.clone(),
-    };
-    JobsPlan {
-        start,
-        pace: match jobs.pace {
-            StagePace::Poisson { rate } => StagePace::Poisson {
-                rate: rate.max(10_000.0),
-            },
-            other => other,
-        },
-        limit: 0,
-        ..jobs.clone()
-    }
-}
-
 /// Twice a rate, or the least one.
-fn twice(rate: f64) -> f64 {
+pub(crate) fn twice(rate: f64) -> f64 {
     (2.0 * rate).max(LEAST_RATE)
 }
 
-fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
+/// Arrivals at twice their rate or more.
+pub(crate) fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
     match law {
         ArrivalLaw::Constant { rate } => ArrivalLaw::Constant { rate: twice(*rate) },
         ArrivalLaw::Poisson { rate } => ArrivalLaw::Poisson { rate: twice(*rate) },
@@ -309,7 +213,7 @@ fn drive(
         ..Limits::default()
     };
     for work in &mut phase_plan.works {
-        if matches!(work.model, ModelPlan::Named(_)) {
+        if work.model.named().is_some() {
             unnamed(&mut work.mix, &mut plan.keysets);
         }
         work.model = model(&work.model);

@@ -2,15 +2,15 @@
 
 use bucketload_core::driver::Capabilities;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, WorkPlan};
+use bucketload_core::plan::{MixEntry, PhaseKind, PhasePlan, Plan};
 
 use crate::error::RunError;
+use crate::models::{self, Checked, refuse};
 use crate::options::RunOptions;
 use crate::source::Source;
 
 /// Refuses plans that no run can carry out; a resolved plan passes.
 pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
-    let refuse = |text: String| Err(RunError::Options(text));
     if plan.timeout_ns == 0 || plan.retry.max_attempts == 0 {
         return refuse("the timeout and the number of attempts must be at least 1".to_owned());
     }
@@ -21,21 +21,7 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             return refuse(format!("phase `{}` has no work to do", phase.name));
         }
         let limits = phase.limits;
-        let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
-        if phase.works.iter().any(rounds) && options.share.of > 1 {
-            return refuse(format!(
-                "phase `{}` works in rounds, which one agent performs alone",
-                phase.name
-            ));
-        }
-        // These end by themselves.
-        let finite = |model: &ModelPlan| match model {
-            ModelPlan::Jobs(jobs) => jobs.limit > 0,
-            ModelPlan::Replay(_) | ModelPlan::Rounds(_) | ModelPlan::Ranks(_) => true,
-            ModelPlan::Named(named) => named.ends(),
-            ModelPlan::Closed { .. } | ModelPlan::Open { .. } => false,
-        };
-        let ends = phase.works.iter().all(|work| finite(&work.model));
+        let ends = phase.works.iter().all(|work| work.model.ends_by_itself());
         if load && !ends && limits.duration_ns == 0 && limits.ops == 0 && limits.bytes == 0 {
             return refuse(format!(
                 "phase `{}` has no limit and would never end; set a time, operation or byte limit",
@@ -43,56 +29,12 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             ));
         }
         for work in &phase.works {
-            if matches!(work.model, ModelPlan::Ranks(_))
-                && options.share.of > 1
-                && phase.works.len() > 1
-            {
-                return refuse(format!(
-                    "phase `{}` has ranks and other works, whose steps several agents cannot tell apart",
-                    phase.name
-                ));
-            }
-            if let ModelPlan::Replay(replay) = &work.model {
-                if options.trace.is_none() {
-                    return refuse(format!(
-                        "work `{}` replays a trace, but none is given",
-                        work.name
-                    ));
-                }
-                if replay
-                    .timing
-                    .speed()
-                    .is_some_and(|speed| !(speed.is_finite() && speed > 0.0))
-                {
-                    return refuse(format!(
-                        "work `{}` replays at a speed that is not above 0",
-                        work.name
-                    ));
-                }
-                if plan.verify {
-                    return refuse(
-                        "what a replay reads cannot be verified: the trace may overwrite objects"
-                            .to_owned(),
-                    );
-                }
-                if limits.ops > 0 {
-                    return refuse(format!(
-                        "phase `{}` limits the operations of a replay; limit the trace instead",
-                        phase.name
-                    ));
-                }
-            }
-            let named = matches!(work.model, ModelPlan::Named(_));
-            let closed = matches!(work.model, ModelPlan::Closed { .. } | ModelPlan::Ranks(_));
-            let open = !named && !closed;
-            let max_in_flight = work.model.max_sessions();
-            if open && max_in_flight < options.share.of {
-                return refuse(format!(
-                    "work `{}` allows {max_in_flight} operations in flight over {} agents; each \
-                     agent needs at least one",
-                    work.name, options.share.of
-                ));
-            }
+            models::of(&work.model).check(&Checked {
+                plan,
+                phase,
+                work,
+                options,
+            })?;
             let own = |set: u16| {
                 plan.keysets
                     .get(usize::from(set))
@@ -100,15 +42,14 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
             };
             let foreign =
                 |entry: &&MixEntry| makes_buckets(entry.class) && own(entry.keyset).is_none();
-            if let Some(entry) = work.mix.iter().find(foreign).filter(|_| !named) {
+            if work.model.named().is_none()
+                && let Some(entry) = work.mix.iter().find(foreign)
+            {
                 return refuse(format!(
                     "work `{}` contains {} without buckets of its own: works may neither make nor \
                      delete the bucket of the target",
                     work.name, entry.class
                 ));
-            }
-            if (named || !open) && work.model.max_sessions() == 0 {
-                return refuse(format!("work `{}` has no workers", work.name));
             }
         }
     }
@@ -126,13 +67,7 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
             )));
         }
         for work in &phase.works {
-            if matches!(work.model, ModelPlan::Replay(_)) {
-                return Err(RunError::Options(format!(
-                    "work `{}` replays a trace, which is read in one place; leave out --agents and \
-                     --launch",
-                    work.name
-                )));
-            }
+            models::of(&work.model).check_divisible(work)?;
         }
     }
     Ok(())
@@ -140,9 +75,7 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
 
 /// Refuses a share of ranks that have nobody to agree with the others' ranks.
 pub(crate) fn check_agreement(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
-    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
-    let ranks = works.any(|work| matches!(work.model, ModelPlan::Ranks(_)));
-    match ranks && options.share.of > 1 && options.agreement.is_none() {
+    match plan.has_ranks() && options.share.of > 1 && options.agreement.is_none() {
         true => Err(RunError::Options(
             "ranks of several processes go on to the highest count of all, but nobody tells it"
                 .to_owned(),
@@ -189,12 +122,14 @@ pub(crate) fn check_capabilities(
 /// Whether reads look at the end of what they receive.
 fn judges_trailers(plan: &Plan) -> bool {
     let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
-    works.any(|work| match &work.model {
-        ModelPlan::Named(named) => {
-            let mut entries = work.mix.iter().zip(&named.entries);
-            entries.any(|(mix, named)| mix.class == OpClass::Get && named.trailer)
-        }
-        _ => false,
+    works.any(|work| {
+        let named = work
+            .model
+            .named()
+            .into_iter()
+            .flat_map(|named| &named.entries);
+        let mut entries = work.mix.iter().zip(named);
+        entries.any(|(mix, named)| mix.class == OpClass::Get && named.trailer)
     })
 }
 
@@ -235,13 +170,10 @@ pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), 
 
 /// Sessions that the plan's largest phase may open in this process.
 pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
-    let of = u64::from(options.share.of);
     let of_phase = |phase: &PhasePlan| {
         let works = phase.works.iter().enumerate();
-        let sessions = works.map(|(index, work)| match &work.model {
-            ModelPlan::Named(_) => options.crew(phase, index).len() as u64,
-            model => u64::from(model.max_sessions()).div_ceil(of),
-        });
+        let sessions =
+            works.map(|(index, work)| models::of(&work.model).sessions(phase, index, options));
         sessions.sum::<u64>()
     };
     plan.phases.iter().map(of_phase).max().unwrap_or(0)

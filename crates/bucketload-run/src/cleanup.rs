@@ -15,7 +15,7 @@ use std::rc::Rc;
 use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
-use bucketload_core::plan::{KeyNaming, KeysetPlan, ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
 use crate::buckets::{OwnBuckets, State};
@@ -424,7 +424,7 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
         .phases
         .iter()
         .flat_map(|phase| &phase.works)
-        .any(|work| matches!(work.model, ModelPlan::Replay(_) | ModelPlan::Ranks(_)));
+        .any(|work| !work.model.has_indexed_names());
     let is_hash =
         |text: &str| text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named = |set: &KeysetPlan| {

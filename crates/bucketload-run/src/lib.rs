@@ -36,6 +36,7 @@ mod files;
 mod integrity_trailer;
 mod leftover;
 mod machine;
+mod models;
 mod named_objects;
 mod names;
 mod open;

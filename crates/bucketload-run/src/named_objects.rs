@@ -14,9 +14,9 @@ use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::generate::named::{NamedCursor, NamedGen};
 use bucketload_core::op::{Op, OpClass};
+use bucketload_core::plan::Plan;
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::named::NamePattern;
-use bucketload_core::plan::{ModelPlan, Plan};
 
 use crate::closed::Place;
 use crate::error::RunError;
@@ -171,7 +171,7 @@ fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Chan
     let phases = plan.phases.iter().enumerate();
     for (_, phase) in phases.filter(|(index, _)| options.includes(*index)) {
         for work in &phase.works {
-            let ModelPlan::Named(named) = &work.model else {
+            let Some(named) = work.model.named() else {
                 continue;
             };
             for (mix, entry) in work.mix.iter().zip(&named.entries) {

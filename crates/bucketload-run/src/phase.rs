@@ -11,7 +11,7 @@ use bucketload_core::driver::AnyDriver;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::FindingKind;
 use bucketload_core::payload::Arena;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::ranks::{PhaseRanks, RankSum};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
@@ -112,10 +112,9 @@ pub(crate) fn run_phase(
     if !load.ranks.is_empty() {
         load.ranks.sort_by_key(|rank| rank.rank);
         let works = &context.plan.phases[phase].works;
-        let stonewalls = works.iter().map(|work| match &work.model {
-            ModelPlan::Ranks(plan) => plan.stonewall_ns,
-            _ => 0,
-        });
+        let stonewalls = works
+            .iter()
+            .filter_map(|work| Some(work.model.ranks()?.stonewall_ns));
         sink.event(&Event::Ranks(PhaseRanks {
             phase: number,
             stonewall_ns: stonewalls.max().unwrap_or(0),

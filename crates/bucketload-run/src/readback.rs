@@ -10,7 +10,7 @@ use std::pin::pin;
 use bucketload_core::driver::{AnySession, Capabilities, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan, WorkPlan};
+use bucketload_core::plan::{PhaseKind, Plan, WorkPlan};
 use bucketload_core::record::{Outcome, Probe};
 
 use crate::clock::now_ns;
@@ -125,8 +125,7 @@ pub(crate) fn check(
         );
     }
     for phase in &plan.phases {
-        let recorded = |model: &ModelPlan| matches!(model, ModelPlan::Replay(_));
-        if phase.works.iter().any(|work| recorded(&work.model)) {
+        if phase.works.iter().any(|work| work.model.replay().is_some()) {
             return refuse("a trace may change objects that it has just written".to_owned());
         }
         let entries = || phase.works.iter().flat_map(|work| &work.mix);

@@ -21,7 +21,7 @@ use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::Request;
 use bucketload_core::oplog::Producer;
-use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::plan::PhasePlan;
 use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::rows::PhaseRows;
@@ -145,7 +145,7 @@ pub(crate) fn empty_recording(phase: &PhasePlan, endpoints: usize) -> Box<Record
             tally.cell_mut(work, entry.class);
             tally.size_cells(work, entry.class, &phase.accounting.size_classes);
         }
-        if let ModelPlan::Jobs(jobs) = &plan.model {
+        if let Some(jobs) = plan.model.jobs() {
             let work = u16::try_from(work).expect("fewer than 65536 works");
             for part in 0..=jobs.stages.len() as u16 {
                 tally.span_mut(work, part);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::payload::Arena;
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
@@ -236,10 +236,8 @@ impl RunContext<'_> {
                 "the consistency oracle must see every write, so it works with one agent only";
             return Err(RunError::Options(text.to_owned()));
         }
-        let whole =
-            |model: &ModelPlan| matches!(model, ModelPlan::Closed { .. } | ModelPlan::Open { .. });
         let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
-        if let Some(work) = works.find(|work| !whole(&work.model)) {
+        if let Some(work) = works.find(|work| !work.model.has_any_mix()) {
             return Err(RunError::Options(format!(
                 "the consistency oracle judges closed and open loops; work `{}` is neither",
                 work.name

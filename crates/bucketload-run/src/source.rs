@@ -8,19 +8,17 @@ use std::sync::Arc;
 use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::{Schedule, Shard};
 use bucketload_core::generate::jobs::JobGen;
-use bucketload_core::generate::named::NamedGen;
 use bucketload_core::generate::names::{KeyBatch, KeyNames};
 use bucketload_core::generate::ops::{ContentId, OpGen};
-use bucketload_core::generate::ranks::RankGen;
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
-use bucketload_core::plan::{GapLaw, JobStart, JobsPlan, MixEntry, ModelPlan, Plan, ReplayPlan};
+use bucketload_core::plan::{ArrivalLaw, JobsPlan, MixEntry, Plan, ReplayPlan};
 
-use crate::closed::crew;
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
+use crate::models;
 use crate::named_objects::NamedWork;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
@@ -32,7 +30,7 @@ use crate::ranks::RankWork;
 const LONGEST_KEY: usize = 1024;
 
 /// What the operations of a work come from.
-enum Ops {
+pub(crate) enum Ops {
     /// The mix, by sequence number.
     Mix(OpGen),
     /// Jobs.
@@ -46,13 +44,65 @@ enum Ops {
 }
 
 /// A trace on its way to the load threads.
-struct Recorded {
+pub(crate) struct Recorded {
     plan: ReplayPlan,
     /// Prefix of the names, and of those of each bucket.
     prefix: String,
     buckets: Vec<String>,
     /// Queue of each share of the keys; `None` for other agents' shares.
     queues: Vec<Option<Arc<Queue>>>,
+}
+
+/// What a model makes of its part of a plan.
+pub(crate) struct Generators {
+    pub(crate) ops: Ops,
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) think: Option<ThinkTime>,
+}
+
+impl From<Ops> for Generators {
+    /// Without arrivals and think times.
+    fn from(ops: Ops) -> Self {
+        Self {
+            ops,
+            schedule: None,
+            think: None,
+        }
+    }
+}
+
+/// What a model makes its generators of.
+pub(crate) struct Draft<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Index of the phase, and of the work in it.
+    pub(crate) phase: usize,
+    pub(crate) work: usize,
+    /// The same as numbers of random streams.
+    pub(crate) numbers: (u16, u16),
+    /// Seed of the arrivals.
+    seed: u64,
+    pub(crate) options: &'a RunOptions,
+    /// Load threads.
+    pub(crate) threads: usize,
+}
+
+impl Draft<'_> {
+    /// The schedule of an arrival process.
+    pub(crate) fn arrivals(&self, law: &ArrivalLaw) -> Result<Schedule, RunError> {
+        let (phase, work) = self.numbers;
+        Schedule::new(self.seed, phase, work, law).map_err(refused)
+    }
+
+    /// Operations drawn from the mix, without arrivals and think times.
+    pub(crate) fn mix(&self) -> Result<Generators, RunError> {
+        let ops = OpGen::new(self.plan, self.phase, self.work).map_err(refused)?;
+        Ok(Ops::Mix(ops).into())
+    }
+}
+
+/// The error of a plan that cannot be generated from.
+pub(crate) fn refused(error: LawError) -> RunError {
+    RunError::Options(format!("the plan's {error}"))
 }
 
 /// The generators of one work of one phase.
@@ -74,7 +124,6 @@ impl Source {
         options: &RunOptions,
         threads: usize,
     ) -> Result<Self, RunError> {
-        let refused = |error: LawError| RunError::Options(format!("the plan's {error}"));
         let prefix = options.names_prefix();
         let names = plan
             .keysets
@@ -99,63 +148,20 @@ impl Source {
             0 => plan.seed,
             number => mix64(plan.seed ^ mix64(u64::from(number))),
         };
-        let arrivals = |arrival| Schedule::new(seed, phase, work, arrival).map_err(refused);
-        let (ops, schedule, think) = match &work_plan.model {
-            ModelPlan::Open { arrival, .. } => {
-                let ops = OpGen::new(plan, index, of).map_err(refused)?;
-                (Ops::Mix(ops), Some(arrivals(arrival)?), None)
-            }
-            ModelPlan::Rounds(_) => {
-                let ops = OpGen::new(plan, index, of).map_err(refused)?;
-                (Ops::Mix(ops), None, None)
-            }
-            ModelPlan::Closed { think, .. } => {
-                let ops = OpGen::new(plan, index, of).map_err(refused)?;
-                let none = *think == GapLaw::None;
-                let think = ThinkTime::new(plan.seed, phase, work, *think).map_err(refused)?;
-                (Ops::Mix(ops), None, (!none).then_some(think))
-            }
-            ModelPlan::Named(_) => {
-                let ops = NamedGen::new(plan, index, of).map_err(refused)?;
-                let crew = options.crew(&plan.phases[index], of);
-                (Ops::Named(NamedWork::new(ops, crew)), None, None)
-            }
-            ModelPlan::Ranks(_) => {
-                let ops = match plan.keysets.iter().any(|set| set.buckets.is_some()) {
-                    true => {
-                        let keysets = plan.keysets.iter().map(in_own_buckets).collect();
-                        let plan = Plan {
-                            keysets,
-                            ..plan.clone()
-                        };
-                        let prefix = prefix_in_own_buckets(&options.prefix);
-                        RankGen::new(&plan, index, of, &prefix)
-                    }
-                    false => RankGen::new(plan, index, of, &options.prefix),
-                };
-                let ops = ops.map_err(refused)?;
-                let share = (options.share.index, options.share.of);
-                let own = crew(ops.plan().ranks, share).count() as u32;
-                let work = RankWork::new(ops, phase, own, options.agreement.clone());
-                (Ops::Ranks(work), None, None)
-            }
-            ModelPlan::Jobs(jobs) => {
-                let ops = JobGen::new(plan, phase, work).map_err(refused)?;
-                let schedule = match &jobs.start {
-                    JobStart::Open { arrival } => Some(arrivals(arrival)?),
-                    JobStart::Closed { .. } => None,
-                };
-                (Ops::Jobs(jobs.clone(), ops), schedule, None)
-            }
-            ModelPlan::Replay(replay) => {
-                let recorded = Recorded::new(replay, plan, options, threads);
-                (Ops::Recorded(recorded), None, None)
-            }
+        let draft = Draft {
+            plan,
+            phase: index,
+            work: of,
+            numbers: (phase, work),
+            seed,
+            options,
+            threads,
         };
+        let made = models::of(&work_plan.model).generators(&draft)?;
         Ok(Self {
-            ops,
-            schedule,
-            think,
+            ops: made.ops,
+            schedule: made.schedule,
+            think: made.think,
             names,
             mix: work_plan.mix.clone(),
         })
@@ -376,7 +382,12 @@ pub(crate) fn content<'a>(arena: &'a Arena, op: &Op) -> Option<Content<'a>> {
 }
 
 impl Recorded {
-    fn new(replay: &ReplayPlan, plan: &Plan, options: &RunOptions, threads: usize) -> Self {
+    pub(crate) fn new(
+        replay: &ReplayPlan,
+        plan: &Plan,
+        options: &RunOptions,
+        threads: usize,
+    ) -> Self {
         let share = (options.share.index, options.share.of);
         let mut queues: Vec<Option<Arc<Queue>>> = Vec::new();
         for thread in 0..threads {

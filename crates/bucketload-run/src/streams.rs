@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::plan::PhasePlan;
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::StreamSum;
 
@@ -33,10 +33,10 @@ pub(crate) struct StreamClock {
 impl StreamClock {
     /// The clock of a phase that sums its streams; `None` for others.
     pub(crate) fn of(phase: &PhasePlan) -> Option<Arc<Self>> {
-        let workers = phase.works.iter().map(|work| match work.model {
-            ModelPlan::Closed { workers, .. } => workers,
-            _ => 0,
-        });
+        let workers = phase
+            .works
+            .iter()
+            .map(|work| work.model.closed().map_or(0, |closed| closed.workers));
         phase.accounting.streams.then(|| {
             Arc::new(Self {
                 waiting: AtomicU32::new(workers.sum()),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use bucketload_core::driver::AnyDriver;
-use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, ReplayTiming};
+use bucketload_core::plan::{PhaseKind, RoundsPlan};
 use bucketload_core::tally::Recording;
 use bucketload_core::wakeup;
 use tokio::runtime::LocalOptions;
@@ -24,6 +24,7 @@ use crate::baton::Baton;
 use crate::clock::now_ns;
 use crate::closed::{self, Opening, crew, places};
 use crate::error::RunError;
+use crate::models;
 use crate::open::OpenWork;
 use crate::options::Pacing;
 use crate::partition::Partition;
@@ -127,98 +128,132 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
 /// must be kept for the length of the phase.
 fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>>> {
     let shared = &*shard.shared;
-    let precise = shared.pacing == Pacing::Precise;
-    let share = (shared.share.index, shared.share.of);
-    let position = (shard.thread, shared.threads);
-    let mut batons = Vec::new();
-    let mut works = Vec::new();
-    let mut sessions = Vec::new();
-    let opening = Rc::new(Opening {
-        driver: driver.clone(),
-        turns: Semaphore::new(OPENING),
-    });
-    // What has to be on time to fractions of a millisecond needs the event loop.
-    let mut punctual = shared.pacing == Pacing::BusyPoll;
+    let mut starting = Starting {
+        shard,
+        driver,
+        opening: Rc::new(Opening {
+            driver: driver.clone(),
+            turns: Semaphore::new(OPENING),
+        }),
+        punctual: shared.pacing == Pacing::BusyPoll,
+        works: Vec::new(),
+        sessions: Vec::new(),
+    };
     for (index, work) in shared.phase_plan().works.iter().enumerate() {
         let number = u16::try_from(index).unwrap_or(u16::MAX);
-        match &work.model {
-            model @ (ModelPlan::Closed { .. } | ModelPlan::Named(_) | ModelPlan::Ranks(_)) => {
-                let workers = model.max_sessions();
-                let mine: Vec<_> = match shared.sources[index].named() {
-                    Some(named) => places(number, workers, named.crew(), position).collect(),
-                    None => places(number, workers, crew(workers, share), position).collect(),
-                };
-                shard.slots.reserve(mine.len());
-                let think = match shared.sources[index].pauses() {
-                    false => None,
-                    true => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
-                };
-                if let Some(think) = &think {
-                    punctual = true;
-                    let (think, shard) = (Rc::clone(think), Rc::clone(shard));
-                    let task = Rc::clone(&shard);
-                    Shard::spawn(&task, async move { think.serve(&shard.slots).await });
-                }
-                for place in mine {
-                    shard.closed_live.set(shard.closed_live.get() + 1);
-                    shard.opening_begun();
-                    let (shard_too, opening) = (Rc::clone(shard), Rc::clone(&opening));
-                    let task = closed::labour(shard_too, opening, think.clone(), place);
-                    Shard::spawn(shard, task);
-                }
-            }
-            ModelPlan::Rounds(plan) => {
-                punctual = true;
-                // All on one thread, where they can wait for each other.
-                if shard.thread > 0 {
-                    continue;
-                }
-                let rounds = Rounds::new(*plan, number);
-                for index in 0..plan.workers {
-                    shard.closed_live.set(shard.closed_live.get() + 1);
-                    shard.opening_begun();
-                    let task = round_worker(
-                        Rc::clone(shard),
-                        Rc::clone(&opening),
-                        Rc::clone(&rounds),
-                        index,
-                    );
-                    Shard::spawn(shard, task);
-                }
-            }
-            model @ (ModelPlan::Open { .. } | ModelPlan::Jobs(_) | ModelPlan::Replay(_)) => {
-                punctual = true;
-                let Some(part) = Partition::of(model.max_sessions(), share, position) else {
-                    continue;
-                };
-                let Some(feed) = shared.sources[index].feed(number, (part.index, part.of)) else {
-                    continue;
-                };
-                let baton = Rc::new(Baton::new(number, part.cap, feed));
-                let open = Rc::new(OpenWork {
-                    shard: Rc::clone(shard),
-                    baton: Rc::clone(&baton),
-                    timer: DueTimer::new(precise)?,
-                    driver: driver.clone(),
-                });
-                OpenWork::enable_hiring(&open);
-                works.push(open);
-                sessions.push(initial_sessions(model, &part));
-                batons.push(baton);
-            }
-        }
+        models::of(&work.model).start(&mut starting, number)?;
     }
+    let Starting {
+        punctual,
+        works,
+        sessions,
+        ..
+    } = starting;
     // Before the drivers' sessions open.
     wakeup::expect_sleeper(!punctual);
     if !punctual {
         let task = Rc::clone(shard);
         Shard::spawn(shard, async move { sleep_in_driver(&task).await });
     }
+    let batons = works.iter().map(|work| Rc::clone(&work.baton)).collect();
     let _ = shard.batons.set(batons);
     for (work, sessions) in works.iter().zip(sessions) {
         work.baton.hire_up_to(sessions);
     }
     Ok(works)
+}
+
+/// A load thread whose works begin.
+pub(crate) struct Starting<'a> {
+    shard: &'a Rc<Shard>,
+    driver: &'a AnyDriver,
+    opening: Rc<Opening>,
+    /// Whether something has to be on time to fractions of a millisecond, which needs the event loop.
+    punctual: bool,
+    works: Vec<Rc<OpenWork>>,
+    /// Sessions of each of these works that open before the start.
+    sessions: Vec<usize>,
+}
+
+impl Starting<'_> {
+    /// Starts this thread's part of the `workers` closed-loop workers of work number `work`.
+    pub(crate) fn workers(&mut self, work: u16, workers: u32) -> io::Result<()> {
+        let (shard, shared) = (self.shard, &*self.shard.shared);
+        let share = (shared.share.index, shared.share.of);
+        let position = (shard.thread, shared.threads);
+        let source = &shared.sources[usize::from(work)];
+        let mine: Vec<_> = match source.named() {
+            Some(named) => places(work, workers, named.crew(), position).collect(),
+            None => places(work, workers, crew(workers, share), position).collect(),
+        };
+        shard.slots.reserve(mine.len());
+        let precise = shared.pacing == Pacing::Precise;
+        let think = match source.pauses() {
+            false => None,
+            true => Some(Rc::new(ThinkTimer::new(mine.len(), precise)?)),
+        };
+        if let Some(think) = &think {
+            self.punctual = true;
+            let (think, shard) = (Rc::clone(think), Rc::clone(shard));
+            let task = Rc::clone(&shard);
+            Shard::spawn(&task, async move { think.serve(&shard.slots).await });
+        }
+        for place in mine {
+            shard.closed_live.set(shard.closed_live.get() + 1);
+            shard.opening_begun();
+            let (shard_too, opening) = (Rc::clone(shard), Rc::clone(&self.opening));
+            let task = closed::labour(shard_too, opening, think.clone(), place);
+            Shard::spawn(shard, task);
+        }
+        Ok(())
+    }
+
+    /// Starts the workers of rounds: all on one thread, where they can wait for each other.
+    pub(crate) fn rounds(&mut self, work: u16, plan: RoundsPlan) {
+        self.punctual = true;
+        let shard = self.shard;
+        if shard.thread > 0 {
+            return;
+        }
+        let rounds = Rounds::new(plan, work);
+        for index in 0..plan.workers {
+            shard.closed_live.set(shard.closed_live.get() + 1);
+            shard.opening_begun();
+            let (opening, rounds) = (Rc::clone(&self.opening), Rc::clone(&rounds));
+            let task = round_worker(Rc::clone(shard), opening, rounds, index);
+            Shard::spawn(shard, task);
+        }
+    }
+
+    /// Starts this thread's part of work number `work`, which is fed its operations, with at most
+    /// `cap` in flight over all agents; `sessions` says how many sessions open before the start.
+    pub(crate) fn fed(
+        &mut self,
+        work: u16,
+        cap: u32,
+        sessions: impl Fn(&Partition) -> usize,
+    ) -> io::Result<()> {
+        self.punctual = true;
+        let (shard, shared) = (self.shard, &*self.shard.shared);
+        let share = (shared.share.index, shared.share.of);
+        let Some(part) = Partition::of(cap, share, (shard.thread, shared.threads)) else {
+            return Ok(());
+        };
+        let source = &shared.sources[usize::from(work)];
+        let Some(feed) = source.feed(work, (part.index, part.of)) else {
+            return Ok(());
+        };
+        let open = Rc::new(OpenWork {
+            shard: Rc::clone(shard),
+            baton: Rc::new(Baton::new(work, part.cap, feed)),
+            timer: DueTimer::new(shared.pacing == Pacing::Precise)?,
+            driver: self.driver.clone(),
+        });
+        OpenWork::enable_hiring(&open);
+        self.works.push(open);
+        self.sessions.push(sessions(&part));
+        Ok(())
+    }
 }
 
 /// As [`closed::labour`], for a worker of a work in rounds.
@@ -227,30 +262,4 @@ async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>
         shard.started().await;
         rounds::labour(shard, rounds, index, worker).await;
     }
-}
-
-/// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
-fn initial_sessions(model: &ModelPlan, part: &Partition) -> usize {
-    let arrival = match model {
-        ModelPlan::Open { arrival, .. } => arrival,
-        // A stage, and the deletions beside it.
-        ModelPlan::Jobs(jobs) => return (2 * jobs.widest() as usize).clamp(4, 256),
-        ModelPlan::Replay(replay) if replay.timing == ReplayTiming::Asap => return part.cap,
-        ModelPlan::Replay(_)
-        | ModelPlan::Closed { .. }
-        | ModelPlan::Rounds(_)
-        | ModelPlan::Ranks(_)
-        | ModelPlan::Named(_) => return 16,
-    };
-    let peak = match arrival {
-        ArrivalLaw::Constant { rate }
-        | ArrivalLaw::Poisson { rate }
-        | ArrivalLaw::LognormalGaps { rate, .. }
-        | ArrivalLaw::LognormalRate { rate, .. } => rate / 100.0,
-        ArrivalLaw::PeriodicBatch { max, .. } => f64::from(*max),
-        ArrivalLaw::Ramp { from, .. } => from / 100.0,
-        ArrivalLaw::Steps { rates, .. } => rates.first().copied().unwrap_or(0.0) / 100.0,
-    };
-    // A cast of a float saturates.
-    ((peak / f64::from(part.of)) as usize).clamp(4, 256)
 }

@@ -3,7 +3,7 @@
 use bucketload_core::driver::{AnySession, DriverFacts};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{ModelPlan, Plan, WorkPlan};
+use bucketload_core::plan::{Plan, WorkPlan};
 
 use crate::cleanup::{CleanupReport, retry};
 use crate::options::RunOptions;
@@ -49,7 +49,7 @@ pub(crate) fn may_leave_uploads(plan: &Plan, facts: &DriverFacts) -> bool {
     let explicit = matches!(facts.driver.as_str(), "s3" | "libs3") && facts.engine == "native";
     let in_parts = |work: &WorkPlan| {
         // What a replay does is known only to the trace.
-        matches!(work.model, ModelPlan::Replay(_))
+        work.model.replay().is_some()
             || work.mix.iter().any(|entry| {
                 matches!(
                     entry.class,

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::plan::{PhasePlan, WorkPlan};
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::rows::{
     LEGACY_BUCKETS, PhaseRows, RowLatencies, RowSums, WorkerRow, WorkerSpan, legacy_bucket,
@@ -70,11 +70,8 @@ pub(crate) struct Rows {
 impl Rows {
     /// The rows of a phase that has any.
     pub(crate) fn of(phase: &PhasePlan, threads: usize) -> Option<Self> {
-        let named = |model: &ModelPlan| match model {
-            ModelPlan::Named(named) => Some(named.window_ns()),
-            _ => None,
-        };
-        let windows: Vec<_> = phase.works.iter().map(|w| named(&w.model)).collect();
+        let window = |work: &WorkPlan| Some(work.model.named()?.window_ns());
+        let windows: Vec<_> = phase.works.iter().map(window).collect();
         if windows.iter().all(Option::is_none) {
             return None;
         }
@@ -82,9 +79,9 @@ impl Rows {
             legacy: vec![0; LEGACY_BUCKETS],
             fine: Histogram::new(),
         };
-        let of_work = |work: &bucketload_core::plan::WorkPlan| match work.model {
-            ModelPlan::Named(_) => work.mix.iter().map(|_| latencies()).collect(),
-            _ => Vec::new(),
+        let of_work = |work: &WorkPlan| match work.model.named() {
+            Some(_) => work.mix.iter().map(|_| latencies()).collect(),
+            None => Vec::new(),
         };
         Some(Self {
             start_ns: Cell::new(0),

@@ -17,8 +17,8 @@ use bucketload_core::oplog::{Batch as Logged, OpLog};
 use bucketload_core::plan::named::{NamePattern, NamedEntry, NamedPlan, NamedSizes, Numbers};
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
 use bucketload_core::plan::{
-    ArrivalLaw, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent, ReplayPart,
-    ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
+    ArrivalLaw, ClosedPlan, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent,
+    ReplayPart, ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
 };
 use bucketload_core::record::Probe;
 use bucketload_core::trace::{
@@ -196,10 +196,10 @@ fn ranks(ranks: u32) -> ModelPlan {
 #[test]
 fn nothing_is_allocated_per_operation_or_interval() {
     // The counted stretch of 40 000 operations spans many intervals of 100 ms in the open loops.
-    let think = ModelPlan::Closed {
+    let think = ModelPlan::Closed(ClosedPlan {
         workers: 8,
         think: bucketload_core::plan::GapLaw::Exponential { mean_ns: 50_000 },
-    };
+    });
     let models = [
         (closed(8), false, false),
         (closed(8), true, false),

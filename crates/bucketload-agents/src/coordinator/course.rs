@@ -18,7 +18,7 @@
 use std::time::{Duration, Instant};
 
 use bucketload_core::agent::AgentState;
-use bucketload_core::plan::{ModelPlan, PhaseKind, PhasePlan};
+use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
@@ -296,10 +296,11 @@ impl<'a> Course<'a> {
 
     /// Tells all how far ranks go, once every agent that has some has said how far it has come.
     fn agree(&mut self) {
-        let ranks = self.plan.works.iter().find_map(|work| match &work.model {
-            ModelPlan::Ranks(plan) => Some(plan.ranks as usize),
-            _ => None,
-        });
+        let ranks = self
+            .plan
+            .works
+            .iter()
+            .find_map(|work| Some(work.model.ranks()?.ranks as usize));
         // Agents behind the last rank have none.
         let having = &self.reached[..ranks.unwrap_or(0).min(self.reached.len())];
         let most = having.iter().copied().collect::<Option<Vec<u64>>>();

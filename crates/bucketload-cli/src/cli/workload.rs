@@ -144,7 +144,7 @@ impl WorkloadArgs {
 
 #[cfg(test)]
 mod tests {
-    use bucketload_core::plan::{ArrivalLaw, ModelPlan, PhaseKind, Plan};
+    use bucketload_core::plan::{ArrivalLaw, ModelPlan, OpenPlan, PhaseKind, Plan};
     use bucketload_workload::resolve::{ResolveContext, resolve};
     use bucketload_workload::spec::WorkloadFile;
     use clap::Parser;
@@ -225,7 +225,7 @@ mod tests {
             "lognormal(cv=3)",
         ];
         let plan = plan(&line).unwrap();
-        let ModelPlan::Open { arrival, .. } = run_model(&plan) else {
+        let ModelPlan::Open(OpenPlan { arrival, .. }) = run_model(&plan) else {
             panic!("a closed loop");
         };
         assert_eq!(*arrival, ArrivalLaw::LognormalGaps { rate: 5.0, cv: 3.0 });

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use bucketload_core::histogram::Histogram;
+use bucketload_core::plan::Plan;
 use bucketload_core::plan::crews::{Pins, crew};
-use bucketload_core::plan::{ModelPlan, Plan};
 use bucketload_core::rows::{PhaseRows, RowSums, WorkerRow, WorkerSpan};
 use bucketload_cosbench::artifacts::{DriverRecord, Figures, OperationLine, Row, StageRecord};
 use bucketload_cosbench::{Stage, Work};
@@ -96,7 +96,7 @@ pub(super) fn fill(
     for (index, work) in stage.works.iter().enumerate() {
         let number = index as u16;
         let spans: Vec<&WorkerSpan> = rows.spans.iter().filter(|s| s.work == number).collect();
-        let Some(ModelPlan::Named(named)) = phase.works.get(index).map(|w| &w.model) else {
+        let Some(named) = phase.works.get(index).and_then(|w| w.model.named()) else {
             continue;
         };
         let window_s = match named.runtime_ns {

@@ -204,12 +204,7 @@ fn work(work: &Work, known: &Known, strict: bool) -> Result<WorkPlan, String> {
 
 /// The limits of a phase, and the window in which all of its works are measured.
 fn limits(works: &[WorkPlan]) -> (Limits, Accounting) {
-    let plans = || {
-        works.iter().filter_map(|work| match &work.model {
-            ModelPlan::Named(named) => Some(named),
-            _ => None,
-        })
-    };
+    let plans = || works.iter().filter_map(|work| work.model.named());
     let mut limits = Limits {
         drain_ns: DRAIN_NS,
         ..Limits::default()
@@ -232,10 +227,7 @@ fn limits(works: &[WorkPlan]) -> (Limits, Accounting) {
 /// The drivers that works are pinned to, each once.
 pub(super) fn drivers(plan: &Plan) -> impl Iterator<Item = &str> {
     let works = plan.phases.iter().flat_map(|phase| &phase.works);
-    let names = works.filter_map(|work| match &work.model {
-        ModelPlan::Named(named) => Some(named.driver.as_str()),
-        _ => None,
-    });
+    let names = works.filter_map(|work| Some(work.model.named()?.driver.as_str()));
     let all: std::collections::BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     all.into_iter()
 }

@@ -20,7 +20,7 @@ use super::rng::{Draws, Purpose, Stream};
 use super::sizes::SizeSampler;
 use crate::op::{Op, OpClass};
 use crate::plan::jobs::{MULTIPART_ABOVE, part_size};
-use crate::plan::{JobsPlan, KeyLaw, KeysetPlan, MixEntry, ModelPlan, Plan, StageKind, StagePace};
+use crate::plan::{JobsPlan, KeyLaw, KeysetPlan, MixEntry, Plan, StageKind, StagePace};
 
 /// Most stages of a job and most operations of a stage.
 const MOST_STAGES: usize = 64;
@@ -82,10 +82,8 @@ impl JobGen {
         let field = format!("phases[{phase}].works[{work}]");
         let work_plan = plan.phases.get(usize::from(phase));
         let work_plan = work_plan.and_then(|p| p.works.get(usize::from(work)));
-        let Some((work_plan, jobs)) = work_plan.and_then(|work| match &work.model {
-            ModelPlan::Jobs(jobs) => Some((work, jobs)),
-            _ => None,
-        }) else {
+        let Some((work_plan, jobs)) = work_plan.and_then(|work| Some((work, work.model.jobs()?)))
+        else {
             return Err(LawError::new(field, "is not made of jobs"));
         };
         let within = |e: LawError| e.within(&field);

@@ -13,7 +13,7 @@ use crate::payload::trailer::TRAILER_LEN;
 use crate::plan::named::{
     NamePattern, NamedEntry, NamedFile, NamedPlan, NamedSizes, NamedSlice, Numbers,
 };
-use crate::plan::{MixEntry, ModelPlan, Plan};
+use crate::plan::{MixEntry, Plan};
 
 /// The operations of one work. Immutable: shared by all threads.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl NamedGen {
     pub fn new(plan: &Plan, phase: usize, work: usize) -> Result<Self, LawError> {
         let field = || format!("phases[{phase}].works[{work}]");
         let work_plan = &plan.phases[phase].works[work];
-        let ModelPlan::Named(named) = &work_plan.model else {
+        let Some(named) = work_plan.model.named() else {
             return Err(LawError::new(field(), "does not work on named objects"));
         };
         if named.entries.len() != work_plan.mix.len() || named.entries.is_empty() {

@@ -16,7 +16,7 @@ use super::LawError;
 use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op, OpClass};
 use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, key_of, split_key};
-use crate::plan::{MixEntry, ModelPlan, Plan, SizeKind};
+use crate::plan::{MixEntry, Plan, SizeKind};
 
 /// Room for the longest path below the prefix, in bytes, before characters are spelt out.
 const LONGEST_PATH: usize = 128;
@@ -57,7 +57,7 @@ impl RankGen {
     pub fn new(plan: &Plan, phase: usize, work: usize, prefix: &str) -> Result<Self, LawError> {
         let field = || format!("phases[{phase}].works[{work}]");
         let work_plan = &plan.phases[phase].works[work];
-        let ModelPlan::Ranks(ranks) = &work_plan.model else {
+        let Some(ranks) = work_plan.model.ranks() else {
             return Err(LawError::new(field(), "does not consist of ranks"));
         };
         if usize::from(ranks.opening) + usize::from(ranks.closing) >= work_plan.mix.len() {

@@ -15,17 +15,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::named::NamedPlan;
-use super::{ModelPlan, PhasePlan, Plan, WorkPlan};
+use super::{PhasePlan, Plan};
 
 /// The agent of each driver that works are pinned to, by the driver's name.
 pub type Pins = BTreeMap<String, u32>;
-
-const fn named(work: &WorkPlan) -> Option<&NamedPlan> {
-    match &work.model {
-        ModelPlan::Named(named) => Some(named),
-        _ => None,
-    }
-}
 
 /// The agent that a work is pinned to. A single agent has every work, pinned or not.
 fn pin(plan: &NamedPlan, agents: u32, pins: &Pins) -> Option<u32> {
@@ -41,7 +34,7 @@ pub fn crew(phase: &PhasePlan, work: usize, (index, of): (u32, u32), pins: &Pins
     let mut taken: Vec<u32> = phase
         .works
         .iter()
-        .filter_map(|work| pin(named(work)?, of, pins))
+        .filter_map(|work| pin(work.model.named()?, of, pins))
         .collect();
     taken.sort_unstable();
     taken.dedup();
@@ -53,7 +46,9 @@ pub fn crew(phase: &PhasePlan, work: usize, (index, of): (u32, u32), pins: &Pins
     };
     let mut turn = 0;
     for (number, plan) in phase.works.iter().enumerate() {
-        let Some(plan) = named(plan) else { continue };
+        let Some(plan) = plan.model.named() else {
+            continue;
+        };
         if let Some(agent) = pin(plan, of, pins) {
             if number == work {
                 return 0..if agent == index { plan.workers } else { 0 };
@@ -83,7 +78,8 @@ pub fn deserted<'a>(plan: &'a Plan, agents: u32, pins: &Pins) -> Option<(&'a str
             (0..agents).all(|agent| crew(phase, index, (agent, agents), pins).is_empty())
         };
         let mut works = phase.works.iter().enumerate();
-        let (_, work) = works.find(|(index, work)| named(work).is_some() && missed(*index))?;
+        let (_, work) =
+            works.find(|(index, work)| work.model.named().is_some() && missed(*index))?;
         Some((phase.name.as_str(), work.name.as_str()))
     })
 }

@@ -12,7 +12,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ArrivalLaw;
+use super::{ArrivalLaw, Model, Plan};
+use crate::generate::LawError;
+use crate::generate::arrivals::Schedule;
+use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
+use crate::generate::jobs::JobGen;
 
 /// Objects above this size are written as multipart uploads, bytes (docs/spec/scenarios.md section 4.2).
 pub const MULTIPART_ABOVE: u64 = 64 << 20;
@@ -54,6 +58,51 @@ pub struct JobsPlan {
     pub temp: u16,
     /// Index of the key set that the last write stage writes to.
     pub results: u16,
+}
+
+impl Model for JobsPlan {
+    fn max_sessions(&self) -> u32 {
+        self.max_in_flight
+    }
+
+    fn open_cap(&self) -> Option<u32> {
+        self.is_open().then_some(self.max_in_flight)
+    }
+
+    fn arrivals(&self) -> Option<(&ArrivalLaw, f64)> {
+        match &self.start {
+            JobStart::Open { arrival } => Some((arrival, self.mean_job_ops())),
+            JobStart::Closed { .. } => None,
+        }
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        self.limit > 0
+    }
+
+    fn fingerprint(
+        &self,
+        plan: &Plan,
+        (phase, work): (usize, usize),
+        put: &mut dyn FnMut(u64),
+    ) -> Result<(), LawError> {
+        let ops = JobGen::new(plan, phase as u16, work as u16)?;
+        if let JobStart::Open { arrival } = &self.start {
+            let schedule = Schedule::new(plan.seed, phase as u16, work as u16, arrival)?;
+            for arrival in schedule.arrivals().take(HASHED_JOBS as usize) {
+                put(arrival.due_ns);
+            }
+        }
+        for job in 0..HASHED_JOBS {
+            for stage in 0..ops.stages() {
+                for i in 0..ops.ops_in(job, stage) {
+                    put(ops.gap_ns(job, stage, i));
+                    hash_op(&ops.op(job, stage, i), put);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// When jobs begin.

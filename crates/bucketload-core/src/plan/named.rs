@@ -11,7 +11,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{is_false, is_zero};
+use super::{Model, Plan, is_false, is_zero};
+use crate::generate::LawError;
+use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
+use crate::generate::named::NamedGen;
 
 /// How numbers are chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -290,11 +293,32 @@ impl NamedPlan {
         let all = u64::from(self.workers.max(1));
         limit / all + u64::from(u64::from(index) < limit % all)
     }
+}
 
-    /// Whether the work ends by itself.
-    #[must_use]
-    pub const fn ends(&self) -> bool {
+impl Model for NamedPlan {
+    fn max_sessions(&self) -> u32 {
+        self.workers
+    }
+
+    fn ends_by_itself(&self) -> bool {
         self.walk || self.runtime_ns > 0 || self.ops > 0 || self.bytes > 0
+    }
+
+    fn fingerprint(
+        &self,
+        plan: &Plan,
+        (phase, work): (usize, usize),
+        put: &mut dyn FnMut(u64),
+    ) -> Result<(), LawError> {
+        let ops = NamedGen::new(plan, phase, work)?;
+        put(u64::from(self.workers));
+        for worker in 0..self.workers.min(HASHED_JOBS as u32) {
+            let mut at = ops.cursor(worker);
+            for op in std::iter::from_fn(|| ops.next(&mut at)).take(HASHED_JOBS as usize) {
+                hash_op(&op, put);
+            }
+        }
+        Ok(())
     }
 }
 

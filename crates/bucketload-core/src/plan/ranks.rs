@@ -10,7 +10,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{is_false, is_zero};
+use super::{Model, Plan, is_false, is_zero};
+use crate::generate::LawError;
+use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
+use crate::generate::ranks::{RankGen, Spot};
 
 /// Bits of an object's number that count what one rank has; the higher ones are the rank.
 pub const INDEX_BITS: u32 = 40;
@@ -281,6 +284,44 @@ impl RanksPlan {
             }
             _ => self.steps,
         }
+    }
+}
+
+impl Model for RanksPlan {
+    fn max_sessions(&self) -> u32 {
+        self.ranks
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        true
+    }
+
+    fn has_indexed_names(&self) -> bool {
+        false
+    }
+
+    fn fingerprint(
+        &self,
+        plan: &Plan,
+        (phase, work): (usize, usize),
+        put: &mut dyn FnMut(u64),
+    ) -> Result<(), LawError> {
+        let ops = RankGen::new(plan, phase, work, "")?;
+        put(u64::from(self.ranks));
+        for rank in 0..self.ranks.min(HASHED_JOBS as u32) {
+            for step in 0..self.most_steps(rank).min(HASHED_JOBS) {
+                for entry in self.opening..ops.entries() - self.closing {
+                    let spot = Spot {
+                        base: 0,
+                        step,
+                        set: 0,
+                        entry,
+                    };
+                    hash_op(&ops.op(rank, spot, step, 1), put);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

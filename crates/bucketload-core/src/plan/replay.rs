@@ -6,10 +6,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    SizeAssign,
+    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, ModelPlan, PhaseKind,
+    PhasePlan, SizeAssign,
 };
 use super::{Plan, RetryPlan, SizeKind, SizeLaw, WorkPlan};
+use crate::generate::LawError;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 use crate::trace::TraceOp;
@@ -35,6 +36,36 @@ pub struct ReplayPlan {
     /// Key prefix of each bucket of the trace, inside the key set's own, by the bucket's id; ids
     /// beyond the list have none. Each ends with a slash or is empty.
     pub buckets: Vec<String>,
+}
+
+impl Model for ReplayPlan {
+    fn max_sessions(&self) -> u32 {
+        self.max_in_flight
+    }
+
+    fn open_cap(&self) -> Option<u32> {
+        (self.timing != ReplayTiming::Asap).then_some(self.max_in_flight)
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        true
+    }
+
+    fn has_indexed_names(&self) -> bool {
+        false
+    }
+
+    fn fingerprint(
+        &self,
+        _: &Plan,
+        _: (usize, usize),
+        put: &mut dyn FnMut(u64),
+    ) -> Result<(), LawError> {
+        // The trace says what is offered; its identity stands for it.
+        self.trace.bytes().for_each(|byte| put(u64::from(byte)));
+        put(self.timing.speed().unwrap_or(0.0).to_bits());
+        Ok(())
+    }
 }
 
 /// Which list of a trace is replayed.

@@ -2,9 +2,7 @@
 
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{
-    ArrivalLaw, KeysetPlan, ModelPlan, PhaseKind, PhasePlan, SizeKind, WorkPlan,
-};
+use bucketload_core::plan::{ArrivalLaw, KeysetPlan, PhaseKind, PhasePlan, SizeKind, WorkPlan};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::StreamSum;
 use bucketload_core::tally::{Cell, Tally};
@@ -21,13 +19,13 @@ pub(crate) fn backlog(plan: &PhasePlan, all: &[Counts], window: &[Counts]) -> Ba
     let seconds = |ns: u64| ns as f64 / 1e9;
     let max_ns = all.iter().map(|b| b.backlog_ns).max().unwrap_or(0);
     let sum: f64 = window.iter().map(|b| seconds(b.backlog_ns)).sum();
-    let period_ns = plan.works.iter().find_map(|work| match &work.model {
-        ModelPlan::Open {
-            arrival: ArrivalLaw::PeriodicBatch { period_ns, .. },
-            ..
-        } => Some(*period_ns),
-        _ => None,
-    });
+    let period_ns = plan
+        .works
+        .iter()
+        .find_map(|work| match work.model.open()?.arrival {
+            ArrivalLaw::PeriodicBatch { period_ns, .. } => Some(period_ns),
+            _ => None,
+        });
     Backlog {
         max_s: seconds(max_ns),
         mean_s: sum / window.len().max(1) as f64,
@@ -192,7 +190,7 @@ pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>)
 fn named_gates(plan: &PhasePlan, rows: &PhaseRows) -> Vec<Gate> {
     let mut gates = Vec::new();
     for (index, work) in plan.works.iter().enumerate() {
-        let ModelPlan::Named(named) = &work.model else {
+        let Some(named) = work.model.named() else {
             continue;
         };
         let sums = |entry: usize| rows.sums(index as u16, entry as u16).0;

@@ -2,7 +2,7 @@
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::plan::{JobsPlan, PhasePlan};
 use bucketload_core::sink::{Calibration, PhaseEnd};
 use bucketload_core::stats::batch::{MIN_BATCHES, uncorrelated_means};
 use bucketload_core::stats::moments::mean;
@@ -118,10 +118,10 @@ fn program(e: &Evidence<'_>, service_ns: f64) -> Option<f64> {
 
 /// Growth of the jobs under way, where jobs arrive whatever the store does.
 pub(crate) fn jobs_growth(plan: &PhasePlan, bins: &[Counts]) -> Option<Backlog> {
-    let open = |model: &ModelPlan| matches!(model, ModelPlan::Jobs(jobs) if jobs.is_open());
     plan.works
         .iter()
-        .any(|work| open(&work.model))
+        .filter_map(|work| work.model.jobs())
+        .any(JobsPlan::is_open)
         .then(|| growth(bins, Counts::mean_jobs))
         .flatten()
 }

@@ -1,6 +1,6 @@
 //! The figures that jobs and replays add to a phase.
 
-use bucketload_core::plan::{ModelPlan, PhasePlan};
+use bucketload_core::plan::PhasePlan;
 use bucketload_core::tally::Tally;
 use bucketload_core::verdict::Verdict;
 
@@ -20,7 +20,7 @@ pub(crate) fn jobs(
     let mut spans: Vec<SpanResult> = Vec::new();
     let mut any = false;
     for (index, work) in plan.works.iter().enumerate() {
-        let ModelPlan::Jobs(jobs) = &work.model else {
+        let Some(jobs) = work.model.jobs() else {
             continue;
         };
         any = true;
@@ -46,10 +46,7 @@ pub(crate) fn jobs(
 
 /// What a replay did beside performing requests; `None` for other models.
 pub(crate) fn replay(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Option<ReplayResult> {
-    let replay = plan.works.iter().find_map(|work| match &work.model {
-        ModelPlan::Replay(replay) => Some(replay),
-        _ => None,
-    })?;
+    let replay = plan.works.iter().find_map(|work| work.model.replay())?;
     Some(ReplayResult {
         trace: replay.trace.clone(),
         counts: scan.replay,

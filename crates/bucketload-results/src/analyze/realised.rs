@@ -7,7 +7,7 @@ use bucketload_core::generate::objects::Ranking;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::op::{Op, OpClass};
-use bucketload_core::plan::{KeyLaw, MixEntry, ModelPlan, Plan};
+use bucketload_core::plan::{KeyLaw, MixEntry, Plan};
 use bucketload_core::stats::ks;
 
 use super::accounting::key_law;
@@ -28,16 +28,14 @@ struct Drawn {
 /// Compares the first `offered` operations (at most [`MAX_SAMPLE`]) of a work with their laws.
 /// Empty when the plan cannot be generated from, which a run would have refused.
 pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
-    if let ModelPlan::Replay(_) = &plan.phases[phase].works[work].model {
-        // Its operations come from the trace.
-        return Vec::new();
-    }
-    if let ModelPlan::Named(_) | ModelPlan::Ranks(_) = &plan.phases[phase].works[work].model {
-        // What each worker draws has no number of its own among all operations.
-        return Vec::new();
-    }
-    if let ModelPlan::Jobs(_) = &plan.phases[phase].works[work].model {
+    let model = &plan.phases[phase].works[work].model;
+    if model.jobs().is_some() {
         return jobs(plan, phase, work, offered);
+    }
+    // The operations of a trace are its own, and what each worker on named objects or each rank draws has
+    // no number of its own among all operations.
+    if model.replay().is_some() || model.named().is_some() || model.ranks().is_some() {
+        return Vec::new();
     }
     let Ok(generator) = OpGen::new(plan, phase, work) else {
         return Vec::new();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bucketload_core::plan::{ModelPlan, PhaseKind, RanksPlan};
+use bucketload_core::plan::{PhaseKind, RanksPlan};
 use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::sink::{Event, PhaseEnd};
 
@@ -115,8 +115,8 @@ pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> 
         };
         let all = &seen;
         let seen = u16::try_from(index).ok().and_then(|index| all.get(&index));
-        let model = plan.works.first().map(|work| &work.model);
-        let Some(ModelPlan::Ranks(model)) = model else {
+        let model = plan.works.first().and_then(|work| work.model.ranks());
+        let Some(model) = model else {
             return not_planned(phase, settings);
         };
         mapping = model.mapping.name().to_owned();

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bucketload_core::op::OpClass;
+use bucketload_core::plan::Plan;
 use bucketload_core::plan::ranks::{RankTask, RanksPlan, WorkbenchStage};
-use bucketload_core::plan::{ModelPlan, Plan};
 use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::sink::Event;
 
@@ -117,7 +117,7 @@ pub fn stages(dir: &Path, mut show: impl FnMut(&Stage)) -> Result<u64, ResultsEr
     let plan = &run.manifest().plan;
     let mut missing = 0;
     for (index, phase) in plan.phases.iter().enumerate() {
-        let Some(ModelPlan::Ranks(ranks_plan)) = phase.works.first().map(|work| &work.model) else {
+        let Some(ranks_plan) = phase.works.first().and_then(|work| work.model.ranks()) else {
             continue;
         };
         let number = u16::try_from(index).unwrap_or(u16::MAX);

@@ -200,7 +200,9 @@ fn throughput(phase: &PhaseResult) -> Table {
         None => 1,
         Some(Better::Lower) => 2,
     });
-    let head = [""].into_iter().chain(figures.iter().map(|figure| figure.title));
+    let head = [""]
+        .into_iter()
+        .chain(figures.iter().map(|figure| figure.title));
     let mut table = Table::new(1, head)
         .titled("Throughput and outcome")
         .noted("± is the half-width of the 95 % confidence interval from batch means.");

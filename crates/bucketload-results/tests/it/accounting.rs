@@ -4,7 +4,7 @@
 use crate::support::{SECOND, manifest, plan, record};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{Accounting, ArrivalLaw, ModelPlan};
+use bucketload_core::plan::{Accounting, ArrivalLaw, ModelPlan, OpenPlan};
 use bucketload_core::record::Outcome;
 use bucketload_core::sink::{ActiveSum, Event, PhaseEnd, RunSink, StreamSum};
 use bucketload_core::tally::{Gauges, Interval, Tally};
@@ -30,7 +30,7 @@ fn run(failed: u64, max_failed: impl Into<Option<f64>>, compat: &str) -> RunResu
         max_failed: max_failed.into(),
         ..Accounting::default()
     };
-    plan.phases[1].works[0].model = ModelPlan::Open {
+    plan.phases[1].works[0].model = ModelPlan::Open(OpenPlan {
         arrival: ArrivalLaw::PeriodicBatch {
             clients: 2,
             period_ns: 5 * SECOND,
@@ -40,7 +40,7 @@ fn run(failed: u64, max_failed: impl Into<Option<f64>>, compat: &str) -> RunResu
             gap_ns: 0,
         },
         max_in_flight: 600,
-    };
+    });
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     let mut sink = RunDirSink::create(&dir, manifest(plan)).unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::{Noise, Shape, end, feed, manifest, plan};
-use bucketload_core::plan::{KeyLaw, ModelPlan, Plan};
+use bucketload_core::plan::{ClosedPlan, KeyLaw, ModelPlan, Plan};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::stats::decide::{Better, Decision};
 use bucketload_results::compare::{
@@ -351,10 +351,10 @@ fn what_differs_is_named_and_refused_unless_permitted() {
     };
     assert!(refuse("target", base(), &elsewhere, &[]).is_ok());
     let mut closed = base();
-    closed.phases[1].works[0].model = ModelPlan::Closed {
+    closed.phases[1].works[0].model = ModelPlan::Closed(ClosedPlan {
         workers: 3,
         think: bucketload_core::plan::GapLaw::None,
-    };
+    });
     assert!(refuse("closed", closed, &|_| {}, &[]).is_err());
 }
 

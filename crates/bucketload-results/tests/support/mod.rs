@@ -6,8 +6,9 @@ use bucketload_core::generate::rng::mix64;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
-    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, ClosedPlan, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry,
+    ModelPlan, OpenPlan, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw,
+    WorkPlan,
 };
 use bucketload_core::record::{OpRecord, Outcome};
 use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
@@ -64,10 +65,10 @@ fn entry(class: OpClass, weight: f64, keys: KeyLaw, size: Option<SizeLaw>) -> Mi
 /// 16 workers when the rate is 0.
 pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
     let model = if rate > 0.0 {
-        ModelPlan::Open {
+        ModelPlan::Open(OpenPlan {
             arrival: ArrivalLaw::Poisson { rate },
             max_in_flight: 1024,
-        }
+        })
     } else {
         closed()
     };
@@ -154,10 +155,10 @@ pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
 }
 
 fn closed() -> ModelPlan {
-    ModelPlan::Closed {
+    ModelPlan::Closed(ClosedPlan {
         workers: 16,
         think: GapLaw::None,
-    }
+    })
 }
 
 pub(crate) fn manifest(plan: Plan) -> Manifest {

@@ -7,7 +7,9 @@ use crate::common::undisturbed::undisturbed;
 use crate::common::*;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{GapLaw, KeyLaw, Limits, ModelPlan, PhaseKind, Plan, StopRule};
+use bucketload_core::plan::{
+    ClosedPlan, GapLaw, KeyLaw, Limits, ModelPlan, PhaseKind, Plan, StopRule,
+};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_run::{RunEnd, RunError, RunOptions, StopHandle, StopLevel, run};
@@ -120,7 +122,7 @@ fn think_times_are_kept_and_are_no_lag() {
     undisturbed(|| {
         let think = GapLaw::Constant { ns: ms(10) };
         let plan = one(
-            ModelPlan::Closed { workers: 20, think },
+            ModelPlan::Closed(ClosedPlan { workers: 20, think }),
             gets(),
             for_ms(500),
         );

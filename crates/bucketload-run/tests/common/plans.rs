@@ -5,8 +5,9 @@ use std::time::Duration;
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ArrivalLaw, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan,
-    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, ArrivalLaw, ClosedPlan, GapLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry,
+    ModelPlan, OpenPlan, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw,
+    WorkPlan,
 };
 use bucketload_run::{Cores, RunOptions};
 
@@ -52,17 +53,17 @@ pub fn gets() -> Vec<MixEntry> {
 }
 
 pub fn closed(workers: u32) -> ModelPlan {
-    ModelPlan::Closed {
+    ModelPlan::Closed(ClosedPlan {
         workers,
         think: GapLaw::None,
-    }
+    })
 }
 
 pub fn open(arrival: ArrivalLaw, max_in_flight: u32) -> ModelPlan {
-    ModelPlan::Open {
+    ModelPlan::Open(OpenPlan {
         arrival,
         max_in_flight,
-    }
+    })
 }
 
 pub fn constant(rate: f64, max_in_flight: u32) -> ModelPlan {

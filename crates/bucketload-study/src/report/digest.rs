@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::ModelPlan;
 use bucketload_core::tally::Tally;
 use bucketload_core::verdict::Word;
 use bucketload_results::analyze::examine;
@@ -264,10 +263,6 @@ fn timed(figures: Figures, response: &Histogram, ttfb: &Histogram) -> Figures {
 }
 
 fn workers(manifest: &Manifest) -> u32 {
-    let workers = |model: &ModelPlan| match model {
-        ModelPlan::Closed { workers, .. } => Some(*workers),
-        _ => None,
-    };
     let phases = &manifest.plan.phases;
     let named = phases.iter().find(|phase| phase.name == "upload");
     let models = named
@@ -276,7 +271,7 @@ fn workers(manifest: &Manifest) -> u32 {
         .flat_map(|phase| &phase.works);
     models
         .into_iter()
-        .find_map(|work| workers(&work.model))
+        .find_map(|work| Some(work.model.closed()?.workers))
         .unwrap_or(0)
 }
 

@@ -8,7 +8,7 @@ use crate::support::prepared;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::{Op, OpClass};
-use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{ModelPlan, OpenPlan, PhaseKind, Plan};
 use bucketload_trace::{Model, model};
 use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_workload::spec::WorkloadFile;
@@ -47,7 +47,7 @@ fn operations(plan: &Plan, seconds: u64) -> Vec<(u64, Op)> {
         .iter()
         .position(|p| p.kind == PhaseKind::Run)
         .unwrap();
-    let ModelPlan::Open { arrival, .. } = &plan.phases[phase].works[0].model else {
+    let ModelPlan::Open(OpenPlan { arrival, .. }) = &plan.phases[phase].works[0].model else {
         panic!("not an open loop");
     };
     let schedule = Schedule::new(plan.seed, phase as u16, 0, arrival).unwrap();

@@ -6,7 +6,7 @@ use super::phases::RunPhase;
 use crate::spec::{KeysetSpec, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::buckets::{LONGEST_STEM, MOST_BUCKETS};
-use bucketload_core::plan::{BucketsPlan, KeyLaw, MixEntry, ModelPlan};
+use bucketload_core::plan::{BucketsPlan, ClosedPlan, JobsPlan, KeyLaw, MixEntry, ModelPlan};
 
 /// A run's identifier as long as those that the program gives, for checks of names.
 const SAMPLE_ID: &str = "1769903999-5c1f09aa";
@@ -111,10 +111,12 @@ impl Lower<'_> {
             }
             let jobs = |run: &RunPhase| {
                 let works = &run.plan.works;
-                works.iter().any(|work| match &work.model {
-                    ModelPlan::Jobs(jobs) => [jobs.temp, jobs.results].contains(&(index as u16)),
-                    ModelPlan::Rounds(_) => work.mix.iter().any(|entry| of_set(&entry)),
-                    _ => false,
+                works.iter().any(|work| {
+                    let has_set = || work.mix.iter().any(|entry| of_set(&entry));
+                    let of_jobs =
+                        |jobs: &JobsPlan| [jobs.temp, jobs.results].contains(&(index as u16));
+                    work.model.jobs().is_some_and(of_jobs)
+                        || work.model.rounds().is_some() && has_set()
                 })
             };
             if runs.iter().any(jobs) {
@@ -146,7 +148,7 @@ impl Lower<'_> {
                 self.error(&path, message, "give the works phases of their own");
                 continue;
             };
-            let ModelPlan::Closed { workers, .. } = &mut work.model else {
+            let ModelPlan::Closed(ClosedPlan { workers, .. }) = &mut work.model else {
                 let message = "only a closed loop goes through its objects once";
                 self.error(&path, message, "use `workers`, or limit the phase by `ops`");
                 continue;

@@ -9,7 +9,7 @@ use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::ops::OpGen;
-use bucketload_core::plan::{JobStart, ModelPlan, PhaseKind, Plan};
+use bucketload_core::plan::{JobStart, PhaseKind, Plan};
 
 impl Lower<'_> {
     pub(super) fn check_generators(&mut self, plan: &Plan, runs: &[RunPhase]) {
@@ -28,7 +28,7 @@ impl Lower<'_> {
         }
         for ((index, phase), run) in measured.zip(runs) {
             for (work, work_plan) in phase.works.iter().enumerate() {
-                if let ModelPlan::Jobs(jobs) = &work_plan.model {
+                if let Some(jobs) = work_plan.model.jobs() {
                     let made = JobGen::new(plan, index as u16, work as u16).map(|_| ());
                     let arrivals = match &jobs.start {
                         JobStart::Open { arrival } => {
@@ -46,8 +46,9 @@ impl Lower<'_> {
                     let path = run.path_of(work, &error.field);
                     self.refuse(plan, &path, &error);
                 }
-                if let ModelPlan::Open { arrival, .. } = &work_plan.model
-                    && let Err(error) = Schedule::new(plan.seed, index as u16, work as u16, arrival)
+                if let Some(open) = work_plan.model.open()
+                    && let Err(error) =
+                        Schedule::new(plan.seed, index as u16, work as u16, &open.arrival)
                 {
                     let path = format!("{}.arrival", run.work_path(work));
                     self.refuse(plan, &path, &error);

@@ -7,7 +7,7 @@ use super::sizes;
 use crate::spec::{KeysetSpec, Named, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{
-    KeyLaw, KeysetPlan, MixEntry, ModelPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    KeyLaw, KeysetPlan, MixEntry, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 
 /// A key set with what preparation needs to know.
@@ -210,7 +210,7 @@ impl Lower<'_> {
                     keysets[index].plan.overwritten = true;
                 }
             }
-            let rounds = |w: &WorkPlan| matches!(w.model, ModelPlan::Rounds(_));
+            let rounds = |w: &WorkPlan| w.model.rounds().is_some();
             if phase.plan.works.iter().any(rounds) {
                 written = written_now;
                 continue;
@@ -242,7 +242,7 @@ impl Lower<'_> {
                 self.check_use(entry, path, &state);
             }
             for work in &phase.plan.works {
-                if let ModelPlan::Jobs(jobs) = &work.model {
+                if let Some(jobs) = work.model.jobs() {
                     used[usize::from(jobs.temp)] = true;
                     used[usize::from(jobs.results)] = true;
                 }

@@ -9,8 +9,8 @@ use crate::spec::{Errors, NotFound, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
-    WorkPlan,
+    Accounting, ClosedPlan, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
+    RetryPlan, WorkPlan,
 };
 
 /// The state of turning one workload into a plan.
@@ -68,7 +68,7 @@ impl Lower<'_> {
         if oracle {
             self.check_oracle(spec);
             let mut works = runs.iter().flat_map(|run| &run.plan.works);
-            if works.any(|work| matches!(work.model, ModelPlan::Rounds(_))) {
+            if works.any(|work| work.model.rounds().is_some()) {
                 let message = "works in rounds judge listings by themselves, without the oracle";
                 self.error("oracle", message, "leave the oracle out");
             }
@@ -201,10 +201,7 @@ impl Lower<'_> {
                 kind: PhaseKind::Prepare,
                 works: vec![WorkPlan {
                     name: name.clone(),
-                    model: ModelPlan::Closed {
-                        workers,
-                        think: GapLaw::None,
-                    },
+                    model: ModelPlan::Closed(ClosedPlan::without_pauses(workers)),
                     mix: vec![entry],
                 }],
                 limits: Limits {

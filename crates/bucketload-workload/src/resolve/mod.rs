@@ -15,13 +15,12 @@ mod defaults;
 mod dryrun;
 mod entries;
 mod flags;
-mod jobs;
 mod keysets;
 mod layers;
 mod lower;
+mod models;
 mod overrides;
 mod phases;
-mod rounds;
 mod scale;
 mod settings;
 mod sizes;
@@ -29,7 +28,8 @@ mod sizes;
 use std::sync::Arc;
 
 pub use defaults::EMBEDDED_MEMORY_BUDGET;
-pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook, describe_jobs, describe_named};
+pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook};
+pub use models::describe;
 pub use overrides::{Field, Override, Overrides};
 pub use settings::Setting;
 

@@ -8,8 +8,8 @@ use super::sizes;
 use crate::spec::law::ArrivalSpec;
 use crate::spec::{ModelName, PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
 use bucketload_core::plan::{
-    Accounting, ArrivalLaw, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    StopRule, WorkPlan,
+    Accounting, ArrivalLaw, ClosedPlan, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, OpenPlan,
+    PhaseKind, PhasePlan, StopRule, WorkPlan,
 };
 
 /// Most closed-loop workers whose work is summed separately.
@@ -55,16 +55,8 @@ impl RunPhase {
             .works
             .iter()
             .zip(&self.paths)
-            .filter(|(work, _)| !matches!(work.model, ModelPlan::Jobs(_)))
+            .filter(|(work, _)| work.model.jobs().is_none())
             .flat_map(|(work, (_, paths))| work.mix.iter().zip(paths.iter().map(String::as_str)))
-    }
-}
-
-/// Most jobs of a work; 0 for no limit and for other models.
-const fn job_limit(work: &WorkPlan) -> u64 {
-    match &work.model {
-        ModelPlan::Jobs(jobs) => jobs.limit,
-        _ => 0,
     }
 }
 
@@ -173,7 +165,7 @@ impl Lower<'_> {
             paths.push((path, entry_paths));
         }
         let deletes = deletes_once(&plans);
-        let rounds = |work: &WorkPlan| matches!(work.model, ModelPlan::Rounds(_));
+        let rounds = |work: &WorkPlan| work.model.rounds().is_some();
         let through = spec.limits.once == Some(true);
         if through && spec.limits.ops.is_some() {
             self.error(
@@ -183,10 +175,9 @@ impl Lower<'_> {
             );
         }
         let once = deletes || through || plans.iter().all(rounds);
-        let has_jobs = plans
-            .iter()
-            .any(|work| matches!(work.model, ModelPlan::Jobs(_)));
-        let ends = once || has_jobs && plans.iter().all(|work| job_limit(work) > 0);
+        let has_jobs = plans.iter().any(|work| work.model.jobs().is_some());
+        let limited = |work: &WorkPlan| work.model.jobs().is_some_and(|jobs| jobs.limit > 0);
+        let ends = once || has_jobs && plans.iter().all(limited);
         let mut limits = self.limits(&path, &spec.limits, timeout_ns, ends);
         if has_jobs {
             if spec.limits.ops.is_some() {
@@ -251,9 +242,9 @@ impl Lower<'_> {
     /// What is recorded beside the usual figures.
     fn accounting(&mut self, path: &str, spec: &PhaseLimits, works: &[WorkPlan]) -> Accounting {
         let streams = spec.streams.unwrap_or(false);
-        let workers = works.iter().map(|work| match work.model {
-            ModelPlan::Closed { workers, .. } => u64::from(workers),
-            _ => u64::MAX,
+        let workers = works.iter().map(|work| {
+            let closed = work.model.closed();
+            closed.map_or(u64::MAX, |closed| u64::from(closed.workers))
         });
         let workers = workers.fold(0, u64::saturating_add);
         if streams && workers > MAX_STREAMS {
@@ -362,10 +353,10 @@ impl Lower<'_> {
             );
         }
         if !open {
-            return ModelPlan::Closed {
+            return ModelPlan::Closed(ClosedPlan {
                 workers: work.workers.unwrap_or(1),
                 think: work.think.map_or(GapLaw::None, |think| think.0),
-            };
+            });
         }
         let arrival = self.arrival(path, work);
         let max_in_flight = work
@@ -378,10 +369,10 @@ impl Lower<'_> {
                 "give at least 1, or leave it out for 10 s worth of arrivals",
             );
         }
-        ModelPlan::Open {
+        ModelPlan::Open(OpenPlan {
             arrival,
             max_in_flight,
-        }
+        })
     }
 
     /// The arrival process with its rate, which `rate` may supply or replace.

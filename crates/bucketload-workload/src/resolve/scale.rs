@@ -6,7 +6,7 @@ use super::keysets::Keyset;
 use super::lower::Lower;
 use crate::spec::{ScaleSpec, WorkloadSpec};
 use bucketload_core::generate::sizes::SizeSampler;
-use bucketload_core::plan::{KeyLaw, MixEntry, ModelPlan, Plan};
+use bucketload_core::plan::{KeyLaw, MixEntry, Plan};
 use bucketload_core::units::format_size;
 
 /// Memory that a stored object takes besides its content: name, map entry, metadata. An estimate
@@ -100,7 +100,7 @@ impl Lower<'_> {
             .iter()
             .flat_map(|phase| &phase.works)
             // Jobs delete what they write; what they keep is said where their sizes are fitted.
-            .filter(|work| !matches!(work.model, ModelPlan::Jobs(_)))
+            .filter(|work| work.model.jobs().is_none())
             .any(|work| {
                 let writes_fresh =
                     |entry: &MixEntry| entry.class.writes_body() && entry.keys == KeyLaw::Fresh;

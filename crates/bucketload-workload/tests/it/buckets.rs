@@ -2,7 +2,9 @@
 
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{BucketService, KeyLaw, ModelPlan, PhaseKind, PhasePlan, Plan};
+use bucketload_core::plan::{
+    BucketService, ClosedPlan, KeyLaw, ModelPlan, PhaseKind, PhasePlan, Plan,
+};
 use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext, resolve};
 use bucketload_workload::spec::WorkloadFile;
 use proptest::prelude::*;
@@ -45,7 +47,7 @@ fn measured(plan: &Plan) -> Vec<&PhasePlan> {
 fn steps(plan: &Plan) -> Vec<(&str, OpClass, u64, u32)> {
     let of = |phase: &'_ PhasePlan| {
         let work = &phase.works[0];
-        let ModelPlan::Closed { workers, .. } = work.model else {
+        let ModelPlan::Closed(ClosedPlan { workers, .. }) = work.model else {
             panic!("an open loop");
         };
         (work.mix[0].class, phase.limits.ops, workers)

@@ -4,7 +4,8 @@
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    ArrivalLaw, GapLaw, KeyLaw, Limits, ModelPlan, PhaseKind, Plan, SizeAssign, SizeKind, SizeLaw,
+    ArrivalLaw, ClosedPlan, GapLaw, KeyLaw, Limits, ModelPlan, OpenPlan, PhaseKind, Plan,
+    SizeAssign, SizeKind, SizeLaw,
 };
 use bucketload_workload::resolve::{
     DryRun, EMBEDDED_MEMORY_BUDGET, Field, Override, Overrides, ResolveContext, Resolved, resolve,
@@ -116,7 +117,7 @@ fn online_service_is_the_scenario() {
     assert_eq!(run.limits.duration_ns, 75_000_000_000);
     assert!(run.steady_state);
     let work = &run.works[0];
-    let ModelPlan::Open { arrival, .. } = &work.model else {
+    let ModelPlan::Open(OpenPlan { arrival, .. }) = &work.model else {
         panic!("{:?}", work.model);
     };
     assert_eq!(
@@ -147,7 +148,7 @@ fn online_service_is_the_scenario() {
         &[(Field::Path("profile".into()), "acloud")],
         &WHOLE,
     );
-    let ModelPlan::Open { arrival, .. } = &run_phase(&acloud.plan).works[0].model else {
+    let ModelPlan::Open(OpenPlan { arrival, .. }) = &run_phase(&acloud.plan).works[0].model else {
         panic!("a closed loop");
     };
     let expected = ArrivalLaw::LognormalRate {
@@ -220,10 +221,10 @@ fn flags_reach_every_workload() {
         drain_ns: 2_000_000_000,
     };
     assert_eq!(run.limits, limits);
-    let closed = ModelPlan::Closed {
+    let closed = ModelPlan::Closed(ClosedPlan {
         workers: 3,
         think: GapLaw::Constant { ns: 5_000_000 },
-    };
+    });
     assert_eq!(run.works[0].model, closed);
     let zipf = KeyLaw::Zipf {
         theta: 1.2,
@@ -239,10 +240,10 @@ fn rate_and_workers_change_the_model_and_say_so() {
         &[(Field::Rate, "50/s"), (Field::MaxInFlight, "7")],
         &WHOLE,
     );
-    let expected = ModelPlan::Open {
+    let expected = ModelPlan::Open(OpenPlan {
         arrival: ArrivalLaw::Poisson { rate: 50.0 },
         max_in_flight: 7,
-    };
+    });
     assert_eq!(run_phase(&open.plan).works[0].model, expected);
     assert!(
         open.notes[0].contains("--rate 50/s replaces `workers`"),
@@ -251,10 +252,10 @@ fn rate_and_workers_change_the_model_and_say_so() {
     );
 
     let faster = builtin("online-service", &[(Field::Rate, "1000/s")], &WHOLE);
-    let ModelPlan::Open {
+    let ModelPlan::Open(OpenPlan {
         arrival,
         max_in_flight,
-    } = &run_phase(&faster.plan).works[0].model
+    }) = &run_phase(&faster.plan).works[0].model
     else {
         panic!("a closed loop");
     };
@@ -268,10 +269,10 @@ fn rate_and_workers_change_the_model_and_say_so() {
     assert_eq!(*max_in_flight, 10_000);
 
     let closed = builtin("online-service", &[(Field::Workers, "8")], &WHOLE);
-    let expected = ModelPlan::Closed {
+    let expected = ModelPlan::Closed(ClosedPlan {
         workers: 8,
         think: GapLaw::None,
-    };
+    });
     assert_eq!(run_phase(&closed.plan).works[0].model, expected);
     assert!(
         closed.notes[0].contains("--workers 8"),

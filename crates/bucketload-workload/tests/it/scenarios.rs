@@ -75,10 +75,10 @@ fn file_backup_is_the_scenario() {
         let [run] = measured(&plan)[..] else {
             panic!("one phase");
         };
-        let ModelPlan::Open {
+        let ModelPlan::Open(OpenPlan {
             arrival,
             max_in_flight,
-        } = &run.works[0].model
+        }) = &run.works[0].model
         else {
             panic!("a batch never waits for the last one");
         };
@@ -191,10 +191,10 @@ fn compat_variants_do_what_the_published_code_does() {
     let workers: Vec<_> = works
         .iter()
         .map(|work| match work.model {
-            ModelPlan::Closed {
+            ModelPlan::Closed(ClosedPlan {
                 workers,
                 think: GapLaw::None,
-            } => (work.mix[0].class, workers),
+            }) => (work.mix[0].class, workers),
             _ => panic!("{:?}", work.model),
         })
         .collect();
@@ -215,7 +215,7 @@ fn compat_variants_do_what_the_published_code_does() {
 
     let backup = plan("file-backup", Some("compat-ostorebench"));
     let run = measured(&backup)[0];
-    let ModelPlan::Closed { workers: 16, .. } = run.works[0].model else {
+    let ModelPlan::Closed(ClosedPlan { workers: 16, .. }) = run.works[0].model else {
         panic!("{:?}", run.works[0].model);
     };
     // 16 workers, 100 groups each, 5.5 files per group.
@@ -248,7 +248,7 @@ fn the_default_schedule_of_online_service_is_typical() {
         .iter()
         .position(|p| p.kind == PhaseKind::Run)
         .unwrap();
-    let ModelPlan::Open { arrival, .. } = &plan.phases[phase].works[0].model else {
+    let ModelPlan::Open(OpenPlan { arrival, .. }) = &plan.phases[phase].works[0].model else {
         panic!("an open loop");
     };
     let schedule = Schedule::new(plan.seed, phase as u16, 0, arrival).unwrap();
@@ -287,7 +287,7 @@ fn perfkit_tests_have_their_constants() {
                 .iter()
                 .map(|phase| {
                     assert!(phase.accounting.streams && !phase.steady_state, "{name}");
-                    let ModelPlan::Closed { workers, .. } = phase.works[0].model else {
+                    let ModelPlan::Closed(ClosedPlan { workers, .. }) = phase.works[0].model else {
                         panic!("{name}");
                     };
                     (
@@ -342,10 +342,10 @@ fn perfkit_tests_have_their_constants() {
     // At most 3500 objects per second: workers · objects per call / pause.
     for (profile, objects) in [("bulk", 100.0), ("each", 1.0)] {
         let plan = plan("bulk-delete", Some(profile));
-        let ModelPlan::Closed {
+        let ModelPlan::Closed(ClosedPlan {
             think: GapLaw::Constant { ns },
             ..
-        } = measured(&plan)[0].works[0].model
+        }) = measured(&plan)[0].works[0].model
         else {
             panic!("a constant pause");
         };

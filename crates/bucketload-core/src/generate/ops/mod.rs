@@ -28,7 +28,7 @@ use super::alias::AliasTable;
 use super::objects::Population;
 use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op, OpClass};
-use crate::plan::{KeyLaw, MixEntry, ModelPlan, Plan, WorkPlan};
+use crate::plan::{KeyLaw, MixEntry, Plan, WorkPlan};
 
 /// Distance between the fresh objects of successive works that write into the same key set; a work
 /// may offer as many operations without meeting the next work's objects.
@@ -90,9 +90,9 @@ impl Chain {
             let reason = "has the law `chained` in some entries only; all of them have it, or none";
             return Err(LawError::new("mix", reason));
         }
-        match work.model {
-            ModelPlan::Closed { workers, .. } if workers > 0 => Ok(Some(Self {
-                workers: u64::from(workers),
+        match work.model.closed() {
+            Some(closed) if closed.workers > 0 => Ok(Some(Self {
+                workers: u64::from(closed.workers),
                 entries: work.mix.len() as u64,
             })),
             _ => {

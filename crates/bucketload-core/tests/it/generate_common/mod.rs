@@ -57,10 +57,10 @@ pub(crate) fn entry(class: OpClass, weight: f64, keyset: u16, keys: KeyLaw) -> M
 pub(crate) fn phase(kind: PhaseKind, mixes: Vec<Vec<MixEntry>>) -> PhasePlan {
     let work = |mix| WorkPlan {
         name: "work".into(),
-        model: ModelPlan::Closed {
+        model: ModelPlan::Closed(ClosedPlan {
             workers: 1,
             think: GapLaw::None,
-        },
+        }),
         mix,
     };
     PhasePlan {

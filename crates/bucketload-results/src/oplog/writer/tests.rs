@@ -22,10 +22,10 @@ fn plan() -> Plan {
         kind: PhaseKind::Run,
         works: vec![WorkPlan {
             name: "w, \"x\"".into(),
-            model: bucketload_core::plan::ModelPlan::Closed {
+            model: bucketload_core::plan::ModelPlan::Closed(bucketload_core::plan::ClosedPlan {
                 workers: 1,
                 think: bucketload_core::plan::GapLaw::None,
-            },
+            }),
             mix: Vec::new(),
         }],
         limits: Default::default(),

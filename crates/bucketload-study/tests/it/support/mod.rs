@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use bucketload_core::plan::{GapLaw, ModelPlan};
+use bucketload_core::plan::{ClosedPlan, GapLaw, ModelPlan};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_results::RunDirSink;
 use bucketload_results::rundir::{RunEnd, Status};
@@ -49,10 +49,10 @@ pub(crate) fn run(dir: &Path, like: &Synthetic) {
     let mut plan = plan(rate, shape.seconds);
     if like.workers > 0 {
         for work in &mut plan.phases[1].works {
-            work.model = ModelPlan::Closed {
+            work.model = ModelPlan::Closed(ClosedPlan {
                 workers: like.workers,
                 think: GapLaw::None,
-            };
+            });
         }
     }
     let mut sink = RunDirSink::create(dir, manifest(plan)).unwrap();

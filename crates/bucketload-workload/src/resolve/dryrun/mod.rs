@@ -1,8 +1,5 @@
 //! What a plan will do, computed without doing it.
 
-mod named;
-
-pub use named::describe as describe_named;
 mod text;
 
 use serde::Serialize;
@@ -10,12 +7,11 @@ use serde::Serialize;
 use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::fingerprint::schedule_hash;
-use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{
-    JobStart, JobsPlan, Limits, ModelPlan, PhaseKind, Plan, ReplayTiming, StagePace, WorkPlan,
-};
+use bucketload_core::plan::{Limits, PhaseKind, Plan, WorkPlan};
+
+use super::models;
 
 /// Expected extent of a plan, by phase and in total.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -105,10 +101,10 @@ impl Offer {
 
 /// Bytes per operation of a work, and how often which class occurs.
 #[derive(Default)]
-struct Rates {
-    read: f64,
-    written: f64,
-    mix: Vec<(OpClass, f64)>,
+pub(super) struct Rates {
+    pub(super) read: f64,
+    pub(super) written: f64,
+    pub(super) mix: Vec<(OpClass, f64)>,
 }
 
 impl DryRun {
@@ -144,8 +140,9 @@ impl DryRun {
             }
             let outlook = phase_outlook(plan, index)?;
             if phase.kind == PhaseKind::Prepare {
-                let named = phase.works.iter().filter_map(named::written);
-                out.prepared_objects += phase.limits.ops + named.sum::<u64>();
+                let written = |work: &WorkPlan| models::of(&work.model).written(work);
+                out.prepared_objects +=
+                    phase.limits.ops + phase.works.iter().map(written).sum::<u64>();
                 out.prepared_bytes += outlook.total.bytes_written.unwrap_or(0.0);
             } else {
                 out.measured = out.measured.then(&outlook.total);
@@ -184,28 +181,8 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
     let mut parts = Vec::new();
     for (work, work_plan) in phase.works.iter().enumerate() {
         let (phase_id, work_id) = (index as u16, work as u16);
-        let rates = match &work_plan.model {
-            ModelPlan::Jobs(jobs) => {
-                job_rates(&JobGen::new(plan, phase_id, work_id)?, jobs, work_plan)
-            }
-            ModelPlan::Named(named) => named::rates(named, work_plan),
-            // How much they do is decided while they do it.
-            ModelPlan::Ranks(_) => Rates::default(),
-            _ => rates(&OpGen::new(plan, index, work)?, work_plan),
-        };
-        let arrival = match &work_plan.model {
-            ModelPlan::Open { arrival, .. } => Some((arrival, 1.0)),
-            ModelPlan::Jobs(jobs) => match &jobs.start {
-                JobStart::Open { arrival } => Some((arrival, jobs.mean_job_ops())),
-                JobStart::Closed { .. } => None,
-            },
-            ModelPlan::Closed { .. }
-            | ModelPlan::Replay(_)
-            | ModelPlan::Rounds(_)
-            | ModelPlan::Ranks(_)
-            | ModelPlan::Named(_) => None,
-        };
-        let schedule = match arrival {
+        let rates = models::of(&work_plan.model).rates(plan, index, work)?;
+        let schedule = match work_plan.model.arrivals() {
             Some((arrival, per_arrival)) => Some(Offer {
                 schedule: Schedule::new(plan.seed, phase_id, work_id, arrival)?,
                 per_arrival,
@@ -220,15 +197,12 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
         .map(|(work, rates, schedule)| {
             let ops = match schedule {
                 Some(schedule) => seconds.map(|s| schedule.expected_between(0, (s * 1e9) as u64)),
-                None if matches!(work.model, ModelPlan::Named(_)) => named::ops(work),
-                // Only a limit that concerns this work alone tells how much a closed loop does.
-                None if parts.len() == 1 => ops_by_limits(&limits, rates),
-                None => None,
+                None => models::of(&work.model).ops(work, &limits, rates, parts.len() == 1),
             };
             let ns = seconds.map_or(0, |s| (s * 1e9) as u64);
             WorkOutlook {
                 name: work.name.clone(),
-                model: model(work),
+                model: models::of(&work.model).in_outlook(),
                 ops_per_s: schedule.as_ref().map(|schedule| schedule.mean_rate(ns)),
                 mix: rates.mix.clone(),
                 total: Outlook::of(ops, rates, seconds),
@@ -289,7 +263,7 @@ fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Offer>)]) -> Opt
 }
 
 /// Operations that a closed loop performs, where a limit says so.
-fn ops_by_limits(limits: &Limits, rates: &Rates) -> Option<f64> {
+pub(super) fn ops_by_limits(limits: &Limits, rates: &Rates) -> Option<f64> {
     let by_ops = (limits.ops > 0).then_some(limits.ops as f64);
     let per_op = rates.read + rates.written;
     let by_bytes = (limits.bytes > 0 && per_op > 0.0).then(|| limits.bytes as f64 / per_op);
@@ -303,102 +277,34 @@ fn ops_by_limits(limits: &Limits, rates: &Rates) -> Option<f64> {
     }
 }
 
-fn rates(ops: &OpGen, work: &WorkPlan) -> Rates {
-    let mut rates = Rates {
-        read: 0.0,
-        written: 0.0,
-        mix: Vec::new(),
-    };
-    for (index, entry) in work.mix.iter().enumerate() {
+/// Rates of a work whose operations are drawn from its mix.
+pub(super) fn mix_rates(plan: &Plan, phase: usize, work: usize) -> Result<Rates, LawError> {
+    let ops = OpGen::new(plan, phase, work)?;
+    let (mut read, mut written) = (0.0, 0.0);
+    let mut shares = Vec::new();
+    for (index, entry) in plan.phases[phase].works[work].mix.iter().enumerate() {
         let share = ops.probability(index as u16);
         let bytes = share * ops.mean_bytes(index as u16);
         if entry.class.reads_body() {
-            rates.read += bytes;
+            read += bytes;
         } else if entry.class.writes_body() {
-            rates.written += bytes;
+            written += bytes;
         }
-        match rates
-            .mix
-            .iter_mut()
-            .find(|(class, _)| *class == entry.class)
-        {
-            Some((_, sum)) => *sum += share,
-            None => rates.mix.push((entry.class, share)),
-        }
+        shares.push((entry.class, share));
     }
-    rates.mix.sort_by(|a, b| b.1.total_cmp(&a.1));
-    rates
+    let mix = by_class(shares.into_iter());
+    Ok(Rates { read, written, mix })
 }
 
-/// Rates of a work made of jobs.
-fn job_rates(ops: &JobGen, jobs: &JobsPlan, work: &WorkPlan) -> Rates {
-    let (written, read) = ops.mean_bytes(jobs);
-    let per_job: f64 = work.mix.iter().map(|entry| entry.weight).sum();
+/// Sums of shares by class, largest first.
+pub(super) fn by_class(shares: impl Iterator<Item = (OpClass, f64)>) -> Vec<(OpClass, f64)> {
     let mut mix: Vec<(OpClass, f64)> = Vec::new();
-    for entry in &work.mix {
-        let share = entry.weight / per_job;
-        match mix.iter_mut().find(|(class, _)| *class == entry.class) {
+    for (class, share) in shares {
+        match mix.iter_mut().find(|(other, _)| *other == class) {
             Some((_, sum)) => *sum += share,
-            None => mix.push((entry.class, share)),
+            None => mix.push((class, share)),
         }
     }
     mix.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Rates {
-        read: read / per_job,
-        written: written / per_job,
-        mix,
-    }
-}
-
-/// Jobs in words, for outlooks and reports.
-#[must_use]
-pub fn describe_jobs(jobs: &JobsPlan) -> String {
-    let start = match &jobs.start {
-        JobStart::Open { arrival } => {
-            let law = crate::spec::law::ArrivalSpec {
-                law: arrival.clone(),
-            };
-            format!("partly open, jobs arrive by {law}")
-        }
-        JobStart::Closed { jobs } => format!("closed loop, {jobs} jobs at a time"),
-    };
-    let pace = match jobs.pace {
-        StagePace::Poisson { rate } => format!("Poisson {rate}/s within a stage"),
-        StagePace::Burst => "a stage's operations all at once".to_owned(),
-        StagePace::Sequential => "a stage's operations one after the other".to_owned(),
-    };
-    format!("{start}, {} stages each, {pace}", jobs.stages.len())
-}
-
-fn model(work: &WorkPlan) -> String {
-    match &work.model {
-        ModelPlan::Rounds(rounds) => format!(
-            "{} rounds of {} workers writing {} objects each",
-            rounds.iterations, rounds.workers, rounds.objects
-        ),
-        ModelPlan::Closed { workers, think } => {
-            let think = crate::spec::law::ThinkSpec(*think).to_string();
-            let plural = if *workers == 1 { "" } else { "s" };
-            match think.as_str() {
-                "none" => format!("closed loop, {workers} worker{plural}"),
-                think => format!("closed loop, {workers} worker{plural}, think time {think}"),
-            }
-        }
-        ModelPlan::Open {
-            arrival,
-            max_in_flight,
-        } => {
-            let law = crate::spec::law::ArrivalSpec {
-                law: arrival.clone(),
-            };
-            format!("open loop, {law}, at most {max_in_flight} in flight")
-        }
-        ModelPlan::Jobs(jobs) => describe_jobs(jobs),
-        ModelPlan::Named(plan) => named::describe(plan),
-        ModelPlan::Ranks(plan) => format!("{} ranks", plan.ranks),
-        ModelPlan::Replay(replay) => match replay.timing {
-            ReplayTiming::Asap => "replay of a trace, as fast as possible".to_owned(),
-            _ => "replay of a trace".to_owned(),
-        },
-    }
+    mix
 }

@@ -1,21 +1,26 @@
 //! Works made of jobs: which fields they take, need and default to.
 
-use super::defaults;
-use super::keysets::Keyset;
-use super::lower::Lower;
-use super::phases::RunPhase;
-use super::sizes;
+use super::DescribedModel;
+use crate::resolve::defaults;
+use crate::resolve::dryrun::{Rates, by_class};
+use crate::resolve::keysets::Keyset;
+use crate::resolve::lower::Lower;
+use crate::resolve::phases::RunPhase;
+use crate::resolve::sizes;
+use crate::spec::law::ArrivalSpec;
 use crate::spec::{JobsSpec, OpsRange, Pace, ScaleSpec, WorkSpec, WorkloadSpec};
-use bucketload_core::generate::jobs as generate;
+use bucketload_core::generate::LawError;
+use bucketload_core::generate::jobs::{self as generate, JobGen};
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::plan::{
-    ArrivalLaw, JobStart, JobsPlan, MixEntry, ModelPlan, PhasePlan, StageKind, StagePace, StagePlan,
+    ArrivalLaw, JobStart, JobsPlan, MixEntry, ModelPlan, PhasePlan, Plan, StageKind, StagePace,
+    StagePlan,
 };
 use bucketload_core::units::format_size;
 
 impl Lower<'_> {
     /// The model and the mix of a work with `model = "jobs"`, with the path of each entry.
-    pub(super) fn jobs(
+    pub(in crate::resolve) fn jobs(
         &mut self,
         path: &str,
         work: &WorkSpec,
@@ -199,11 +204,11 @@ impl Lower<'_> {
     }
 
     /// Key sets of jobs belong to one work alone.
-    pub(super) fn check_job_keysets(&mut self, runs: &[RunPhase]) {
+    pub(in crate::resolve) fn check_job_keysets(&mut self, runs: &[RunPhase]) {
         let mut owners: Vec<(u16, String)> = Vec::new();
         for run in runs {
             for (work, plan) in run.plan.works.iter().enumerate() {
-                let ModelPlan::Jobs(jobs) = &plan.model else {
+                let Some(jobs) = plan.model.jobs() else {
                     continue;
                 };
                 let path = run.work_path(work).to_owned();
@@ -230,7 +235,7 @@ impl Lower<'_> {
 
     /// Makes objects smaller until what the jobs keep fits into a target in memory, unless the user
     /// has stated a scale. Returns the factor on the sizes of the jobs' key sets.
-    pub(super) fn fit_jobs(
+    pub(in crate::resolve) fn fit_jobs(
         &mut self,
         spec: &WorkloadSpec,
         keysets: &mut [Keyset],
@@ -330,11 +335,51 @@ fn resident(phase: &PhasePlan, keysets: &[Keyset]) -> f64 {
     phase
         .works
         .iter()
-        .map(|work| match &work.model {
-            ModelPlan::Jobs(jobs) => of(jobs),
-            _ => 0.0,
-        })
+        .filter_map(|work| work.model.jobs())
+        .map(of)
         .sum()
+}
+
+impl DescribedModel for JobsPlan {
+    fn in_outlook(&self) -> String {
+        let start = match &self.start {
+            JobStart::Open { arrival } => {
+                let law = ArrivalSpec {
+                    law: arrival.clone(),
+                };
+                format!("partly open, jobs arrive by {law}")
+            }
+            JobStart::Closed { jobs } => format!("closed loop, {jobs} jobs at a time"),
+        };
+        let pace = match self.pace {
+            StagePace::Poisson { rate } => format!("Poisson {rate}/s within a stage"),
+            StagePace::Burst => "a stage's operations all at once".to_owned(),
+            StagePace::Sequential => "a stage's operations one after the other".to_owned(),
+        };
+        format!("{start}, {} stages each, {pace}", self.stages.len())
+    }
+
+    fn in_results(&self) -> String {
+        format!(
+            "{}, at most {} in flight",
+            self.in_outlook(),
+            self.max_in_flight
+        )
+    }
+
+    fn rates(&self, plan: &Plan, phase: usize, work: usize) -> Result<Rates, LawError> {
+        let ops = JobGen::new(plan, phase as u16, work as u16)?;
+        let work = &plan.phases[phase].works[work];
+        let (written, read) = ops.mean_bytes(self);
+        let per_job: f64 = work.mix.iter().map(|entry| entry.weight).sum();
+        let shares = work.mix.iter();
+        let mix = by_class(shares.map(|entry| (entry.class, entry.weight / per_job)));
+        Ok(Rates {
+            read: read / per_job,
+            written: written / per_job,
+            mix,
+        })
+    }
 }
 
 /// A factor; powers of two as such, `2^-10`.

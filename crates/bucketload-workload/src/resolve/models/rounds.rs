@@ -1,8 +1,9 @@
 //! Works in rounds: what the workload must say about them, and the key set that they need.
 
-use super::keysets::Keyset;
-use super::lower::Lower;
-use super::phases::RunPhase;
+use super::DescribedModel;
+use crate::resolve::keysets::Keyset;
+use crate::resolve::lower::Lower;
+use crate::resolve::phases::RunPhase;
 use crate::spec::{RoundsSpec, WorkSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, ModelPlan, RoundsPlan};
@@ -16,7 +17,7 @@ const LIMIT_NS: u64 = 300_000_000_000;
 
 impl Lower<'_> {
     /// Model and mix (with the path of each entry) of a work in rounds.
-    pub(super) fn rounds(
+    pub(in crate::resolve) fn rounds(
         &mut self,
         path: &str,
         work: &WorkSpec,
@@ -102,7 +103,7 @@ impl Lower<'_> {
         };
         let mix = vec![
             entry(OpClass::Put, 0),
-            entry(OpClass::List, super::defaults::PAGE_SIZE),
+            entry(OpClass::List, crate::resolve::defaults::PAGE_SIZE),
             entry(OpClass::Delete, 0),
         ];
         let paths = vec![path.to_owned(); mix.len()];
@@ -110,11 +111,14 @@ impl Lower<'_> {
     }
 
     /// Gives the key sets of works in rounds the objects and prefixes that the rounds need.
-    pub(super) fn keysets_of_rounds(&mut self, keysets: &mut [Keyset], runs: &[RunPhase]) {
+    pub(in crate::resolve) fn keysets_of_rounds(
+        &mut self,
+        keysets: &mut [Keyset],
+        runs: &[RunPhase],
+    ) {
         for run in runs {
             for (number, work) in run.plan.works.iter().enumerate() {
-                let (ModelPlan::Rounds(rounds), Some(entry)) = (&work.model, work.mix.first())
-                else {
+                let (Some(rounds), Some(entry)) = (work.model.rounds(), work.mix.first()) else {
                     continue;
                 };
                 let users = runs.iter().flat_map(RunPhase::entries);
@@ -139,5 +143,24 @@ impl Lower<'_> {
                 keyset.plan.overwritten = false;
             }
         }
+    }
+}
+
+impl DescribedModel for RoundsPlan {
+    fn in_outlook(&self) -> String {
+        format!(
+            "{} rounds of {} workers writing {} objects each",
+            self.iterations, self.workers, self.objects
+        )
+    }
+
+    fn in_results(&self) -> String {
+        format!(
+            "{} rounds, {} workers write {} objects each and delete {:.0} % of them",
+            self.iterations,
+            self.workers,
+            self.objects,
+            self.delete * 100.0
+        )
     }
 }

@@ -1,0 +1,105 @@
+//! How each workload model is carried out: what it refuses, what its operations come from, how its
+//! tasks begin, and what calibration drives in its place.
+//!
+//! A model is one file here; [`of`] is the registry. It is asked once per phase or thread, never per
+//! operation.
+
+mod closed;
+mod jobs;
+mod named;
+mod open;
+mod ranks;
+mod replay;
+mod rounds;
+
+use std::io;
+
+use bucketload_core::plan::{ClosedPlan, Model, ModelPlan, PhasePlan, Plan, WorkPlan};
+
+use crate::error::RunError;
+use crate::feed::Stretch;
+use crate::options::RunOptions;
+use crate::source::{Draft, Generators};
+use crate::thread::Starting;
+
+/// What answers for a model.
+pub(crate) fn of(model: &ModelPlan) -> &dyn RunModel {
+    match model {
+        ModelPlan::Closed(plan) => plan,
+        ModelPlan::Open(plan) => plan,
+        ModelPlan::Jobs(plan) => plan,
+        ModelPlan::Replay(plan) => plan,
+        ModelPlan::Rounds(plan) => plan,
+        ModelPlan::Named(plan) => plan,
+        ModelPlan::Ranks(plan) => plan,
+    }
+}
+
+/// A work that is checked, and what it is part of.
+pub(crate) struct Checked<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) phase: &'a PhasePlan,
+    pub(crate) work: &'a WorkPlan,
+    pub(crate) options: &'a RunOptions,
+}
+
+/// A workload model, as the runner sees it. What is given here is right for workers of a closed loop.
+pub(crate) trait RunModel: Model {
+    /// Refuses what cannot be carried out.
+    fn check(&self, at: &Checked<'_>) -> Result<(), RunError> {
+        match self.max_sessions() {
+            0 => refuse(format!("work `{}` has no workers", at.work.name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what several processes cannot carry out together.
+    fn check_divisible(&self, _work: &WorkPlan) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// Sessions that work number `work` of `phase` may open in this process.
+    fn sessions(&self, _phase: &PhasePlan, _work: usize, options: &RunOptions) -> u64 {
+        u64::from(self.max_sessions()).div_ceil(u64::from(options.share.of))
+    }
+
+    /// What its operations come from.
+    fn generators(&self, draft: &Draft<'_>) -> Result<Generators, RunError>;
+
+    /// Starts the tasks of work number `work` on a load thread.
+    fn start(&self, starting: &mut Starting<'_>, work: u16) -> io::Result<()> {
+        starting.workers(work, self.max_sessions())
+    }
+
+    /// The model at twice its rate or more, for calibration; closed loops as they are, without pauses.
+    fn faster(&self, _stretch: &Stretch) -> ModelPlan {
+        closed(self.max_sessions())
+    }
+
+    /// What keeps `workers` workers busy without any pause, for calibration.
+    fn saturating(&self, workers: u32) -> ModelPlan {
+        closed(workers.min(self.max_sessions()))
+    }
+}
+
+/// A closed loop without pauses.
+fn closed(workers: u32) -> ModelPlan {
+    ModelPlan::Closed(ClosedPlan::without_pauses(workers))
+}
+
+/// Refuses a plan with the reason `text`.
+pub(crate) fn refuse(text: String) -> Result<(), RunError> {
+    Err(RunError::Options(text))
+}
+
+/// Refuses a cap on operations in flight that gives some agent none.
+fn check_cap(model: &dyn RunModel, at: &Checked<'_>) -> Result<(), RunError> {
+    let (cap, agents) = (model.max_sessions(), at.options.share.of);
+    if cap >= agents {
+        return Ok(());
+    }
+    refuse(format!(
+        "work `{}` allows {cap} operations in flight over {agents} agents; each agent needs at least one",
+        at.work.name
+    ))
+}

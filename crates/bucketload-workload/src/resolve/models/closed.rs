@@ -1,0 +1,36 @@
+//! The closed loop.
+
+use bucketload_core::plan::{ClosedPlan, GapLaw};
+
+use super::DescribedModel;
+use crate::spec::law::ThinkSpec;
+
+impl DescribedModel for ClosedPlan {
+    fn in_outlook(&self) -> String {
+        match ThinkSpec(self.think).to_string().as_str() {
+            "none" => workers(self.workers),
+            think => format!("{}, think time {think}", workers(self.workers)),
+        }
+    }
+
+    fn in_results(&self) -> String {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let pause = match self.think {
+            GapLaw::None => String::new(),
+            GapLaw::Constant { ns } => format!(", {} ms think time", ms(ns)),
+            GapLaw::Exponential { mean_ns } => {
+                format!(", exponential think time of mean {} ms", ms(mean_ns))
+            }
+            GapLaw::Uniform { min_ns, max_ns } => {
+                format!(", think time {} to {} ms", ms(min_ns), ms(max_ns))
+            }
+        };
+        workers(self.workers) + &pause
+    }
+}
+
+/// A closed loop of so many workers, in words.
+pub(super) fn workers(workers: u32) -> String {
+    let plural = if workers == 1 { "" } else { "s" };
+    format!("closed loop, {workers} worker{plural}")
+}

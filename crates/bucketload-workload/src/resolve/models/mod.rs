@@ -1,0 +1,64 @@
+//! The workload models in the language: what a workload says of each, what a dry run expects of it, and
+//! how results describe it.
+//!
+//! A model is one file here; [`of`] is the registry.
+
+mod closed;
+mod jobs;
+mod named;
+mod open;
+mod ranks;
+mod replay;
+mod rounds;
+
+use bucketload_core::generate::LawError;
+use bucketload_core::plan::{Limits, Model, ModelPlan, Plan, WorkPlan};
+
+use super::dryrun::{Rates, mix_rates, ops_by_limits};
+
+/// What answers for a model.
+pub(super) fn of(model: &ModelPlan) -> &dyn DescribedModel {
+    match model {
+        ModelPlan::Closed(plan) => plan,
+        ModelPlan::Open(plan) => plan,
+        ModelPlan::Jobs(plan) => plan,
+        ModelPlan::Replay(plan) => plan,
+        ModelPlan::Rounds(plan) => plan,
+        ModelPlan::Named(plan) => plan,
+        ModelPlan::Ranks(plan) => plan,
+    }
+}
+
+/// A workload model in words, as results show it.
+#[must_use]
+pub fn describe(model: &ModelPlan) -> String {
+    of(model).in_results()
+}
+
+/// A workload model, as dry runs and results see it.
+pub(super) trait DescribedModel: Model {
+    /// The model in words, for a dry run.
+    fn in_outlook(&self) -> String;
+
+    /// The model in words, for results.
+    fn in_results(&self) -> String {
+        self.in_outlook()
+    }
+
+    /// Bytes per operation and shares of classes of work number `work` of phase number `phase`.
+    fn rates(&self, plan: &Plan, phase: usize, work: usize) -> Result<Rates, LawError> {
+        mix_rates(plan, phase, work)
+    }
+
+    /// Operations of a work without arrivals, where limits say so; `alone` where the phase has no other
+    /// work.
+    fn ops(&self, _work: &WorkPlan, limits: &Limits, rates: &Rates, alone: bool) -> Option<f64> {
+        // Only a limit that concerns this work alone tells how much a closed loop does.
+        ops_by_limits(limits, rates).filter(|_| alone)
+    }
+
+    /// Objects that the work writes besides those that its phase's limit counts.
+    fn written(&self, _work: &WorkPlan) -> u64 {
+        0
+    }
+}
