@@ -14,10 +14,12 @@ use std::io::Write as _;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use bucketload_core::stats::knee::{Knee, Saturation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ResultsError;
+use crate::units;
 
 /// Name of the file of trials.
 pub const TRIALS: &str = "trials.jsonl";
@@ -191,6 +193,34 @@ pub fn write_result(dir: &Path, json: &str, page: &str) -> Result<(), ResultsErr
         std::fs::write(&path, text).map_err(ResultsError::io(&path, "write"))?;
     }
     Ok(())
+}
+
+/// What overloaded trials say of the saturation; `what` they are called.
+pub(crate) fn saturated(saturation: Option<&Saturation>, what: &str) -> Option<String> {
+    let s = saturation?;
+    let width = s.half_width.map(|h| format!(" ± {}", units::rate(h)));
+    Some(format!(
+        "saturation throughput {}{}/s over {} overloaded {what}",
+        units::rate(s.per_s),
+        width.unwrap_or_default(),
+        s.trials
+    ))
+}
+
+/// Where a curve bends, called `name`.
+pub(crate) fn bend(name: &str, knee: Option<&Knee>) -> Option<String> {
+    let k = knee?;
+    Some(format!(
+        "{name} at {}/s, in the range {} to {}/s: a description, not an objective",
+        units::rate(k.x),
+        units::rate(k.range.0),
+        units::rate(k.range.1)
+    ))
+}
+
+/// That `lines` of the trials' file are damaged; nothing for none.
+pub(crate) fn unreadable(lines: u64) -> Option<String> {
+    (lines > 0).then(|| format!("caution: {lines} lines of {TRIALS} cannot be read"))
 }
 
 /// Where a study comes from, in the words of its page.

@@ -1,5 +1,5 @@
 'use strict';
-// Charts of a run under way, drawn with the functions of the report's charts (charts.js). The server sends
+// Charts of a run under way, drawn with the functions of charts.js. The server sends
 // at most 360 points per phase; nothing older is kept here. Lines differ in colour and in their dashes.
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '5 2', '1 4', '12 4', '4 2 1 2'];
 

@@ -80,7 +80,6 @@ impl Found<'_> {
 
     fn values(&mut self, path: &str, old: &Value, new: &Value) {
         match (old, new) {
-            (Value::Object(_), Value::Object(_)) if self.cells(path, old, new) => {}
             (Value::Object(old), Value::Object(new)) => {
                 let at = |key: &str| {
                     if path.is_empty() {
@@ -113,38 +112,6 @@ impl Found<'_> {
             _ if old == new => {}
             _ => self.add(path, &old.to_string(), &new.to_string()),
         }
-    }
-
-    /// Tells the cells in which two tables of a page differ; whether these are tables of the same form.
-    fn cells(&mut self, path: &str, old: &Value, new: &Value) -> bool {
-        let rows = |table: &'_ Value| -> Option<Vec<Vec<Value>>> {
-            let rows = table["rows"].as_array()?.iter();
-            rows.map(|row| row.as_array().cloned()).collect()
-        };
-        let (Some(a), Some(b), Some(head)) = (rows(old), rows(new), new["head"].as_array()) else {
-            return false;
-        };
-        let rest = |table: &Value| {
-            let mut rest = table.clone();
-            rest["rows"] = Value::Null;
-            rest
-        };
-        let same = a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.len() == b.len());
-        if !same || rest(old) != rest(new) {
-            return false;
-        }
-        let word = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("").to_owned();
-        for (a, b) in a.iter().zip(&b) {
-            for (column, (old, new)) in a.iter().zip(b).enumerate().filter(|(_, (a, b))| a != b) {
-                let (row, head) = (word(b.first()), word(head.get(column)));
-                self.add(
-                    &format!("{path} / {row} / {head}"),
-                    &old.to_string(),
-                    &new.to_string(),
-                );
-            }
-        }
-        true
     }
 
     fn records(&mut self, old: &str, new: &str) {
@@ -204,8 +171,6 @@ impl Found<'_> {
             match (old.next(), new.next()) {
                 (None, None) => break,
                 (Some(a), Some(b)) if a == b => place.pass(b),
-                // What the page is drawn from.
-                (Some(a), Some(b)) if place.in_data => self.json(a, b),
                 (Some(a), Some(b)) => {
                     place.pass(b);
                     let tag = |piece: &str| piece.starts_with('<');
@@ -243,7 +208,6 @@ fn pieces(page: &str) -> impl Iterator<Item = &str> {
 struct Place {
     heading: String,
     in_heading: bool,
-    in_data: bool,
     columns: Vec<String>,
     cells: usize,
     in_cell: bool,
@@ -266,7 +230,6 @@ impl Place {
             return;
         };
         let name = tag.split([' ', '>', '\n']).next().unwrap_or("");
-        self.in_data = name == "script" && tag.contains("application/json");
         match name {
             "h1" | "h2" | "h3" | "h4" | "figcaption" | "caption" | "title" => {
                 self.in_heading = true

@@ -293,20 +293,6 @@ fn differences_are_named_by_their_place() {
         one("r.html", &page("5 ms"), &page("7 ms")),
         words("Phase run / get / p99", "5 ms", "7 ms")
     );
-    let drawn = |p99: &str| {
-        format!(
-            "<script type=\"application/json\" id=\"data\">{{\"sections\":[{{\"title\":\"Phase run\",\"tables\":\
-             [{{\"title\":\"Latency\",\"head\":[\"\",\"p99\"],\"rows\":[[\"get\",\"{p99}\"]]}}]}}]}}</script>"
-        )
-    };
-    assert_eq!(
-        one("r.html", &drawn("5 ms"), &drawn("7 ms")),
-        words(
-            "sections “Phase run”.tables “Latency” / get / p99",
-            "\"5 ms\"",
-            "\"7 ms\""
-        )
-    );
     assert_eq!(
         one("notes.txt", "a\nb\n", "a\nc\n"),
         words("line 2", "b", "c")

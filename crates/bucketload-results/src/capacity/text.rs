@@ -3,7 +3,7 @@
 use bucketload_core::capacity::{Limit, Meaning, Outcome, Side};
 
 use super::{CapacityResult, Record, value};
-use crate::units;
+use crate::{study, units};
 
 /// A line about one trial, as it is printed when it has ended.
 #[must_use]
@@ -124,32 +124,13 @@ pub fn conclusion(result: &CapacityResult) -> Vec<String> {
             end(t.ci.1, "open above")
         ));
     }
-    if let Some(s) = &result.saturation {
-        let width = s
-            .half_width
-            .map_or_else(String::new, |h| format!(" ± {}", units::rate(h)));
-        lines.push(format!(
-            "saturation throughput {}{width}/s over {} overloaded trials",
-            units::rate(s.per_s),
-            s.trials
-        ));
-    }
-    for (name, knee) in [
-        ("knee of the curve (Kneedle)", &result.knee),
-        (
-            "largest power (throughput over median latency)",
-            &result.power,
-        ),
-    ] {
-        if let Some(k) = knee {
-            lines.push(format!(
-                "{name} at {}/s, in the range {} to {}/s: a description, not an objective",
-                units::rate(k.x),
-                units::rate(k.range.0),
-                units::rate(k.range.1)
-            ));
-        }
-    }
+    let power = "largest power (throughput over median latency)";
+    lines.extend(study::saturated(result.saturation.as_ref(), "trials"));
+    lines.extend(study::bend(
+        "knee of the curve (Kneedle)",
+        result.knee.as_ref(),
+    ));
+    lines.extend(study::bend(power, result.power.as_ref()));
     lines.extend(cautions(result, outcome));
     lines
 }
@@ -252,11 +233,6 @@ fn cautions(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
             units::ns(outcome.final_p50_ns)
         ));
     }
-    if result.damaged > 0 {
-        lines.push(format!(
-            "caution: {} lines of trials.jsonl cannot be read",
-            result.damaged
-        ));
-    }
+    lines.extend(study::unreadable(result.damaged));
     lines
 }

@@ -1,8 +1,8 @@
 //! A grid as a page.
 
 use super::published::{NODES, SYSTEMS, published};
-use super::text::{marks, rate, time};
-use super::{Cell, GridResult, Row, StepCell};
+use super::text::{METADATA, THROUGHPUT, Wide, marks, rate, time, wide_rows};
+use super::{Cell, GridResult, StepCell};
 use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::study;
 
@@ -78,39 +78,27 @@ fn steps(result: &GridResult) -> impl Iterator<Item = (&Cell, &StepCell)> {
         .flat_map(|cell| cell.steps.iter().map(move |step| (cell, step)))
 }
 
-/// A table as in the study: rows of files and sizes, columns of processes.
-fn wide<'a>(
-    result: &'a GridResult,
-    title: &str,
-    step: &str,
-    rows: impl Iterator<Item = &'a Row>,
-    figure: fn(&StepCell) -> f64,
-) -> Option<Table> {
-    let header = &result.header;
+/// The tables as in the study that there are, with what the marks mean under the last one: rows of files and sizes,
+/// columns of processes.
+fn wide(result: &GridResult, tables: &[Wide]) -> Vec<Table> {
     let mut head = vec!["files x bytes".to_owned()];
-    head.extend(header.processes.iter().map(|n| format!("P = {n}")));
-    let rows = rows.filter_map(|row| {
-        let cell = |&n: &u32| {
-            let found = result.cell(&row.name, n).and_then(|cell| cell.step(step));
-            found.map_or_else(String::new, |s| {
-                let text = format!("{} {}", rate(figure(s)), marks(s));
-                text.trim_end().to_owned()
-            })
-        };
-        let mut line = vec![format!("{} x {}", row.files, row.size_bytes)];
-        line.extend(header.processes.iter().map(cell));
-        line[1..]
-            .iter()
-            .any(|cell| !cell.is_empty())
-            .then_some(line)
-    });
-    let table = Table::new(1, head).titled(title).with(rows);
-    (!table.rows.is_empty()).then_some(table)
-}
-
-/// The tables that there are, with what the marks mean under the last one.
-fn explained(tables: impl Iterator<Item = Option<Table>>) -> Vec<Table> {
-    let mut tables: Vec<Table> = tables.flatten().collect();
+    let processes = result.header.processes.iter();
+    head.extend(processes.map(|n| format!("P = {n}")));
+    let table = |table: &Wide| {
+        let rows = wide_rows(result, table)
+            .into_iter()
+            .map(|(_, name, cells)| {
+                let mut line = vec![name];
+                line.extend(cells.into_iter().map(|cell| {
+                    let text = cell.map(|s| format!("{} {}", rate(table.2(s)), marks(s)));
+                    text.unwrap_or_default().trim_end().to_owned()
+                }));
+                line
+            });
+        Table::new(1, head.clone()).titled(table.0).with(rows)
+    };
+    let mut tables: Vec<Table> = tables.iter().map(table).collect();
+    tables.retain(|table| !table.rows.is_empty());
     if let Some(last) = tables.last_mut() {
         last.note =
             "c: client-bound; !: one process much slower than the mean; x: operations failed"
@@ -152,13 +140,7 @@ fn curves(result: &GridResult, title: &str, step: &str) -> Chart {
 }
 
 fn throughput(result: &GridResult) -> Option<Section> {
-    let rows = || result.header.rows.iter().filter(|row| row.size_bytes > 0);
-    let steps = [
-        ("Write, MiB/s (A_mean)", "write"),
-        ("Read, MiB/s (A_mean)", "read"),
-    ];
-    let table = |(title, step)| wide(result, title, step, rows(), |s| s.figures.a_mean);
-    let tables = explained(steps.into_iter().map(table));
+    let tables = wide(result, &THROUGHPUT);
     let intro = "A_mean = files times size of all processes over the mean of their times, the figure of the \
                  study.";
     (!tables.is_empty()).then(|| {
@@ -170,20 +152,11 @@ fn throughput(result: &GridResult) -> Option<Section> {
 }
 
 fn metadata(result: &GridResult) -> Option<Section> {
-    // What was touched is read as well, which says nothing new.
-    let rows = |step: &'static str| {
-        let all = result.header.rows.iter();
-        all.filter(move |row| row.size_bytes == 0 && row.touch == (step == "touch"))
-    };
-    let steps = [
-        ("Write empty files, files/s (R_mean)", "write"),
-        ("Read empty files, files/s (R_mean)", "read"),
-        ("Touch, files/s (R_mean)", "touch"),
-    ];
-    let table = |(title, step)| wide(result, title, step, rows(step), |s| s.figures.r_mean);
-    let tables = explained(steps.into_iter().map(table));
-    let steps = ["write", "read", "touch"].into_iter();
-    let steps = steps.filter_map(|step| Some((step, rows(step).next()?)));
+    let tables = wide(result, &METADATA);
+    let steps = METADATA.iter().filter_map(|table| {
+        let (row, _, _) = wide_rows(result, table).into_iter().next()?;
+        Some((table.1, row))
+    });
     let lines = steps.enumerate().map(|(look, (step, row))| {
         let cells = result.cells.iter().filter(|cell| cell.row == row.name);
         let points = cells.filter_map(|cell| {

@@ -2,7 +2,7 @@
 
 use super::rows::Row;
 use super::{Cell, GridResult, Record, StepCell};
-use crate::units;
+use crate::{study, units};
 
 /// Marks behind a figure, and what they mean.
 const MARKS: &str = "c: the client was the limit (less than twice its floor, or by the verdict of a run); \
@@ -60,21 +60,8 @@ pub fn text(result: &GridResult) -> String {
     for row in &header.dropped {
         out += &format!("  left out: {row}\n");
     }
-    for (title, step) in [
-        ("Write, MiB/s (A_mean)", "write"),
-        ("Read, MiB/s (A_mean)", "read"),
-    ] {
-        let with_bytes = |row: &&Row| row.size_bytes > 0;
-        out += &wide(result, title, step, with_bytes, |s| s.figures.a_mean);
-    }
-    for (title, step) in [
-        ("Write empty files, files/s (R_mean)", "write"),
-        ("Read empty files, files/s (R_mean)", "read"),
-        ("Touch, files/s (R_mean)", "touch"),
-    ] {
-        // What was touched is read as well, which says nothing new.
-        let empty = |row: &&Row| row.size_bytes == 0 && row.touch == (step == "touch");
-        out += &wide(result, title, step, empty, |s| s.figures.r_mean);
+    for figure in THROUGHPUT.iter().chain(&METADATA) {
+        out += &wide(result, figure);
     }
     out += &format!("\n{MARKS}\n");
     out += &cells(result);
@@ -88,55 +75,73 @@ pub fn text(result: &GridResult) -> String {
             result.wanted()
         );
     }
-    if result.damaged > 0 {
-        out += &format!(
-            "caution: {} lines of trials.jsonl cannot be read\n",
-            result.damaged
-        );
-    }
+    out.extend(study::unreadable(result.damaged).map(|line| line + "\n"));
     out
 }
 
-/// Rows of files and sizes, columns of processes, as the study prints its results.
-fn wide<'a>(
+/// A table as in the study: title, step, and what it shows of a step.
+pub(super) type Wide = (&'static str, &'static str, fn(&StepCell) -> f64);
+
+/// Those of files with content.
+pub(super) const THROUGHPUT: [Wide; 2] = [
+    ("Write, MiB/s (A_mean)", "write", |s| s.figures.a_mean),
+    ("Read, MiB/s (A_mean)", "read", |s| s.figures.a_mean),
+];
+/// Those of files without.
+pub(super) const METADATA: [Wide; 3] = [
+    ("Write empty files, files/s (R_mean)", "write", |s| {
+        s.figures.r_mean
+    }),
+    ("Read empty files, files/s (R_mean)", "read", |s| {
+        s.figures.r_mean
+    }),
+    ("Touch, files/s (R_mean)", "touch", |s| s.figures.r_mean),
+];
+
+/// The rows of such a table that were measured: name, and the step for each number of processes.
+pub(super) fn wide_rows<'a>(
     result: &'a GridResult,
-    title: &str,
-    step: &str,
-    wanted: impl Fn(&&'a Row) -> bool,
-    figure: impl Fn(&StepCell) -> f64,
-) -> String {
-    let header = &result.header;
-    let mut lines = Vec::new();
-    for row in header.rows.iter().filter(wanted) {
-        let cells: Vec<String> = header
-            .processes
-            .iter()
-            .map(|&n| {
-                let cell = result.cell(&row.name, n).and_then(|cell| cell.step(step));
-                cell.map_or_else(
-                    || "-".to_owned(),
-                    |cell| format!("{}{}", rate(figure(cell)), marks(cell)),
-                )
-            })
-            .collect();
-        if cells.iter().any(|cell| cell != "-") {
-            lines.push((format!("{} x {}", row.files, row.size_bytes), cells));
-        }
-    }
-    if lines.is_empty() {
+    (title, step, _): &Wide,
+) -> Vec<(&'a Row, String, Vec<Option<&'a StepCell>>)> {
+    let moves = THROUGHPUT.iter().any(|(known, _, _)| known == title);
+    // What was touched is read as well, which says nothing new.
+    let wanted = |row: &&Row| match moves {
+        true => row.size_bytes > 0,
+        false => row.size_bytes == 0 && row.touch == (*step == "touch"),
+    };
+    let processes = &result.header.processes;
+    let rows = result.header.rows.iter().filter(wanted).map(|row| {
+        let of = |&n: &u32| result.cell(&row.name, n).and_then(|cell| cell.step(step));
+        let name = format!("{} x {}", row.files, row.size_bytes);
+        (row, name, processes.iter().map(of).collect())
+    });
+    let measured = |(_, _, cells): &(_, _, Vec<Option<_>>)| cells.iter().any(Option::is_some);
+    rows.filter(measured).collect()
+}
+
+/// Rows of files and sizes, columns of processes, as the study prints its results.
+fn wide(result: &GridResult, table: &Wide) -> String {
+    let (title, _, figure) = table;
+    let shown = |cell: Option<&StepCell>| match cell {
+        Some(s) => format!("{}{}", rate(figure(s)), marks(s)),
+        None => "-".to_owned(),
+    };
+    let rows = wide_rows(result, table).into_iter();
+    let rows = rows.map(|(_, name, cells)| (name, cells.into_iter().map(shown).collect()));
+    let mut rows: Vec<(String, Vec<String>)> = rows.collect();
+    // Rates of nothing say nothing.
+    rows.retain(|(_, cells)| cells.iter().any(|cell| cell != "-"));
+    if rows.is_empty() {
         return String::new();
     }
     let mut out = format!("\n{title}\n  {:<22}", "files x bytes");
-    for n in &header.processes {
+    for n in &result.header.processes {
         out += &format!(" {:>12}", format!("P={n}"));
     }
     out.push('\n');
-    for (name, cells) in lines {
-        out += &format!("  {name:<22}");
-        for cell in cells {
-            out += &format!(" {cell:>12}");
-        }
-        out.push('\n');
+    for (name, cells) in rows {
+        let cells: String = cells.iter().map(|cell| format!(" {cell:>12}")).collect();
+        out += &format!("  {name:<22}{cells}\n");
     }
     out
 }

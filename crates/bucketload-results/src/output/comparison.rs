@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::TextOptions;
 use crate::compare::{Compared, Comparison, Effect, Side};
+use crate::kit::escape::csv;
 use crate::kit::{Cell, Style, Table};
 use crate::units;
 
@@ -263,7 +264,7 @@ pub fn comparison_csv(c: &Comparison) -> String {
     for q in &c.quantities {
         let quantity = &q.sample.quantity;
         let cells = [
-            quote(&quantity.id),
+            csv(&quantity.id),
             word(&quantity.unit),
             word(&quantity.effect),
             quantity.primary.to_string(),
@@ -285,15 +286,6 @@ pub fn comparison_csv(c: &Comparison) -> String {
         out.push_str("\r\n");
     }
     out
-}
-
-/// A cell that may hold commas or quotes.
-fn quote(text: &str) -> String {
-    if text.contains([',', '"']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 /// The name of a plain enumeration's value.

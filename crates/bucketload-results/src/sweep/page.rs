@@ -76,7 +76,14 @@ fn curves(result: &SweepResult) -> Option<Section> {
             ChartAxis::linear(&format!("{} (by position)", header.field), Unit::Number)
         }
         Axis::Rate => ChartAxis::log(&header.field, Unit::PerS),
-        _ => ChartAxis::log(&header.field, Unit::Number),
+        _ => ChartAxis {
+            // The values themselves, where there is room for them.
+            at: match result.points.len() {
+                ..=12 => result.points.iter().filter_map(|p| p.number).collect(),
+                _ => Vec::new(),
+            },
+            ..ChartAxis::log(&header.field, Unit::Number)
+        },
     };
     let law = result.usl.as_ref().map(|fit| {
         let (from, to) = (1f64.ln(), fit.largest_n.ln());

@@ -3,7 +3,7 @@
 use bucketload_core::stats::usl::{Fitted, UslFit};
 
 use super::{Axis, Over, Record, SweepResult};
-use crate::units;
+use crate::{study, units};
 
 /// A line about one run, as it is printed when it has ended.
 #[must_use]
@@ -94,33 +94,14 @@ pub fn conclusion(result: &SweepResult) -> Vec<String> {
             ));
         }
     }
-    if let Some(s) = &result.saturation {
-        let width = s
-            .half_width
-            .map_or_else(String::new, |h| format!(" ± {}", units::rate(h)));
-        lines.push(format!(
-            "saturation throughput {}{width}/s over {} overloaded runs",
-            units::rate(s.per_s),
-            s.trials
-        ));
-    }
+    lines.extend(study::saturated(result.saturation.as_ref(), "runs"));
     if result.header.axis == Axis::Rate {
-        for (name, knee) in [
-            ("knee of the p99 (Kneedle)", &result.knee),
-            (
-                "largest power (throughput over mean latency)",
-                &result.power,
-            ),
-        ] {
-            if let Some(k) = knee {
-                lines.push(format!(
-                    "{name} at {}/s, in the range {} to {}/s: a description, not an objective",
-                    units::rate(k.x),
-                    units::rate(k.range.0),
-                    units::rate(k.range.1)
-                ));
-            }
-        }
+        let power = "largest power (throughput over mean latency)";
+        lines.extend(study::bend(
+            "knee of the p99 (Kneedle)",
+            result.knee.as_ref(),
+        ));
+        lines.extend(study::bend(power, result.power.as_ref()));
     }
     let wanted = result.header.values.len() * result.header.repetitions as usize;
     if result.trials.len() < wanted {
@@ -129,12 +110,7 @@ pub fn conclusion(result: &SweepResult) -> Vec<String> {
             result.trials.len()
         ));
     }
-    if result.damaged > 0 {
-        lines.push(format!(
-            "caution: {} lines of trials.jsonl cannot be read",
-            result.damaged
-        ));
-    }
+    lines.extend(study::unreadable(result.damaged));
     lines
 }
 
