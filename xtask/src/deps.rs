@@ -42,6 +42,19 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         &["bucketload-core", "bucketload-store", "hyper", "reqwest"],
     ),
     (
+        // A protocol: functions of their arguments.
+        "bucketload-s3",
+        "",
+        &[
+            "tokio",
+            "rustix",
+            "aws-lc-sys",
+            "bucketload-core",
+            "bucketload-wire",
+            "bucketload-store",
+        ],
+    ),
+    (
         "bucketload-store",
         "",
         &["tokio", "rustls", "bucketload-core", "bucketload-wire"],
@@ -157,6 +170,7 @@ const FORBIDDEN: &[(&str, &str, &[&str])] = &[
         &[
             "tokio",
             "rustls",
+            "aws-lc-sys",
             "tracing",
             "bucketload-core",
             "bucketload-wire",

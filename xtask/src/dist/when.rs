@@ -1,6 +1,8 @@
 //! The instant that packages carry in place of the time at which they were made, so that the same source gives the same
 //! bytes: `SOURCE_DATE_EPOCH`, else that of the last commit.
 
+use time::OffsetDateTime;
+
 use crate::sh::{Result, cmd, output};
 
 const VARIABLE: &str = "SOURCE_DATE_EPOCH";
@@ -30,44 +32,33 @@ impl When {
         })
     }
 
-    /// Year, month and day.
-    fn date(self) -> (u64, u64, u64) {
-        // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days: years begin in March.
-        let shifted = self.0 / 86_400 + 719_468;
-        let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year + year / 4 - year / 100);
-        let from_march = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * from_march + 2) / 5 + 1;
-        let month = match from_march < 10 {
-            true => from_march + 3,
-            false => from_march - 9,
-        };
-        (year + era * 400 + u64::from(month <= 2), month, day)
-    }
-
-    /// Hour, minute and second.
-    fn time(self) -> (u64, u64, u64) {
-        let seconds = self.0 % 86_400;
-        (seconds / 3600, seconds / 60 % 60, seconds % 60)
+    /// The instant in UTC.
+    fn utc(self) -> OffsetDateTime {
+        let seconds = i64::try_from(self.0).ok();
+        seconds
+            .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
+            .unwrap_or(OffsetDateTime::UNIX_EPOCH)
     }
 
     /// The instant as `2024-02-29T23:59:59Z`.
     pub(super) fn rfc3339(self) -> String {
-        let ((year, month, day), (hour, minute, second)) = (self.date(), self.time());
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+        let at = self.utc();
+        let (hour, minute, second) = at.to_hms();
+        format!("{}T{hour:02}:{minute:02}:{second:02}Z", at.date())
     }
 
     /// Date and time as MS-DOS and zip files have them: from 1980 on, in steps of two seconds.
     pub(super) fn dos(self) -> (u16, u16) {
-        let ((year, month, day), (hour, minute, second)) = (self.date(), self.time());
-        let Some(since) = year.checked_sub(1980) else {
+        let at = self.utc();
+        let Ok(since) = u16::try_from(at.year() - 1980) else {
             return (1 << 5 | 1, 0);
         };
-        let date = since.min(127) << 9 | month << 5 | day;
-        let time = hour << 11 | minute << 5 | (second / 2);
-        // Both are below 2^16: 127 years, 23 hours.
-        (date as u16, time as u16)
+        let (month, day) = (u8::from(at.month()), at.day());
+        let (hour, minute, second) = at.to_hms();
+        (
+            since.min(127) << 9 | u16::from(month) << 5 | u16::from(day),
+            u16::from(hour) << 11 | u16::from(minute) << 5 | u16::from(second / 2),
+        )
     }
 }
 

@@ -4,10 +4,10 @@
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::xml;
 
 use crate::http::outgoing::Body;
 use crate::http::sink::{Collect, Ignore};
-use crate::http::xml;
 
 use super::batch::MAX_BATCH;
 use super::head::Call;

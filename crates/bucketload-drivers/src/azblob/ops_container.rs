@@ -7,10 +7,10 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::xml;
 
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Ignore};
-use crate::http::xml;
 
 use super::head::Call;
 use super::ops_list::{Listing, MAX_PAGE, no_way_on, too_long, unreadable, without_mark};

@@ -7,10 +7,10 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::{encode, xml};
 
 use crate::http::pool::Buffer;
 use crate::http::sink::Collect;
-use crate::http::{encode, xml};
 
 use super::head::Call;
 use super::ops_object::NO_BODY;
@@ -189,7 +189,7 @@ impl AzureSession {
 #[cfg(test)]
 mod tests {
     use super::{Listing, decode_marked};
-    use crate::http::xml;
+    use bucketload_s3::xml;
 
     #[test]
     fn queries_are_sorted_and_hold_what_is_asked_for() {

@@ -4,11 +4,11 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::{encode, xml};
 
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Ignore};
-use crate::http::{encode, xml};
 
 use super::head::Call;
 use super::ops_list::unreadable;

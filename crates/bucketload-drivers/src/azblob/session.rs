@@ -9,8 +9,8 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
+use bucketload_wire::clock::wall_seconds;
 
-use crate::http::clock::wall_seconds;
 use crate::http::exchange::{Refusal, Reply};
 use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};

@@ -4,11 +4,11 @@
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::ops_batch::Batch;
 use super::ops_list::read_page;
 use super::session::{GcsSession, end, end_with_length, push_object, push_parameter};
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::sink::Ignore;
 

@@ -7,10 +7,10 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::ops_object::MAX_DOCUMENT;
 use super::session::{DONE, GcsSession, end_with_length, push_object};
-use crate::http::encode;
 use crate::http::pool::Buffer;
 
 /// Most requests in a batch (Cloud Storage, "Batch requests").

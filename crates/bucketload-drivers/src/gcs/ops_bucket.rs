@@ -3,11 +3,11 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::ops_list::MAX_PAGE;
 use super::ops_object::unreadable;
 use super::session::{DONE, GcsSession, end, end_with_length, push_parameter};
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::sink::Ignore;

@@ -5,10 +5,10 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::ops_object::unreadable;
 use super::session::{DONE, GcsSession, end, push_parameter};
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::json::{self, Value};
 

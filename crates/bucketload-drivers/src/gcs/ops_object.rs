@@ -5,9 +5,9 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::session::{DONE, GcsSession, end, end_with_length, push_object, push_parameter};
-use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;

@@ -11,12 +11,12 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::config::LargeObject;
 use super::ops_batch::Batch;
 use super::ops_object::{content_of, taken};
 use super::session::{DONE, GcsSession, end_with_length, push_object, push_parameter};
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Ignore, Sink};

@@ -11,12 +11,12 @@ use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 use bucketload_wire::Calls;
 
 use super::auth::keeper::Bearer;
 use super::driver::Inner;
 use super::error_map;
-use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};

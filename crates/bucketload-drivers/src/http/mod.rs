@@ -12,10 +12,8 @@
 //! answer's body goes to a `sink::Sink`; a refusal comes back as a reply and the driver says what
 //! it means.
 
-pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod connect;
-pub(crate) mod encode;
 pub(crate) mod endpoint;
 pub(crate) mod exchange;
 pub(crate) mod hub;
@@ -26,10 +24,8 @@ pub(crate) mod per_thread;
 pub(crate) mod pool;
 pub(crate) mod reading;
 pub(crate) mod secret;
-pub(crate) mod sha256;
 pub(crate) mod sink;
 pub(crate) mod span;
-pub(crate) mod xml;
 
 pub use config::{ConfigError, Origin, Source, TlsConfig};
 pub use endpoint::Endpoint;

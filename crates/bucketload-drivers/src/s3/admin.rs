@@ -4,6 +4,7 @@
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::xml;
 
 use super::ops_list::{
     MAX_DELETE, MAX_PAGE, begin_delete, end_delete, no_way_on, push_delete, too_long, uploads_query,
@@ -12,7 +13,6 @@ use super::ops_object::unreadable;
 use super::prepare::Call;
 use super::session::S3Session;
 use crate::http::sink::{Collect, Ignore};
-use crate::http::xml;
 
 /// Most bytes of a small object.
 const MAX_SMALL: usize = 16 << 20;

@@ -9,13 +9,12 @@
 
 use bucketload_core::driver::KeyPage;
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_s3::{encode, xml};
 
 use super::ops_list::{MAX_PAGE, no_way_on, push_number, push_parameter};
 use super::ops_object::unreadable;
 use super::prepare::Call;
 use super::session::S3Session;
-use crate::http::encode;
-use crate::http::xml;
 
 /// Keys asked for per page.
 const PAGE: u64 = 1000;

@@ -2,9 +2,9 @@
 //! document gives the facts for the operator.
 
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_s3::xml;
 
 use super::credentials::Credentials;
-use crate::http::xml;
 
 /// Longest message taken over from a server, in characters.
 const MAX_MESSAGE: usize = 300;

@@ -3,13 +3,13 @@
 use bucketload_core::driver::Completion;
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
+use bucketload_s3::xml;
 
 use super::ops_object::{DONE, unreadable};
 use super::prepare::Call;
 use super::session::S3Session;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Ignore};
-use crate::http::xml;
 
 /// Most bytes of a list of buckets: 10 000 names with dates take about 2 MiB.
 const MAX_BUCKETS: usize = 32 << 20;

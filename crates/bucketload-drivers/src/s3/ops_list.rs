@@ -7,16 +7,16 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
+use bucketload_s3::date::parse_iso;
+use bucketload_s3::encode;
+use bucketload_s3::xml::{self, Text};
 
 use super::error_map::ErrorDocument;
 use super::ops_object::{DONE, MAX_DOCUMENT, unreadable};
 use super::prepare::Call;
 use super::session::S3Session;
-use crate::azblob::instant::parse_iso;
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::http::sink::Collect;
-use crate::http::xml::{self, Text};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
 pub(crate) const MAX_PAGE: usize = 32 << 20;

@@ -7,18 +7,17 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
+use bucketload_s3::canonical::Header;
+use bucketload_s3::{encode, xml};
 
-use super::canonical::Header;
 use super::config::ChecksumAlgorithm;
 use super::ops_list::{as_text, push_number, push_parameter};
 use super::ops_object::{DONE, MAX_DOCUMENT, content_of, push_source, unreadable};
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Ignore, Sink};
 use crate::http::span::Span;
-use crate::http::xml;
 
 /// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
 const MAX_PARTS: u64 = 10_000;

@@ -4,17 +4,16 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
+use bucketload_s3::canonical::Header;
+use bucketload_s3::{encode, xml};
 
-use super::canonical::Header;
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
-use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::sink::{Collect, Ignore};
 use crate::http::span::Span;
-use crate::http::xml;
 
 /// Most bytes of a control document in an answer.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;

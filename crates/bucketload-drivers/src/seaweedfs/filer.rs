@@ -5,12 +5,12 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::session::{
     DONE, SeaweedSession, content_of, end, end_with_length, push_parameter, push_range,
     size_of_reply,
 };
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::reading::Reading;
 use crate::http::sink::{Ignore, Sink};

@@ -13,6 +13,7 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::error_map;
 use super::fid::Fid;
@@ -22,7 +23,6 @@ use super::session::{
 };
 use super::table::{Full, Table, folder_of, hash};
 use crate::http::ConfigError;
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;

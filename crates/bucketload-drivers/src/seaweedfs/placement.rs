@@ -2,10 +2,10 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::filer::push_path;
 use super::session::{SeaweedSession, end, unreadable};
-use crate::http::encode;
 use crate::json::{self, Value};
 
 /// Most bytes of an object's metadata: some hundred thousand chunks.

@@ -8,13 +8,13 @@ use bucketload_core::driver::{Completion, Place, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 use bucketload_wire::Calls;
 
 use super::config::Mode;
 use super::driver::Inner;
 use super::error_map;
 use super::servers::Seats;
-use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};

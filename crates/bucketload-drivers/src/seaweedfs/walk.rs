@@ -11,10 +11,10 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::filer::push_path;
 use super::session::{DONE, SeaweedSession, end, push_parameter, unreadable};
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::json::{self, Value};
 

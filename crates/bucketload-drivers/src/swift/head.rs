@@ -2,8 +2,8 @@
 //! once per token; a request adds method, path and its own fields.
 
 use bucketload_core::op::ByteRange;
+use bucketload_s3::encode;
 
-use crate::http::encode;
 use crate::http::{Endpoint, Secret};
 
 const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));

@@ -19,13 +19,13 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::config::LargeObject;
 use super::head::{Call, push_path};
 use super::list::as_text;
 use super::object::{Md5Hex, content_of, md5_of};
 use super::session::{DONE, SwiftSession};
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Ignore, Sink};
