@@ -25,6 +25,11 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "bucketload-core bucketload-store hyper reqwest",
     ),
     (
+        // A protocol: functions of their arguments.
+        "bucketload-s3",
+        "tokio rustix aws-lc-sys bucketload-core bucketload-wire bucketload-store",
+    ),
+    (
         "bucketload-store",
         "tokio rustls bucketload-core bucketload-wire",
     ),
@@ -82,7 +87,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     // Lives in the address space of applications.
     (
         "libs3-bucketload",
-        "tokio rustls tracing bucketload-core bucketload-wire bucketload-drivers \
+        "tokio rustls aws-lc-sys tracing bucketload-core bucketload-wire bucketload-drivers \
          bucketload-run",
     ),
     // Starts nothing and measures nothing: the program does.

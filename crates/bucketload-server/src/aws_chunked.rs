@@ -13,17 +13,16 @@
 //! that of chunked transfer coding, so the framing is left to `bucketload_wire`. Source: "Signature calculations for the authorization header: transferring payload in
 //! multiple chunks", Amazon S3 API reference.
 
+use bucketload_s3::encode::{hex32, parse_hex32};
+use bucketload_s3::sha256::{Pieces, sha256};
+use bucketload_s3::sigv4::{Hash, same};
 use bucketload_wire::http::{ChunkedDecoder, Event, HttpError};
-use sha2::{Digest, Sha256};
 
 use super::error::{Code, S3Error, S3Result};
-use super::hashing::{Hash, from_hex, same, to_hex};
 use super::sigv4::ChunkSigner;
 
 /// Most trailer lines.
 const MAX_TRAILERS: usize = 16;
-/// SHA-256 of nothing, in hex: part of each chunk's string to sign.
-const EMPTY_SHA256: &[u8] = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 
 /// Decodes one body.
@@ -40,7 +39,7 @@ struct Signed {
     signer: Box<ChunkSigner>,
     previous: Hash,
     claimed: Hash,
-    hash: Sha256,
+    hash: Pieces,
 }
 
 impl From<HttpError> for S3Error {
@@ -59,7 +58,7 @@ impl AwsChunked {
                 previous: signer.seed,
                 signer,
                 claimed: [0; 32],
-                hash: Sha256::new(),
+                hash: Pieces::NEW,
             }),
             expects_trailer,
             trailers: Vec::new(),
@@ -115,7 +114,7 @@ impl AwsChunked {
             return Ok(());
         };
         let signature = self.framing.extension().strip_prefix(b"chunk-signature=");
-        signed.claimed = signature.and_then(from_hex).ok_or_else(|| {
+        signed.claimed = signature.and_then(parse_hex32).ok_or_else(|| {
             S3Error::new(
                 Code::InvalidRequest,
                 "A chunk has no valid chunk-signature.",
@@ -161,16 +160,9 @@ impl AwsChunked {
 impl Signed {
     /// Compares the chunk that is complete now with the signature that its head claims.
     fn check_chunk(&mut self) -> S3Result<()> {
-        let digest = std::mem::take(&mut self.hash).finalize().into();
-        let signature = self.signer.key.mac(&[
-            b"AWS4-HMAC-SHA256-PAYLOAD\n",
-            self.signer.prefix.as_bytes(),
-            &to_hex(&self.previous),
-            b"\n",
-            EMPTY_SHA256,
-            b"\n",
-            &to_hex(&digest),
-        ]);
+        let digest = std::mem::replace(&mut self.hash, Pieces::NEW).finish();
+        let previous = hex32(&self.previous);
+        let signature = self.signer.signing().chunk(&previous, &digest);
         if !same(&signature, &self.claimed) {
             return Err(Code::SignatureDoesNotMatch.into());
         }
@@ -179,15 +171,9 @@ impl Signed {
     }
 
     fn check_trailer(&self, lines: &[u8], claimed: &str) -> S3Result<()> {
-        let digest = Sha256::digest(lines).into();
-        let signature = self.signer.key.mac(&[
-            b"AWS4-HMAC-SHA256-TRAILER\n",
-            self.signer.prefix.as_bytes(),
-            &to_hex(&self.previous),
-            b"\n",
-            &to_hex(&digest),
-        ]);
-        match from_hex(claimed.as_bytes()) {
+        let previous = hex32(&self.previous);
+        let signature = self.signer.signing().trailer(&previous, &sha256(lines));
+        match parse_hex32(claimed.as_bytes()) {
             Some(claimed) if same(&claimed, &signature) => Ok(()),
             _ => Err(Code::SignatureDoesNotMatch.into()),
         }
@@ -199,15 +185,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::hashing::signing_key;
+    use bucketload_s3::sigv4::signing_key;
 
     /// The key, date and scope of the examples in the Amazon S3 API reference.
     fn signer(seed: &str) -> Box<ChunkSigner> {
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
         Box::new(ChunkSigner {
-            key: signing_key(secret, "20130524", "us-east-1"),
-            prefix: "20130524T000000Z\n20130524/us-east-1/s3/aws4_request\n".into(),
-            seed: from_hex(seed.as_bytes()).unwrap(),
+            key: signing_key(secret.as_bytes(), b"20130524", "us-east-1"),
+            timestamp: "20130524T000000Z".into(),
+            scope: "20130524/us-east-1/s3/aws4_request".into(),
+            seed: parse_hex32(seed.as_bytes()).unwrap(),
         })
     }
 

@@ -1,12 +1,13 @@
 //! The canonical request of Signature Version 4: which headers are covered, and the digest of it
 //! all.
 
-use sha2::{Digest, Sha256};
+use bucketload_s3::encode::push_key;
+use bucketload_s3::sha256::sha256;
+use bucketload_s3::sigv4::Hash;
 
 use super::error::{Code, S3Error, S3Result};
-use super::hashing::Hash;
 use super::headers::{Headers, Name};
-use super::uri::{self, Target};
+use super::uri::Target;
 
 /// Buffers for canonical requests, used again for each.
 #[derive(Debug, Default)]
@@ -65,13 +66,13 @@ impl Canonical {
         target: &mut Target,
         headers: &Headers<'_, '_>,
         signed: &str,
-        sha256: &[u8],
+        payload: &[u8],
     ) -> Hash {
         let out = &mut self.text;
         out.clear();
         out.extend_from_slice(method.as_bytes());
         out.push(b'\n');
-        uri::encode(out, target.path(), true);
+        push_key(out, target.path());
         out.push(b'\n');
         target.canonical_query(out);
         out.push(b'\n');
@@ -92,8 +93,8 @@ impl Canonical {
         out.push(b'\n');
         out.extend_from_slice(signed.as_bytes());
         out.push(b'\n');
-        out.extend_from_slice(sha256);
-        Sha256::digest(&out[..]).into()
+        out.extend_from_slice(payload);
+        sha256(out)
     }
 }
 

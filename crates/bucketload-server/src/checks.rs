@@ -1,11 +1,11 @@
 //! What one request body is checked against: the payload hash of its signature and at most one
 //! additional checksum, announced by a header or in the trailer.
 
+use bucketload_s3::sigv4::Hash;
 use sha2::{Digest as _, Sha256};
 
 use super::checksum::{ALGORITHMS, Sum, check_value, from_headers, from_name, header, mismatch};
 use super::error::{Code, S3Error, S3Result};
-use super::hashing::Hash;
 use super::headers::{Headers, Name};
 use bucketload_store::{Checksum, ChecksumAlgorithm, ChecksumKind};
 

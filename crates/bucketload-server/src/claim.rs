@@ -3,13 +3,12 @@
 
 use std::ops::Range;
 
-use super::clock;
-use super::error::{Code, S3Error, S3Result};
-use super::hashing::{Hash, from_hex};
-use super::headers::{Headers, Name};
+use bucketload_s3::date;
+use bucketload_s3::encode::parse_hex32;
+use bucketload_s3::sigv4::{ALGORITHM, Hash};
 
-/// The algorithm that requests name.
-pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+use super::error::{Code, S3Error, S3Result};
+use super::headers::{Headers, Name};
 
 /// How the payload is covered by the signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,12 +187,7 @@ fn http_date_as_amz<'a>(date: Option<&[u8]>, out: &'a mut [u8; 16]) -> S3Result<
             "AWS authentication requires a valid Date or x-amz-date header.",
         )
     };
-    let time = date.and_then(clock::parse_http_date).ok_or_else(missing)?;
-    let mut iso = Vec::with_capacity(24);
-    clock::iso_date(&mut iso, time, 0);
-    iso.retain(|c| !b"-:".contains(c));
-    out[..15].copy_from_slice(&iso[..15]);
-    out[15] = b'Z';
+    *out = date::basic(date.and_then(date::parse_http).ok_or_else(missing)?);
     std::str::from_utf8(out).map_err(|_| missing())
 }
 
@@ -204,7 +198,7 @@ pub(super) fn payload_auth(value: Option<&[u8]>) -> S3Result<PayloadAuth> {
         Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD") => PayloadAuth::SignedChunks { trailer: false },
         Some(b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER") => PayloadAuth::SignedChunks { trailer: true },
         Some(b"STREAMING-UNSIGNED-PAYLOAD-TRAILER") => PayloadAuth::UnsignedChunks,
-        Some(hex) => PayloadAuth::Sha256(from_hex(hex).ok_or_else(|| {
+        Some(hex) => PayloadAuth::Sha256(parse_hex32(hex).ok_or_else(|| {
             S3Error::new(
                 Code::InvalidArgument,
                 "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \

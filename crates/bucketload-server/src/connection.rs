@@ -6,10 +6,10 @@
 
 use std::rc::Rc;
 
+use bucketload_wire::clock;
 use bucketload_wire::http::{self, parse_request};
 use bucketload_wire::{Conn, Error, Sock, Step};
 
-use super::clock;
 use super::error::{Code, S3Error};
 use super::intake::{self, Next};
 use super::pace::Pace;
@@ -126,7 +126,7 @@ async fn exchange(thread: &Thread, slot: &Slot, conn: &mut Conn) -> Result<Flow,
 /// Handles received bytes; `None` while the head is incomplete.
 fn begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<Work>, Next)>> {
     let parsed = parse_request(bytes, |request| {
-        let mut work = thread.take_work(clock::now_secs());
+        let mut work = thread.take_work(clock::wall_seconds());
         let (used, next) = intake::begin(thread, &mut work, request, &bytes[request.len..]);
         Step::Done(request.len + used, (work, next))
     });
@@ -136,7 +136,7 @@ fn begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<Work>, Next)>> {
         Ok(None) => Code::RequestHeaderSectionTooLarge.into(),
         Err(error) => S3Error::from(error),
     };
-    let mut work = thread.take_work(clock::now_secs());
+    let mut work = thread.take_work(clock::wall_seconds());
     thread.counters().unknown.add(1);
     let reply = intake::malformed(&mut work, &error);
     Some(Step::Done(bytes.len(), (work, Next::Answer(reply))))

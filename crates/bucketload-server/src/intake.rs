@@ -8,12 +8,12 @@
 //! Nothing here waits: a request whose body arrived with its head is begun, fed and finished in
 //! one call, out of the receive buffer.
 
+use bucketload_wire::clock;
 use bucketload_wire::http::{self, Request};
 
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::checksum;
-use super::clock;
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
 use super::ops::{self, conditions, metadata};
@@ -156,7 +156,7 @@ fn start(
             request.method,
             &mut work.target,
             &headers,
-            clock::now_secs(),
+            clock::wall_seconds(),
         )?
     };
     let operation = router::route(request.method, &work.target, &headers)?;

@@ -6,9 +6,10 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use super::clock;
 use super::error::{Code, S3Error};
-use super::xml::{Doc, push_number};
+use super::xml::Doc;
+use bucketload_s3::date;
+use bucketload_s3::encode::push_decimal;
 use bucketload_store::Object;
 
 /// What follows a head.
@@ -82,7 +83,7 @@ impl Head {
         match known_status(status) {
             Some(text) => self.out.extend_from_slice(text),
             None => {
-                push_number(&mut self.out, u64::from(status));
+                push_decimal(&mut self.out, u64::from(status));
                 self.out.extend_from_slice(b" Unknown");
             }
         }
@@ -117,7 +118,7 @@ impl Head {
     /// Adds a header with a number.
     pub(crate) fn number(&mut self, name: &str, value: u64) -> &mut Self {
         self.name(name);
-        push_number(&mut self.out, value);
+        push_decimal(&mut self.out, value);
         self.end_line()
     }
 
@@ -132,7 +133,8 @@ impl Head {
     /// Adds `Last-Modified`.
     pub(crate) fn modified(&mut self, time: std::time::SystemTime) -> &mut Self {
         self.name("Last-Modified");
-        clock::http_date(&mut self.out, clock::secs(time));
+        let second = date::since_epoch(time).as_secs();
+        self.out.extend_from_slice(&date::http_date(second));
         self.end_line()
     }
 
@@ -140,11 +142,11 @@ impl Head {
     pub(crate) fn content_range(&mut self, range: &Range<u64>, size: u64) -> &mut Self {
         self.name("Content-Range");
         self.out.extend_from_slice(b"bytes ");
-        push_number(&mut self.out, range.start);
+        push_decimal(&mut self.out, range.start);
         self.out.push(b'-');
-        push_number(&mut self.out, range.end.saturating_sub(1));
+        push_decimal(&mut self.out, range.end.saturating_sub(1));
         self.out.push(b'/');
-        push_number(&mut self.out, size);
+        push_decimal(&mut self.out, size);
         self.end_line()
     }
 
@@ -186,7 +188,7 @@ impl Head {
         if let Some(size) = error.size {
             self.name("Content-Range");
             self.out.extend_from_slice(b"bytes */");
-            push_number(&mut self.out, size);
+            push_decimal(&mut self.out, size);
             self.end_line();
         }
         if error.code == Code::SlowDown {

@@ -7,13 +7,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bucketload_s3::encode::push_key;
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name, parse_u64};
 use super::sigv4::KeyPair;
-use super::uri::{self, Target};
+use super::uri::Target;
 
 /// Parameters that are part of the resource, sorted.
 const SUBRESOURCES: [&str; 30] = [
@@ -129,7 +130,7 @@ fn string_to_sign(
         out.push(b'/');
         out.extend_from_slice(target.bucket().as_bytes());
     }
-    uri::encode(&mut out, target.path(), true);
+    push_key(&mut out, target.path());
     let mut separator = b'?';
     for name in SUBRESOURCES {
         let Some(value) = target.param(name) else {

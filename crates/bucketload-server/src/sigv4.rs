@@ -5,14 +5,15 @@
 //! reference. A [`Verifier`] belongs to one thread and keeps the HMAC state of the day's signing key, so that a check
 //! costs the canonical request's hash and four more blocks.
 
+use bucketload_s3::date;
+use bucketload_s3::encode::hex32;
+use bucketload_s3::sha256::HmacKey;
+use bucketload_s3::sigv4::{ALGORITHM, Hash, Signing, same, signing_key};
+
 use super::canonical::Canonical;
-use super::claim::{
-    ALGORITHM, AuthorizationReader, Claim, PayloadAuth, payload_auth, split_credential,
-};
-use super::clock;
+use super::claim::{AuthorizationReader, Claim, PayloadAuth, payload_auth, split_credential};
 use super::config::Access;
 use super::error::{Code, S3Error, S3Result};
-use super::hashing::{Hash, HmacKey, same, signing_key, to_hex};
 use super::headers::{Headers, Name};
 use super::sigv2;
 use super::uri::Target;
@@ -44,10 +45,22 @@ impl std::fmt::Debug for KeyPair {
 pub(crate) struct ChunkSigner {
     /// The day's signing key.
     pub(crate) key: HmacKey,
-    /// `x-amz-date`, a newline, the credential scope, a newline.
-    pub(crate) prefix: Box<str>,
+    /// `x-amz-date`.
+    pub(crate) timestamp: Box<str>,
+    /// The credential scope.
+    pub(crate) scope: Box<str>,
     /// The signature before the first chunk's: that of the request's head.
     pub(crate) seed: Hash,
+}
+
+impl ChunkSigner {
+    pub(crate) fn signing(&self) -> Signing<'_> {
+        Signing {
+            key: &self.key,
+            timestamp: self.timestamp.as_bytes(),
+            scope: self.scope.as_bytes(),
+        }
+    }
 }
 
 /// The outcome of a check.
@@ -158,7 +171,8 @@ impl Verifier {
         let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| {
             Box::new(ChunkSigner {
                 key: self.cached.1.clone(),
-                prefix: [claim.amz_date, "\n", claim.scope, "\n"].concat().into(),
+                timestamp: claim.amz_date.into(),
+                scope: claim.scope.into(),
                 seed: signature,
             })
         });
@@ -237,7 +251,7 @@ impl Verifier {
 
     /// Checks date, key and scope; returns the request's time in seconds since 1970.
     fn check_claim(&mut self, claim: &Claim<'_>, malformed: Code) -> S3Result<u64> {
-        let time = clock::parse_amz_date(claim.amz_date.as_bytes()).ok_or_else(|| {
+        let time = date::parse_basic(claim.amz_date.as_bytes()).ok_or_else(|| {
             S3Error::new(
                 Code::AccessDenied,
                 "AWS authentication requires a valid Date or x-amz-date header.",
@@ -276,7 +290,7 @@ impl Verifier {
             date.copy_from_slice(claim.date.as_bytes());
             self.cached = (
                 date,
-                signing_key(&self.keys.secret_key, claim.date, &self.region),
+                signing_key(self.keys.secret_key.as_bytes(), &date, &self.region),
             );
         }
         Ok(time)
@@ -294,16 +308,13 @@ impl Verifier {
         let digest = self
             .canonical
             .digest(method, target, headers, claim.signed_headers, sha256);
-        let signature = self.cached.1.mac(&[
-            ALGORITHM.as_bytes(),
-            b"\n",
-            claim.amz_date.as_bytes(),
-            b"\n",
-            claim.scope.as_bytes(),
-            b"\n",
-            &to_hex(&digest),
-        ]);
-        if same(claim.signature.as_bytes(), &to_hex(&signature)) {
+        let signing = Signing {
+            key: &self.cached.1,
+            timestamp: claim.amz_date.as_bytes(),
+            scope: claim.scope.as_bytes(),
+        };
+        let signature = signing.request(&digest);
+        if same(claim.signature.as_bytes(), &hex32(&signature)) {
             Ok(signature)
         } else {
             Err(Code::SignatureDoesNotMatch.into())

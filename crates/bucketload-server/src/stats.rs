@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use bucketload_wire::clock;
 use serde::Serialize;
 
-use super::clock;
 use super::faults::FaultStats;
 use super::router::Operation;
 

@@ -1,7 +1,7 @@
 //! Tags of objects in requests: as a document, as a header, and their limits.
 
 use super::error::{Code, S3Error, S3Result};
-use super::xml_in::{Node, malformed, path_is, walk};
+use super::xml_in::{malformed, walk};
 use bucketload_store::Tags;
 
 /// Reads the body of PutObjectTagging.
@@ -9,33 +9,19 @@ use bucketload_store::Tags;
 /// # Errors
 /// `MalformedXML`; `InvalidTag` for tags that break a limit.
 pub(crate) fn tagging(body: &[u8]) -> S3Result<Tags> {
-    const TAG: [&str; 3] = ["Tagging", "TagSet", "Tag"];
     let mut tags = Tags::new();
-    let mut current: Option<(Option<String>, Option<String>)> = None;
+    let mut tag = (None, None);
     let mut seen = false;
-    walk(body, |node| {
-        match node {
-            Node::Open(path) => {
-                seen |= path_is(path, &TAG[..2]);
-                if path_is(path, &TAG) {
-                    current = Some((None, None));
-                }
-            }
-            Node::Close(path, _) if path_is(path, &TAG) => match current.take() {
-                Some((Some(key), Some(value))) => tags.push((key, value)),
+    walk(body, |path, text| {
+        match *path {
+            ["Tagging", "TagSet"] => seen = true,
+            ["Tagging", "TagSet", "Tag"] => match std::mem::take(&mut tag) {
+                (Some(key), Some(value)) => tags.push((key, value)),
                 _ => return Err(malformed()),
             },
-            Node::Close(path, text) if path.len() == 4 && path_is(&path[..3], &TAG) => {
-                let Some((key, value)) = &mut current else {
-                    return Err(malformed());
-                };
-                match path[3].as_str() {
-                    "Key" => *key = Some(text.to_owned()),
-                    "Value" => *value = Some(text.to_owned()),
-                    _ => {}
-                }
-            }
-            Node::Close(..) => {}
+            ["Tagging", "TagSet", "Tag", "Key"] => tag.0 = Some(text.get()),
+            ["Tagging", "TagSet", "Tag", "Value"] => tag.1 = Some(text.get()),
+            _ => {}
         }
         Ok(())
     })?;

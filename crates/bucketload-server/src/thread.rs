@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use bucketload_s3::date;
 use bucketload_wire::listen::{Listener, Port};
 use bucketload_wire::tls::ServerTls;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, LocalSet};
 
-use super::clock;
 use super::config::ServerConfig;
 use super::connection;
 use super::delay::Delays;
@@ -149,7 +149,7 @@ impl Thread {
         let (second, text) = &mut *date;
         if *second != now {
             text.clear();
-            clock::http_date(text, now);
+            text.extend_from_slice(&date::http_date(now));
             *second = now;
         }
         let id = self.request_id.get().wrapping_add(1);

@@ -3,61 +3,19 @@
 //! A [`Target`] holds the decoded bucket, key and query parameters of one request in buffers that
 //! are used again for the next one, so that a steady stream of requests allocates nothing.
 
+use bucketload_s3::encode::{is_unreserved, push_decoded, push_query};
+
 use super::error::{Code, S3Error, S3Result};
 use bucketload_store::names::MAX_KEY_BYTES;
 
 /// Most query parameters taken in one request.
 const MAX_PARAMS: usize = 64;
 
-/// Whether RFC 3986 leaves `byte` unescaped; SigV4 escapes all others.
-pub(crate) const fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~')
-}
-
-/// Appends `bytes` percent-encoded as SigV4 wants them; a slash stays when `keep_slash`.
-pub(crate) fn encode(out: &mut Vec<u8>, bytes: &[u8], keep_slash: bool) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for &byte in bytes {
-        if is_unreserved(byte) || (keep_slash && byte == b'/') {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(&[
-                b'%',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]);
-        }
-    }
-}
-
-const fn hex(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    }
-}
-
 /// Appends `bytes` percent-decoded; `None` at a broken escape. A plus sign becomes a space in
 /// queries only.
 pub(crate) fn decode(out: &mut Vec<u8>, bytes: &[u8], plus: bool) -> Option<()> {
-    let mut i = 0;
-    while let Some(&byte) = bytes.get(i) {
-        match byte {
-            b'%' => {
-                let high = hex(*bytes.get(i + 1)?)?;
-                let low = hex(*bytes.get(i + 2)?)?;
-                out.push(high << 4 | low);
-                i += 3;
-                continue;
-            }
-            b'+' if plus => out.push(b' '),
-            _ => out.push(byte),
-        }
-        i += 1;
-    }
-    Some(())
+    let sound = push_decoded(out, bytes, plus);
+    sound.map_err(|length| out.truncate(length)).ok()
 }
 
 /// Percent-decodes `text` to UTF-8, for header values such as the copy source.
@@ -234,9 +192,9 @@ impl Target {
                 out.push(b'&');
             }
             first = false;
-            encode(out, &text[start..mid], false);
+            push_query(out, &text[start..mid]);
             out.push(b'=');
-            encode(out, &text[mid..end], false);
+            push_query(out, &text[mid..end]);
         }
     }
 }
@@ -357,14 +315,14 @@ mod tests {
         #[test]
         fn keys_survive_the_wire(key in "\\PC{1,100}") {
             let mut raw = b"/bucket/".to_vec();
-            encode(&mut raw, key.as_bytes(), true);
+            bucketload_s3::encode::push_key(&mut raw, &key);
             let t = target(std::str::from_utf8(&raw).unwrap());
             prop_assert_eq!(t.key(), key.as_str());
         }
 
         #[test]
         fn canonical_order_is_the_order_of_the_encoded_bytes(a in "\\PC{0,8}", b in "\\PC{0,8}") {
-            let enc = |s: &str| { let mut o = Vec::new(); encode(&mut o, s.as_bytes(), false); o };
+            let enc = |s: &str| { let mut o = Vec::new(); push_query(&mut o, s); o };
             prop_assert_eq!(encoded_cmp(a.as_bytes(), b.as_bytes()), enc(&a).cmp(&enc(&b)));
         }
 

@@ -3,8 +3,9 @@
 //! A [`Doc`] appends to a byte buffer that is used again, so that answers cost no allocation beyond
 //! the buffer's growth.
 
-use super::clock;
-use super::uri;
+use bucketload_s3::date;
+use bucketload_s3::encode::{push_decimal, push_key};
+use bucketload_s3::xml::push_escaped;
 
 /// The namespace of S3 documents.
 const NAMESPACE: &str = " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"";
@@ -30,7 +31,7 @@ impl<'a> Doc<'a> {
     /// Writes a document that is one element with a text.
     pub(crate) fn leaf(out: &'a mut Vec<u8>, root: &'static str, value: &str) {
         let doc = Self::new(out, root);
-        escape(doc.out, value);
+        push_escaped(doc.out, value);
         doc.finish();
     }
 
@@ -62,7 +63,7 @@ impl<'a> Doc<'a> {
     /// `<name>value</name>`, with what XML reserves escaped.
     pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.open(name);
-        escape(self.out, value);
+        push_escaped(self.out, value);
         self.close(name)
     }
 
@@ -73,14 +74,14 @@ impl<'a> Doc<'a> {
             return self.text(name, value);
         }
         self.open(name);
-        uri::encode(self.out, value.as_bytes(), true);
+        push_key(self.out, value);
         self.close(name)
     }
 
     /// `<name>value</name>` with a number.
     pub(crate) fn number(&mut self, name: &str, value: u64) -> &mut Self {
         self.open(name);
-        push_number(self.out, value);
+        push_decimal(self.out, value);
         self.close(name)
     }
 
@@ -96,11 +97,15 @@ impl<'a> Doc<'a> {
 
     /// `<name>1970-01-01T00:00:00.000Z</name>`.
     pub(crate) fn time(&mut self, name: &str, time: std::time::SystemTime) -> &mut Self {
-        let since = time
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = date::since_epoch(time);
+        let millis = since.subsec_millis();
+        let mut text = *b"1970-01-01T00:00:00.000Z";
+        text[..19].copy_from_slice(&date::iso(since.as_secs())[..19]);
+        for (at, unit) in [(20, 100), (21, 10), (22, 1)] {
+            text[at] = b'0' + (millis / unit % 10) as u8;
+        }
         self.open(name);
-        clock::iso_date(self.out, since.as_secs(), since.subsec_millis());
+        self.out.extend_from_slice(&text);
         self.close(name)
     }
 
@@ -124,42 +129,6 @@ pub(crate) const OWNER_ID: &str =
 /// Display name of the one owner.
 pub(crate) const OWNER_NAME: &str = "bucketload";
 
-/// Appends `value` in decimal.
-pub(crate) fn push_number(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
-/// Appends `text` with markup and control characters as references. Characters that XML 1.0 cannot
-/// hold at all are written as references too, as S3 does: clients ask for `encoding-type=url`
-/// where keys may hold them.
-fn escape(out: &mut Vec<u8>, text: &str) {
-    for &byte in text.as_bytes() {
-        match byte {
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            b'"' => out.extend_from_slice(b"&quot;"),
-            b'\'' => out.extend_from_slice(b"&apos;"),
-            0..0x20 | 0x7f => {
-                out.extend_from_slice(b"&#");
-                push_number(out, u64::from(byte));
-                out.push(b';');
-            }
-            _ => out.push(byte),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,13 +145,14 @@ mod tests {
             .flag("F", true)
             .etag("ab")
             .owner("Owner");
-        doc.time("T", std::time::UNIX_EPOCH);
+        let moment = std::time::Duration::from_millis(951_782_400_007);
+        doc.time("T", std::time::UNIX_EPOCH + moment);
         doc.finish();
         let want = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<R{NAMESPACE}><K>a&lt;b&gt;&amp;&quot;&apos;&#10;</K>\
              <U>a%20b/%C3%BC</U><V>a&amp;b</V><N>0</N><M>18446744073709551615</M><F>true</F>\
              <ETag>&quot;ab&quot;</ETag><Owner><ID>{OWNER_ID}</ID><DisplayName>bucketload</DisplayName></Owner>\
-             <T>1970-01-01T00:00:00.000Z</T></R>"
+             <T>2000-02-29T00:00:00.007Z</T></R>"
         );
         assert_eq!(String::from_utf8(out).unwrap(), want);
     }

@@ -1,87 +1,38 @@
 //! Reading the XML documents of requests: deletions, completions, bucket configurations, and (in
 //! `tags`) tags.
 //!
-//! All four have the same simple shape, so one reader walks the events and hands each leaf with its
-//! path to the caller. Namespaces and attributes are ignored, unknown elements are skipped, document type
+//! All have the same simple shape. Namespaces and attributes are ignored, unknown elements are skipped, document type
 //! definitions are refused.
 
-use quick_xml::events::Event;
-use quick_xml::reader::Reader;
+use bucketload_s3::xml::{Text, elements};
 
 use super::error::{Code, S3Error, S3Result};
 use bucketload_store::{Checksum, ChecksumKind, CompletedPart, ETag};
 
 /// Most keys in one deletion, by S3's limit.
 const MAX_DELETE: usize = 1000;
-/// Deepest nesting taken.
-const MAX_DEPTH: usize = 8;
 
 /// The answer to a document that is not what it should be.
 pub(super) fn malformed() -> S3Error {
     Code::MalformedXML.into()
 }
 
-/// What the reader tells its caller.
-pub(super) enum Node<'a> {
-    /// An element with elements or nothing inside has opened, at this path (root first).
-    Open(&'a [String]),
-    /// An element has closed; the text is what stood in it.
-    Close(&'a [String], &'a str),
-}
-
-/// Walks `body` and hands every element to `visit`.
+/// Walks `body` and hands every element to `visit` when it closes, with its path (root first).
 ///
 /// # Errors
-/// `MalformedXML`, and what `visit` returns.
-pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Node<'_>) -> S3Result<()>) -> S3Result<()> {
-    each_node(body, &mut visit)
-}
-
-/// Compiled once, whatever is done with a node.
-fn each_node(body: &[u8], visit: &mut dyn FnMut(Node<'_>) -> S3Result<()>) -> S3Result<()> {
-    let text = std::str::from_utf8(body).map_err(|_| malformed())?;
-    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
-    reader.config_mut().expand_empty_elements = true;
-    let mut path: Vec<String> = Vec::new();
-    let mut value = String::new();
-    let mut closed_root = false;
-    loop {
-        match reader.read_event().map_err(|_| malformed())? {
-            Event::Start(start) => {
-                if path.len() == MAX_DEPTH || closed_root {
-                    return Err(malformed());
-                }
-                path.push(start.local_name().as_ref().to_owned());
-                value.clear();
-                visit(Node::Open(&path))?;
-            }
-            Event::End(_) => {
-                visit(Node::Close(&path, &value))?;
-                value.clear();
-                path.pop();
-                closed_root = path.is_empty();
-            }
-            Event::Text(piece) => value.push_str(&piece.xml10_content()),
-            Event::CData(piece) => value.push_str(&piece.xml10_content()),
-            Event::GeneralRef(entity) => {
-                match entity.resolve_char_ref().map_err(|_| malformed())? {
-                    Some(c) => value.push(c),
-                    None => value.push(match entity.into_inner().as_ref() {
-                        "amp" => '&',
-                        "lt" => '<',
-                        "gt" => '>',
-                        "quot" => '"',
-                        "apos" => '\'',
-                        _ => return Err(malformed()),
-                    }),
-                }
-            }
-            Event::DocType(_) => return Err(malformed()),
-            Event::Eof if closed_root => return Ok(()),
-            Event::Eof => return Err(malformed()),
-            _ => {}
+/// `MalformedXML`, and the first error that `visit` returns.
+pub(super) fn walk(
+    body: &[u8],
+    mut visit: impl FnMut(&[&str], Text<'_>) -> S3Result<()>,
+) -> S3Result<()> {
+    let mut outcome = Ok(());
+    let read = elements(body, |path, text| {
+        if outcome.is_ok() {
+            outcome = visit(path, text);
         }
-    }
+    });
+    outcome?;
+    read.map_err(|_| malformed())
 }
 
 /// A list of objects to delete.
@@ -99,33 +50,20 @@ pub(crate) struct Deletion {
 /// `MalformedXML`, also for no object or more than 1000.
 pub(crate) fn deletion(body: &[u8]) -> S3Result<Deletion> {
     let mut deletion = Deletion::default();
-    let mut current = None;
-    walk(body, |node| {
-        match node {
-            Node::Open(path) => {
-                if path_is(path, &["Delete", "Object"]) {
-                    current = Some((None, String::new()));
+    let mut current = (None, String::new());
+    walk(body, |path, text| {
+        match *path {
+            ["Delete", "Object", "Key"] => current.0 = Some(text.get()),
+            ["Delete", "Object", "VersionId"] => current.1 = text.get().trim().to_owned(),
+            ["Delete", "Object"] => {
+                let (key, version) = std::mem::take(&mut current);
+                deletion.objects.push((key.ok_or_else(malformed)?, version));
+                if deletion.objects.len() > MAX_DELETE {
+                    return Err(malformed());
                 }
             }
-            Node::Close(path, text) => {
-                if path_is(path, &["Delete", "Object", "Key"]) {
-                    if let Some((key, _)) = &mut current {
-                        *key = Some(text.to_owned());
-                    }
-                } else if path_is(path, &["Delete", "Object", "VersionId"]) {
-                    if let Some((_, version)) = &mut current {
-                        *version = text.trim().to_owned();
-                    }
-                } else if path_is(path, &["Delete", "Object"]) {
-                    let (key, version) = current.take().ok_or_else(malformed)?;
-                    deletion.objects.push((key.ok_or_else(malformed)?, version));
-                    if deletion.objects.len() > MAX_DELETE {
-                        return Err(malformed());
-                    }
-                } else if path_is(path, &["Delete", "Quiet"]) {
-                    deletion.quiet = text.trim().eq_ignore_ascii_case("true");
-                }
-            }
+            ["Delete", "Quiet"] => deletion.quiet = text.get().trim().eq_ignore_ascii_case("true"),
+            _ => {}
         }
         Ok(())
     })?;
@@ -142,41 +80,31 @@ pub(crate) fn deletion(body: &[u8]) -> S3Result<Deletion> {
 /// `MalformedXML`, also for no part; `InvalidPart` for an entity tag that this store cannot have
 /// given.
 pub(crate) fn completion(body: &[u8]) -> S3Result<Vec<CompletedPart>> {
-    const PART: [&str; 2] = ["CompleteMultipartUpload", "Part"];
     let mut parts = Vec::new();
-    let mut current = None;
-    walk(body, |node| {
-        match node {
-            Node::Open(path) if path_is(path, &PART) => {
-                current = Some((0, CompletedPart::default()))
+    let mut part = CompletedPart::default();
+    walk(body, |path, text| {
+        match *path {
+            ["CompleteMultipartUpload", "Part"] if part.number > 0 => {
+                parts.push(std::mem::take(&mut part));
             }
-            Node::Close(path, _) if path_is(path, &PART) => match current.take() {
-                Some((number, part)) if number > 0 => parts.push(CompletedPart { number, ..part }),
-                _ => return Err(malformed()),
-            },
-            Node::Close(path, text) if path.len() == 3 && path_is(&path[..2], &PART) => {
-                let Some((number, part)) = &mut current else {
-                    return Err(malformed());
-                };
+            ["CompleteMultipartUpload", "Part"] => return Err(malformed()),
+            ["CompleteMultipartUpload", "Part", name] => {
+                let text = text.get();
                 let text = text.trim();
-                match path[2].as_str() {
-                    "PartNumber" => *number = text.parse().map_err(|_| malformed())?,
-                    "ETag" => {
-                        part.etag = Some(
-                            text.parse::<ETag>()
-                                .map_err(|_| S3Error::from(Code::InvalidPart))?,
-                        )
+                match name.strip_prefix("Checksum") {
+                    Some(name) => part.checksums.push(Checksum {
+                        algorithm: super::checksum::from_name(name).map_err(|_| malformed())?,
+                        kind: ChecksumKind::FullObject,
+                        value: text.to_owned(),
+                    }),
+                    None if name == "PartNumber" => {
+                        part.number = text.parse().map_err(|_| malformed())?;
                     }
-                    other => {
-                        if let Some(name) = other.strip_prefix("Checksum") {
-                            part.checksums.push(Checksum {
-                                algorithm: super::checksum::from_name(name)
-                                    .map_err(|_| malformed())?,
-                                kind: ChecksumKind::FullObject,
-                                value: text.to_owned(),
-                            });
-                        }
+                    None if name == "ETag" => {
+                        let etag = text.parse::<ETag>();
+                        part.etag = Some(etag.map_err(|_| S3Error::from(Code::InvalidPart))?);
                     }
+                    None => {}
                 }
             }
             _ => {}
@@ -199,20 +127,13 @@ pub(crate) fn location(body: &[u8]) -> S3Result<Option<String>> {
         return Ok(None);
     }
     let mut location = None;
-    walk(body, |node| {
-        if let Node::Close(path, text) = node
-            && path_is(path, &["CreateBucketConfiguration", "LocationConstraint"])
-        {
-            location = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    walk(body, |path, text| {
+        if path == ["CreateBucketConfiguration", "LocationConstraint"] {
+            location = Some(text.get().trim().to_owned()).filter(|text| !text.is_empty());
         }
         Ok(())
     })?;
     Ok(location)
-}
-
-/// Whether a path is the given one.
-pub(super) fn path_is(path: &[String], want: &[&str]) -> bool {
-    path.len() == want.len() && path.iter().zip(want).all(|(a, b)| a == b)
 }
 
 #[cfg(test)]

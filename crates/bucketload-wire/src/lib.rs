@@ -52,6 +52,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod clock;
 pub mod conn;
 pub mod dns;
 pub mod error;

@@ -2,12 +2,13 @@
 
 use std::ffi::{c_char, c_int};
 
+use bucketload_s3::xml::elements;
+
 use crate::abi::{S3_MAX_ACL_GRANT_COUNT, S3_MAX_GRANTEE_SIZE, S3AclGrant};
 use crate::arguments;
 use crate::calls::OWNER;
 use crate::reply::copy_out;
 use crate::status::Status;
-use crate::xml;
 
 const BY_EMAIL: c_int = 0;
 const CANONICAL_USER: c_int = 1;
@@ -125,7 +126,6 @@ pub(crate) unsafe fn is_of_owner(grants: *const S3AclGrant, count: c_int) -> boo
 
 /// Reads an access control policy.
 pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
-    const GRANT: [&str; 3] = ["AccessControlPolicy", "AccessControlList", "Grant"];
     let mut list = List::default();
     let mut current = Grant {
         permission: -1,
@@ -133,11 +133,11 @@ pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
         ..Grant::default()
     };
     let mut fault = None;
-    xml::walk(document, |leaf| {
-        let text = leaf.text.trim();
+    elements(document, |path, text| {
+        let text = text.get();
+        let text = text.trim();
         let too_long = |status| (text.len() >= S3_MAX_GRANTEE_SIZE).then_some(status);
-        let names: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
-        let found = match &names[..] {
+        let found = match path {
             ["AccessControlPolicy", "Owner", "ID"] => {
                 text.clone_into(&mut list.owner_id);
                 too_long(Status::UserIdTooLong)
@@ -146,7 +146,12 @@ pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
                 text.clone_into(&mut list.owner_display_name);
                 too_long(Status::UserDisplayNameTooLong)
             }
-            [a, b, c, rest @ ..] if [*a, *b, *c] == GRANT => match rest {
+            [
+                "AccessControlPolicy",
+                "AccessControlList",
+                "Grant",
+                rest @ ..,
+            ] => match rest {
                 ["Grantee", "ID"] => {
                     current.grantee = CANONICAL_USER;
                     text.clone_into(&mut current.id);
@@ -197,7 +202,7 @@ pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
         };
         fault = fault.or(found);
     })
-    .ok_or(Status::XmlParseFailure)?;
+    .map_err(|_| Status::XmlParseFailure)?;
     match fault {
         Some(fault) => Err(fault),
         None => Ok(list),

@@ -17,7 +17,7 @@ use crate::abi::{
 use crate::backend::Backend;
 use crate::reply::Failure;
 use crate::status::Status;
-use crate::{clock, library, names};
+use crate::{library, names};
 
 /// Longest value of a header that a client may set, in bytes.
 const MAX_HEADER_BYTES: usize = 1024;
@@ -259,8 +259,9 @@ impl Properties {
                 Status::ContentEncodingTooLong,
             )?,
         );
-        if given.expires >= 0 {
-            system("expires", Some(clock::http_date(given.expires)));
+        if let Ok(expires) = u64::try_from(given.expires) {
+            let text = bucketload_s3::date::http_date(expires);
+            system("expires", Some(String::from_utf8_lossy(&text).into_owned()));
         }
         // SAFETY: by the contract of this function.
         headers.user = unsafe { metadata(given) }?;

@@ -8,9 +8,14 @@ use base64::Engine as _;
 #[cfg(feature = "abi2")]
 use hmac::{Hmac, KeyInit as _, Mac as _};
 
-use crate::calls::uploads::percent_encode;
+use bucketload_s3::encode::{key_text, query_text};
 #[cfg(not(feature = "abi2"))]
-use crate::clock;
+use bucketload_s3::{
+    date::basic,
+    encode::hex32,
+    sha256::sha256,
+    sigv4::{ALGORITHM, Signing, signing_key},
+};
 
 /// What is signed.
 #[derive(Debug, Clone)]
@@ -40,7 +45,7 @@ impl Request {
     }
 
     fn path(&self) -> String {
-        let key = percent_encode(self.key.as_bytes(), true);
+        let key = key_text(&self.key);
         if self.virtual_host {
             format!("/{key}")
         } else {
@@ -58,52 +63,38 @@ impl Request {
 #[cfg(not(feature = "abi2"))]
 const MAX_EXPIRES: i64 = 604_800;
 
-#[cfg(not(feature = "abi2"))]
-fn mac(key: &[u8], text: &str) -> Vec<u8> {
-    use hmac::{Hmac, KeyInit as _, Mac as _};
-    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
-    mac.update(text.as_bytes());
-    mac.finalize().into_bytes().to_vec()
-}
-
-#[cfg(not(feature = "abi2"))]
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The URL, signed at `now` (seconds since the epoch), valid for `expires` seconds: signature
 /// version 4 in the query, with an unsigned payload.
 #[cfg(not(feature = "abi2"))]
 pub(crate) fn url(request: &Request, secret: &[u8], now: i64, expires: i64) -> String {
-    use sha2::Digest as _;
     let expires = if (0..=MAX_EXPIRES).contains(&expires) {
         expires
     } else {
         MAX_EXPIRES
     };
-    let stamp = clock::basic_date(now);
+    let stamp = basic(u64::try_from(now).unwrap_or(0));
+    let stamp = String::from_utf8_lossy(&stamp);
     let day = &stamp[..8];
     let scope = format!("{day}/{}/s3/aws4_request", request.region);
-    let encode = |text: &str| percent_encode(text.as_bytes(), false);
     let mut pairs = vec![
-        ("X-Amz-Algorithm".to_owned(), "AWS4-HMAC-SHA256".to_owned()),
+        ("X-Amz-Algorithm".to_owned(), ALGORITHM.to_owned()),
         (
             "X-Amz-Credential".to_owned(),
-            encode(&format!("{}/{scope}", request.access_key)),
+            query_text(&format!("{}/{scope}", request.access_key)),
         ),
-        ("X-Amz-Date".to_owned(), stamp.clone()),
+        ("X-Amz-Date".to_owned(), stamp.to_string()),
         ("X-Amz-Expires".to_owned(), expires.to_string()),
         ("X-Amz-SignedHeaders".to_owned(), "host".to_owned()),
     ];
     if let Some(token) = &request.token {
-        pairs.push(("X-Amz-Security-Token".to_owned(), encode(token)));
+        pairs.push(("X-Amz-Security-Token".to_owned(), query_text(token)));
     }
     if !request.resource.is_empty() {
         let (name, value) = request
             .resource
             .split_once('=')
             .unwrap_or((&request.resource, ""));
-        pairs.push((encode(name), encode(value)));
+        pairs.push((query_text(name), query_text(value)));
     }
     pairs.sort();
     let query: Vec<String> = pairs.iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -114,13 +105,14 @@ pub(crate) fn url(request: &Request, secret: &[u8], now: i64, expires: i64) -> S
         request.path(),
         request.host()
     );
-    let digest = hex(&sha2::Sha256::digest(canonical.as_bytes()));
-    let to_sign = format!("AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{digest}");
-    let mut key = mac(&[b"AWS4", secret].concat(), day);
-    for part in [&*request.region, "s3", "aws4_request"] {
-        key = mac(&key, part);
-    }
-    let signature = hex(&mac(&key, &to_sign));
+    let key = signing_key(secret, day.as_bytes(), &request.region);
+    let signing = Signing {
+        key: &key,
+        timestamp: stamp.as_bytes(),
+        scope: scope.as_bytes(),
+    };
+    let signature = hex32(&signing.request(&sha256(canonical.as_bytes())));
+    let signature = String::from_utf8_lossy(&signature);
     request.url(&format!("{query}&X-Amz-Signature={signature}"))
 }
 
@@ -129,7 +121,7 @@ pub(crate) fn url(request: &Request, secret: &[u8], now: i64, expires: i64) -> S
 pub(crate) fn url(request: &Request, secret: &[u8], expires: i64) -> String {
     // 2^31 - 1, the latest instant that version 2 of libs3 knows.
     let expires = u32::try_from(expires).map_or(i64::from(i32::MAX), i64::from);
-    let key = percent_encode(request.key.as_bytes(), true);
+    let key = key_text(&request.key);
     let resource = match &*request.resource {
         "" => String::new(),
         resource => format!("?{resource}"),
@@ -145,8 +137,8 @@ pub(crate) fn url(request: &Request, secret: &[u8], expires: i64) -> String {
     };
     query.push_str(&format!(
         "AWSAccessKeyId={}&Expires={expires}&Signature={}",
-        percent_encode(request.access_key.as_bytes(), false),
-        percent_encode(signature.as_bytes(), false)
+        query_text(&request.access_key),
+        query_text(&signature)
     ));
     request.url(&query)
 }

@@ -1,5 +1,7 @@
 //! Numbers, shares and dates as COSBench writes them (specification section 4).
 
+use time::OffsetDateTime;
+
 use super::State;
 
 /// `0.##`: at most two decimals, half-even, no grouping.
@@ -33,47 +35,23 @@ pub fn ratio(value: f64) -> String {
     format!("{}%", number(value * 100.0))
 }
 
-/// Year, month, day of a day since 1970 (H. Hinnant, "chrono-compatible low-level date algorithms",
-/// `civil_from_days`).
-const fn civil(days: i64) -> (i64, u32, u32) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * shifted + 2) / 5 + 1) as u32;
-    let month = (if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    }) as u32;
-    let year = year_of_era + era * 400 + (month <= 2) as i64;
-    (year, month, day)
+/// The local time of an instant in milliseconds since 1970.
+fn local(at_ms: u64, utc_offset_s: i64) -> OffsetDateTime {
+    let seconds = (at_ms / 1000).cast_signed() + utc_offset_s;
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
 /// `HH:mm:ss` in local time.
 pub(super) fn time(at_ms: u64, utc_offset_s: i64) -> String {
-    let seconds = (at_ms / 1000).cast_signed() + utc_offset_s;
-    let of_day = seconds.rem_euclid(86_400);
-    format!(
-        "{:02}:{:02}:{:02}",
-        of_day / 3600,
-        of_day / 60 % 60,
-        of_day % 60
-    )
+    let (hour, minute, second) = local(at_ms, utc_offset_s).to_hms();
+    format!("{hour:02}:{minute:02}:{second:02}")
 }
 
 /// `yyyy-MM-dd HH:mm:ss` in local time, for an instant in milliseconds since 1970.
 #[must_use]
 pub fn date(at_ms: u64, utc_offset_s: i64) -> String {
-    let seconds = (at_ms / 1000).cast_signed() + utc_offset_s;
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
-    format!(
-        "{year:04}-{month:02}-{day:02} {}",
-        time(at_ms, utc_offset_s)
-    )
+    let date = local(at_ms, utc_offset_s).date();
+    format!("{date} {}", time(at_ms, utc_offset_s))
 }
 
 /// A cell `state @ date` per state, each after a comma.

@@ -9,7 +9,7 @@ use crate::http::answer::{no_way_on, unreadable};
 use crate::http::control::{ensure_bucket, named};
 use crate::http::outgoing::Body;
 use crate::http::session::HttpSession as _;
-use crate::http::xml;
+use bucketload_s3::xml;
 
 use super::batch::MAX_BATCH;
 use super::head::Call;

@@ -8,8 +8,8 @@ use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::render::each_key;

@@ -8,8 +8,8 @@ use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
+use bucketload_wire::clock::wall_seconds;
 
-use crate::http::clock::wall_seconds;
 use crate::http::config::facts;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;

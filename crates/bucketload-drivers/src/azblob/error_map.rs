@@ -6,13 +6,12 @@
 //! `x-ms-error-code` alone.
 
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_s3::{date, encode, xml};
 
 use crate::http::answer::{self, one_line};
 use crate::http::exchange::Refusal;
-use crate::http::{encode, xml};
 
 use super::config::{Auth, AzureConfig};
-use super::instant;
 
 /// How far the clocks may differ ("Authorize with Shared Key": 15 minutes), in seconds.
 const MAX_SKEW: u64 = 15 * 60;
@@ -43,7 +42,7 @@ impl Explained {
         if out.code.is_empty() {
             out.code = tidy(&refusal.field("x-ms-error-code"));
         }
-        out.server_time = instant::parse_http(&refusal.field("date"));
+        out.server_time = date::parse_http(refusal.field("date").as_bytes());
         out
     }
 
@@ -152,7 +151,7 @@ fn authentication_hint(
                     .find(|(n, _)| *n == name)
                     .map(|(_, v)| encode::decode(v))
             };
-            let at = |name: &str| value(name).and_then(|v| Some((instant::parse_iso(&v)?, v)));
+            let at = |name: &str| value(name).and_then(|v| Some((date::parse_iso(&v)?, v)));
             match (at("st"), at("se")) {
                 (_, Some((end, text))) if end <= now => {
                     format!("; the SAS token expired at {}: get a new one", tidy(&text))

@@ -1,7 +1,7 @@
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_s3::date::parse_iso;
 
 use super::{Explained, to_error, without_signatures};
-use crate::azblob::instant::parse_iso;
 use crate::azblob::{Auth, AzureConfig};
 use crate::http::Endpoint;
 

@@ -9,11 +9,12 @@
 use std::fmt;
 
 use bucketload_core::op::ByteRange;
+use bucketload_s3::date::{self, HttpDate};
+use bucketload_s3::encode;
 
-use crate::http::{Endpoint, encode};
+use crate::http::Endpoint;
 
 use super::config::{API_VERSION, Auth, AzureConfig};
-use super::instant::{self, HttpDate};
 use super::sign::{Field, Param, Parts, Signer};
 
 /// No request has more signed fields.
@@ -148,7 +149,7 @@ impl HeadWriter {
             sas,
             clock,
             second: u64::MAX,
-            date: instant::http_date(0),
+            date: date::http_date(0),
             middle: Vec::with_capacity(512),
             range: Vec::with_capacity(64),
         };
@@ -167,7 +168,7 @@ impl HeadWriter {
     #[cold]
     fn move_to(&mut self, now: u64) {
         self.second = now;
-        self.date = instant::http_date(now);
+        self.date = date::http_date(now);
         let out = &mut self.middle;
         out.clear();
         for piece in [

@@ -20,7 +20,6 @@ mod discover;
 mod driver;
 mod error_map;
 mod head;
-pub(crate) mod instant;
 mod ops_append;
 mod ops_blocks;
 mod ops_container;

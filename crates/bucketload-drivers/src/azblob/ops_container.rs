@@ -11,7 +11,7 @@ use bucketload_core::record::Probe;
 use crate::http::answer::{no_way_on, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
-use crate::http::xml;
+use bucketload_s3::xml;
 
 use super::head::Call;
 use super::ops_list::{Listing, MAX_PAGE, without_mark};

@@ -11,7 +11,7 @@ use bucketload_core::record::Probe;
 use crate::http::answer::{as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
-use crate::http::{encode, xml};
+use bucketload_s3::{encode, xml};
 
 use super::head::Call;
 use super::session::AzureSession;
@@ -157,7 +157,7 @@ impl AzureSession {
 #[cfg(test)]
 mod tests {
     use super::{Listing, decode_marked};
-    use crate::http::xml;
+    use bucketload_s3::xml;
 
     #[test]
     fn queries_are_sorted_and_hold_what_is_asked_for() {

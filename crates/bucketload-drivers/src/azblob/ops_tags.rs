@@ -10,7 +10,7 @@ use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
-use crate::http::{encode, xml};
+use bucketload_s3::{encode, xml};
 
 use super::head::Call;
 use super::session::AzureSession;

@@ -11,7 +11,6 @@ use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
 use crate::http::Endpoint;
-use crate::http::clock::wall_seconds;
 use crate::http::exchange::Refusal;
 use crate::http::hub::Hub;
 use crate::http::link::Link;
@@ -19,6 +18,7 @@ use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession;
+use bucketload_wire::clock::wall_seconds;
 
 use super::checksum::Base64;
 use super::driver::Shared;

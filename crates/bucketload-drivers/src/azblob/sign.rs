@@ -9,12 +9,10 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-
-use crate::http::encode;
-use crate::http::sha256::HmacKey;
+use bucketload_s3::sha256::HmacKey;
+use bucketload_s3::{date, encode};
 
 use super::config::API_VERSION;
-use super::instant;
 
 /// An HMAC-SHA256 in base64.
 pub(super) type Signature = [u8; 44];
@@ -108,7 +106,7 @@ impl Signer {
         key: &str,
         expiry: u64,
     ) {
-        let expiry = instant::iso(expiry);
+        let expiry = date::iso(expiry);
         self.scratch.clear();
         for piece in [
             &b"r\n\n"[..],

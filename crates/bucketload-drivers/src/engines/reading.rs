@@ -2,8 +2,7 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
-
-use crate::http::encode;
+use bucketload_s3::encode;
 
 /// The value of `Range`.
 pub(crate) fn range_header(range: ByteRange) -> String {

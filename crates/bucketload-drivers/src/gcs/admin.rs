@@ -10,10 +10,10 @@ use super::ops_list::read_page;
 use super::session::{GcsSession, push_object};
 use crate::http::answer::no_way_on;
 use crate::http::control::{ensure_bucket, named, unless_gone};
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
+use bucketload_s3::encode;
 
 impl Admin for GcsSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {

@@ -10,11 +10,11 @@ use bucketload_core::record::Probe;
 
 use super::session::{GcsSession, push_object};
 use crate::http::answer::MAX_DOCUMENT;
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
+use bucketload_s3::encode;
 
 /// Most requests in a batch (Cloud Storage, "Batch requests").
 pub(crate) const MAX_CALLS: u64 = 100;

@@ -7,12 +7,12 @@ use bucketload_core::record::Probe;
 use super::ops_list::MAX_PAGE;
 use super::session::GcsSession;
 use crate::http::answer::{as_text, unreadable};
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
+use bucketload_s3::encode;
 
 impl GcsSession {
     /// The beginning of a request about the buckets of the project.

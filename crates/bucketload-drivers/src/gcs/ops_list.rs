@@ -8,11 +8,11 @@ use bucketload_core::record::Probe;
 
 use super::session::GcsSession;
 use crate::http::answer::{as_text, no_way_on, unreadable};
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
+use bucketload_s3::encode;
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, escaped, with their metadata.
 pub(crate) const MAX_PAGE: usize = 32 << 20;

@@ -8,7 +8,6 @@ use bucketload_core::record::Probe;
 
 use super::session::{GcsSession, push_object};
 use crate::http::answer::{MAX_DOCUMENT, as_text, if_absent, unreadable};
-use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::pool::Buffer;
@@ -18,6 +17,7 @@ use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::span::Span;
 use crate::json;
 use crate::json_size::Size;
+use bucketload_s3::encode;
 
 impl GcsSession {
     pub(crate) async fn get(

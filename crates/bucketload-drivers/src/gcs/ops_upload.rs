@@ -16,7 +16,6 @@ use super::config::LargeObject;
 use super::ops_batch::Batch;
 use super::ops_object::taken;
 use super::session::{GcsSession, push_object};
-use crate::http::encode;
 use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
@@ -25,6 +24,7 @@ use crate::http::sink::{Ignore, OneField};
 use crate::http::span::Span;
 use crate::json;
 use crate::json_size::Size;
+use bucketload_s3::encode;
 
 /// Chunks of a resumable upload but the last are multiples of this (Cloud Storage, "Perform resumable
 /// uploads").

@@ -16,12 +16,12 @@ use super::auth::keeper::Bearer;
 use super::driver::Inner;
 use super::error_map;
 use crate::http::Endpoint;
-use crate::http::encode;
 use crate::http::exchange::Refusal;
 use crate::http::hub::Hub;
 use crate::http::link::Link;
 use crate::http::parked::park;
 use crate::http::session::{HttpSession, Rendering};
+use bucketload_s3::encode;
 
 /// A session of the native Google Cloud Storage driver.
 #[derive(Debug)]

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use bucketload_s3::xml;
+
 use crate::http::config::{ConfigError, Source};
-use crate::http::xml;
 
 /// The files, in the order in which they are read.
 const FILES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];

@@ -13,11 +13,9 @@
 //! comes back as a reply and the driver says what it means, with the help of `answer`.
 
 pub(crate) mod answer;
-pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod control;
-pub(crate) mod encode;
 pub(crate) mod endpoint;
 pub(crate) mod exchange;
 pub(crate) mod hub;
@@ -30,10 +28,8 @@ pub(crate) mod reading;
 pub(crate) mod render;
 pub(crate) mod secret;
 pub(crate) mod session;
-pub(crate) mod sha256;
 pub(crate) mod sink;
 pub(crate) mod span;
-pub(crate) mod xml;
 
 /// `Debug` for what is named where it is shown and has nothing to tell.
 macro_rules! opaque_debug {

@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 
 use bucketload_wire::{Conn, Error as WireError, SendEnd};
 
-use super::encode;
 use super::pool::Buffer;
 use super::span::Span;
+use bucketload_s3::encode;
 
 /// Bytes handed to one write.
 pub(crate) const SLICE: usize = 256 * 1024;

@@ -3,8 +3,8 @@
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, Request};
 
-use super::encode;
 use super::pool::Buffer;
+use bucketload_s3::encode;
 
 /// The field that names the client.
 pub(crate) const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));

@@ -1,8 +1,7 @@
 //! A part of an object's content: what a request sends, and what its checksums cover.
 
 use bucketload_core::payload::Content;
-
-use super::sha256::Pieces;
+use bucketload_s3::sha256::Pieces;
 
 /// Bytes handed to a hash at a time: one stamp interval stays in the second-level cache.
 const STEP: usize = 256 * 1024;

@@ -11,7 +11,7 @@ use super::session::S3Session;
 use crate::http::answer::{no_way_on, unreadable};
 use crate::http::control::{ensure_bucket, named, unless_gone};
 use crate::http::session::HttpSession as _;
-use crate::http::xml;
+use bucketload_s3::xml;
 
 impl S3Session {
     /// Answers to HEAD have no body: asks again in a way that makes the server explain itself.

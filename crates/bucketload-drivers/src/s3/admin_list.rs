@@ -14,10 +14,10 @@ use super::ops_list::MAX_PAGE;
 use super::prepare::Call;
 use super::session::S3Session;
 use crate::http::answer::{no_way_on, unreadable};
-use crate::http::encode;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
-use crate::http::xml;
+use bucketload_s3::encode;
+use bucketload_s3::xml;
 
 /// Keys asked for per page.
 const PAGE: u64 = 1000;

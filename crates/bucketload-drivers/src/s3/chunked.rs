@@ -11,12 +11,13 @@
 //! A frame begins with the line end of the data before it.
 
 use bucketload_core::payload::Segment;
+use bucketload_s3::encode;
+use bucketload_s3::sha256::sha256;
+use bucketload_s3::sign::Signer;
+use bucketload_s3::sigv4::{EMPTY_SHA256, Signature};
 
 use super::checksum::Base64;
 use super::config::{ChecksumAlgorithm, PayloadMode};
-use super::sign::{EMPTY_SHA256, Signature, Signer};
-use crate::http::encode;
-use crate::http::sha256::sha256;
 use crate::http::span::Span;
 
 /// Smallest chunk: what most SDKs send, and above the protocol's minimum of 8 KiB.
@@ -113,7 +114,7 @@ impl Layout {
             if let Some((signer, previous)) = &mut chain {
                 // There is a digest for every chunk but the last, which is empty.
                 let digest = digests.next().copied().unwrap_or_else(|| sha256(b""));
-                *previous = signer.sign_chunk(previous, &digest);
+                *previous = encode::hex32(&signer.signing().chunk(previous, &digest));
                 out.extend_from_slice(SIGNATURE);
                 out.extend_from_slice(previous);
             }
@@ -149,7 +150,8 @@ impl Layout {
             out.pop();
             out.extend_from_slice(END);
             out.extend_from_slice(TRAILER_SIGNATURE);
-            out.extend_from_slice(&signer.sign_trailer(previous, &digest));
+            let signature = signer.signing().trailer(previous, &digest);
+            out.extend_from_slice(&encode::hex32(&signature));
         }
         out.extend_from_slice(END);
     }

@@ -4,7 +4,6 @@ use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_wire::http::{ChunkedDecoder, Event};
 use proptest::prelude::*;
 
-use super::super::credentials::Credentials;
 use super::{ChecksumAlgorithm, Layout, PayloadMode, Pieces, Signer, Span};
 
 fn body(mode: PayloadMode, span: Span<'_>, signer: &Signer) -> (Vec<u8>, Layout) {
@@ -75,7 +74,7 @@ proptest! {
         let arena = Arena::new(PayloadKind::Random, 1);
         let content = arena.content(0, 1, 0, offset + size);
         let span = Span { content: &content, offset, len: size };
-        let mut signer = Signer::new(Credentials::new("id", "key"), "us-east-1");
+        let mut signer = Signer::new("id", "key", "", "us-east-1");
         signer.at(0);
         let mode = PayloadMode::ALL[mode];
         let (wire, layout) = body(mode, span, &signer);

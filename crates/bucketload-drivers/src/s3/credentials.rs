@@ -1,5 +1,7 @@
 //! Access keys.
 
+use bucketload_s3::sign::Signer;
+
 use crate::http::secret::Secret;
 
 /// What requests are signed with.
@@ -28,6 +30,12 @@ impl Credentials {
     pub fn with_token(mut self, token: impl Into<Secret>) -> Self {
         self.session_token = Some(token.into());
         self
+    }
+
+    /// What signs requests to `region`.
+    pub(crate) fn signer(&self, region: &str) -> Signer {
+        let token = self.session_token.as_ref().map_or("", Secret::expose);
+        Signer::new(&self.access_key, self.secret_key.expose(), token, region)
     }
 
     /// Replaces every occurrence of the secret key or the token in `text`, which came from a

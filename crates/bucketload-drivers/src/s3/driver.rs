@@ -8,11 +8,11 @@ use bucketload_core::driver::{AnyDriver, Capabilities, Driver, DriverFacts, Work
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
+use bucketload_wire::clock::wall_seconds;
 
 use super::config::{ChecksumAlgorithm, S3Config};
 use super::session::S3Session;
 use super::template::HeadWriter;
-use crate::http::clock::wall_seconds;
 use crate::http::config::{ConfigError, facts};
 use crate::http::endpoint::Endpoint;
 use crate::http::hub::{Hub, IdFields};

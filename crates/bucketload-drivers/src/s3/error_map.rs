@@ -5,7 +5,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 
 use super::credentials::Credentials;
 use crate::http::answer::{self, one_line};
-use crate::http::xml;
+use bucketload_s3::xml;
 
 /// What an error document says (Amazon S3 API Reference, "Error responses").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

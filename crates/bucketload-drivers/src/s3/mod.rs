@@ -12,7 +12,6 @@
 
 mod admin;
 mod admin_list;
-mod canonical;
 mod checksum;
 mod chunked;
 mod config;
@@ -31,7 +30,6 @@ mod prepare;
 mod profile;
 mod session;
 mod settings;
-mod sign;
 mod template;
 
 pub use crate::http::{ConfigError, Endpoint, Origin, Secret, Source, TlsConfig};

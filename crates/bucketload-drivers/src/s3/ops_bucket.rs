@@ -9,7 +9,7 @@ use super::session::S3Session;
 use crate::http::answer::unreadable;
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
-use crate::http::xml;
+use bucketload_s3::xml;
 
 /// Most bytes of a list of buckets: 10 000 names with dates take about 2 MiB.
 const MAX_BUCKETS: usize = 32 << 20;

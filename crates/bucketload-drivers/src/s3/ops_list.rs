@@ -11,12 +11,12 @@ use bucketload_core::record::Probe;
 use super::error_map::ErrorDocument;
 use super::prepare::Call;
 use super::session::S3Session;
-use crate::azblob::instant::parse_iso;
 use crate::http::answer::{MAX_DOCUMENT, as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::{Render as _, each_key};
 use crate::http::session::HttpSession as _;
-use crate::http::xml::{self, Text};
+use bucketload_s3::date::parse_iso;
+use bucketload_s3::xml::{self, Text};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
 pub(crate) const MAX_PAGE: usize = 32 << 20;

@@ -8,19 +8,19 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
 
-use super::canonical::Header;
 use super::config::ChecksumAlgorithm;
 use super::ops_object::push_source;
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, as_text, unreadable};
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::OneField;
 use crate::http::span::Span;
-use crate::http::xml;
+use bucketload_s3::canonical::Header;
+use bucketload_s3::encode;
+use bucketload_s3::xml;
 
 /// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
 const MAX_PARTS: u64 = 10_000;

@@ -5,18 +5,18 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::canonical::Header;
 use super::prepare::{Call, Hashes, Upload};
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, if_absent, size_of_object, unreadable};
-use crate::http::encode;
 use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
-use crate::http::xml;
+use bucketload_s3::canonical::Header;
+use bucketload_s3::encode;
+use bucketload_s3::xml;
 
 /// Makes a PUT conditional on there being no object.
 const IF_ABSENT: [Header<'static>; 1] = [Header {

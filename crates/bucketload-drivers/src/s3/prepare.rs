@@ -5,18 +5,18 @@
 //! ([`Hashes`]), so that a multipart upload can do it for all its parts before its first request.
 
 use bucketload_core::op::ByteRange;
+use bucketload_s3::canonical::{self, Header};
+use bucketload_s3::encode;
+use bucketload_s3::sha256::sha256;
+use bucketload_s3::sigv4::EMPTY_SHA256;
 use bucketload_wire::{Conn, Error as WireError};
 
-use super::canonical::{self, Header};
 use super::checksum::{Base64, content_md5};
 use super::chunked::{self, Layout, Pieces};
 use super::config::{PayloadMode, S3Config};
-use super::sign::EMPTY_SHA256;
 use super::template::{HeadWriter, Headers, Unsigned};
-use crate::http::encode;
 use crate::http::outgoing::{self, Either, Outgoing, Plain, Rest, SLICE};
 use crate::http::pool::Buffer;
-use crate::http::sha256::sha256;
 use crate::http::span::Span;
 
 /// What a request's signature and headers say about its content.

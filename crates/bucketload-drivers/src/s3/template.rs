@@ -12,11 +12,12 @@
 use std::fmt;
 
 use bucketload_core::op::ByteRange;
+use bucketload_s3::canonical::{self, Frame, Header, Parts};
+use bucketload_s3::encode;
+use bucketload_s3::sign::Signer;
+use bucketload_s3::sigv4::Signature;
 
-use super::canonical::{self, Frame, Header, Parts};
 use super::config::{Addressing, S3Config};
-use super::sign::{Signature, Signer};
-use crate::http::encode;
 use crate::http::endpoint::Endpoint;
 
 /// No request has more signed header fields of its own.
@@ -118,8 +119,8 @@ impl HeadWriter {
     pub(crate) fn new(config: &S3Config, endpoint: &Endpoint, clock: fn() -> u64) -> Self {
         let signer = config
             .credentials
-            .clone()
-            .map(|credentials| Signer::new(credentials, &config.region));
+            .as_ref()
+            .map(|credentials| credentials.signer(&config.region));
         let mut writer = Self {
             authority: endpoint.authority.clone(),
             base_path: endpoint.base_path.clone(),

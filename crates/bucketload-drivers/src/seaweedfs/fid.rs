@@ -1,7 +1,7 @@
 //! File ids: `VOLUME,KEYCOOKIE`, where key and cookie are hexadecimal, the cookie has eight digits and
 //! leading zero bytes of the key are left out (SeaweedFS, "File ID").
 
-use crate::http::encode;
+use bucketload_s3::encode;
 
 /// The name of a file in SeaweedFS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

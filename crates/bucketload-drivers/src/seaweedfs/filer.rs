@@ -8,7 +8,6 @@ use bucketload_core::record::Probe;
 
 use super::session::SeaweedSession;
 use crate::http::answer::size_of_object;
-use crate::http::encode;
 use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::reading::Reading;
 use crate::http::render::Render as _;
@@ -16,6 +15,7 @@ use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::sink::{Ignore, Sink};
 use crate::http::span::Span;
 use crate::json_size::Size;
+use bucketload_s3::encode;
 
 /// Folder of all buckets (SeaweedFS, "filer.options.buckets_folder": its default).
 pub(crate) const BUCKETS: &str = "/buckets/";

@@ -20,7 +20,6 @@ use super::session::SeaweedSession;
 use super::table::{Full, Table, folder_of, hash};
 use crate::http::ConfigError;
 use crate::http::answer::{MAX_DOCUMENT, size_of_object, unreadable};
-use crate::http::encode;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
@@ -29,6 +28,7 @@ use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
 use crate::json::{self, Value};
+use bucketload_s3::encode;
 
 #[cold]
 fn full(why: Full) -> OpError {

@@ -5,10 +5,10 @@ use bucketload_core::error::{ErrorKind, OpError};
 use super::filer::push_path;
 use super::session::SeaweedSession;
 use crate::http::answer::unreadable;
-use crate::http::encode;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
+use bucketload_s3::encode;
 
 /// Most bytes of an object's metadata: some hundred thousand chunks.
 const MAX_METADATA: usize = 64 << 20;

@@ -3,9 +3,9 @@
 
 use bucketload_core::op::ByteRange;
 
-use crate::http::encode;
 use crate::http::render::Render as _;
 use crate::http::{Endpoint, Secret};
+use bucketload_s3::encode;
 
 /// A request's head. Make it, render it and let it go before anything is awaited.
 #[derive(Clone, Copy)]

@@ -25,13 +25,13 @@ use super::head::{Call, push_path};
 use super::object::{Md5Hex, md5_of};
 use super::session::SwiftSession;
 use crate::http::answer::as_text;
-use crate::http::encode;
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::OneField;
 use crate::http::span::Span;
+use bucketload_s3::encode;
 
 /// Metadata of a manifest: the upload that its segments belong to.
 pub(crate) const SEGMENTS_FIELD: &str = "X-Object-Meta-Bucketload-Segments";

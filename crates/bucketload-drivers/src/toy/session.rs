@@ -21,7 +21,9 @@ use crate::http::render::Render as _;
 use crate::http::session::{HttpSession, Rendering};
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
-use crate::http::{Endpoint, encode};
+use bucketload_s3::encode;
+
+use crate::http::Endpoint;
 
 /// Most bytes of a page of names.
 const MAX_PAGE: usize = 8 << 20;

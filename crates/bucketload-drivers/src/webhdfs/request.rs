@@ -2,9 +2,9 @@
 //! data nodes from the address that the name node gave.
 
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_s3::encode;
 
 use super::config::WebHdfsConfig;
-use crate::http::encode;
 use crate::http::pool::Buffer;
 use crate::http::render::{Render as _, USER_AGENT};
 

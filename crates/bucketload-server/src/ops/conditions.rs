@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::clock;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
+use bucketload_s3::date;
 use bucketload_store::{Condition, ETag, ObjectInfo, ReadConditions, ReadDecision};
 
 /// A tag that no object has: stands for tags that this store cannot have given.
@@ -40,7 +40,7 @@ pub(crate) fn of_read(
         return Ok(ReadDecision::Proceed);
     }
     let date = |name| {
-        let secs = headers.bytes(name).and_then(clock::parse_http_date);
+        let secs = headers.bytes(name).and_then(date::parse_http);
         secs.map(|secs| UNIX_EPOCH + Duration::from_secs(secs))
             .filter(|t| *t <= SystemTime::now() || name == unmodified)
     };

@@ -5,7 +5,7 @@
 use super::Ctx;
 use crate::error::{Code, S3Result};
 use crate::respond::Body;
-use crate::xml_in::{Node, malformed, path_is, walk};
+use crate::xml_in::{malformed, walk};
 
 /// RestoreObject.
 pub(crate) fn object(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
@@ -20,13 +20,13 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
 /// The days that a restored copy is asked to be kept.
 fn days(body: &[u8]) -> S3Result<Option<u32>> {
     let (mut seen, mut days) = (false, None);
-    walk(body, |node| {
-        match node {
-            Node::Open(path) => seen |= path_is(path, &["RestoreRequest"]),
-            Node::Close(path, text) if path_is(path, &["RestoreRequest", "Days"]) => {
-                days = Some(text.trim().parse().map_err(|_| malformed())?);
+    walk(body, |path, text| {
+        match *path {
+            ["RestoreRequest"] => seen = true,
+            ["RestoreRequest", "Days"] => {
+                days = Some(text.get().trim().parse().map_err(|_| malformed())?);
             }
-            Node::Close(..) => {}
+            _ => {}
         }
         Ok(())
     })?;

@@ -1,5 +1,7 @@
 //! The methods: what was really done, in sentences, from the files of the study.
 
+use time::OffsetDateTime;
+
 use std::collections::BTreeMap;
 
 use bucketload_core::verdict::Word;
@@ -166,22 +168,12 @@ fn time(files: &Files) -> Vec<String> {
     out
 }
 
-/// Date and time of an instant, to the second, by the civil calendar (H. Hinnant's algorithm of days).
+/// Date and time of an instant, to the second.
 fn date(unix_ns: u64) -> String {
-    let seconds = (unix_ns / 1_000_000_000) as i64;
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (h, m, s) = (rest / 3600, rest % 3600 / 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02}")
+    let seconds = (unix_ns / 1_000_000_000).cast_signed();
+    let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (hour, minute, second) = at.to_hms();
+    format!("{} {hour:02}:{minute:02}:{second:02}", at.date())
 }
 
 fn experiments(files: &Files, all: &[Measured], summary: &Summary) -> Vec<String> {

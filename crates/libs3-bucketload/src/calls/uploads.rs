@@ -1,9 +1,9 @@
 //! Listings of multipart uploads and of their parts, told in batches.
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::fmt::Write as _;
 use std::ptr;
 
+use bucketload_s3::encode::key_text;
 use bucketload_store::ListUploadsRequest;
 
 use super::{BATCH, OWNER, PAGE, PREFIX_BATCH, count};
@@ -98,29 +98,11 @@ pub(crate) struct Query {
 impl Query {
     fn text(&self, key: &str) -> CString {
         if self.encode {
-            c_string(percent_encode(key.as_bytes(), true))
+            c_string(key_text(key))
         } else {
             c_string(key)
         }
     }
-}
-
-/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3) and, if asked for, `/`.
-pub(crate) fn percent_encode(text: &[u8], keep_slash: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for &byte in text {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            b'/' if keep_slash => out.push('/'),
-            _ => {
-                // Writing to a String does not fail.
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
 }
 
 /// Tells the uploads in progress.

@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode;
 
 use super::account::{Account, ServiceKey};
 use super::jwt::Signer;
-use crate::http::encode;
 use crate::http::hub::{Hub, IdFields};
 use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};

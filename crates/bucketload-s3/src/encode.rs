@@ -24,15 +24,43 @@ const PLAIN: [u8; 256] = {
     table
 };
 
+/// Whether `byte` is unreserved (RFC 3986, section 2.3): all others are escaped.
+#[inline]
+#[must_use]
+pub const fn is_unreserved(byte: u8) -> bool {
+    PLAIN[byte as usize] & 2 != 0
+}
+
 /// Appends an object key as it stands in a path: everything but unreserved characters and `/` is
 /// escaped.
-pub(crate) fn push_key(out: &mut Vec<u8>, key: &str) {
-    push_encoded(out, key.as_bytes(), 1);
+#[inline]
+pub fn push_key(out: &mut Vec<u8>, key: impl AsRef<[u8]>) {
+    push_encoded(out, key.as_ref(), 1);
 }
 
 /// Appends a query value: everything but unreserved characters is escaped.
-pub(crate) fn push_query(out: &mut Vec<u8>, value: &str) {
-    push_encoded(out, value.as_bytes(), 2);
+#[inline]
+pub fn push_query(out: &mut Vec<u8>, value: impl AsRef<[u8]>) {
+    push_encoded(out, value.as_ref(), 2);
+}
+
+/// A key as [`push_key`] writes it.
+#[must_use]
+pub fn key_text(key: impl AsRef<[u8]>) -> String {
+    encoded(key.as_ref(), 1)
+}
+
+/// A query value as [`push_query`] writes it.
+#[must_use]
+pub fn query_text(value: impl AsRef<[u8]>) -> String {
+    encoded(value.as_ref(), 2)
+}
+
+fn encoded(bytes: &[u8], mask: u8) -> String {
+    let mut out = Vec::with_capacity(bytes.len());
+    push_encoded(&mut out, bytes, mask);
+    // Percent-encoded text is ASCII.
+    String::from_utf8(out).unwrap_or_default()
 }
 
 #[inline]
@@ -80,46 +108,63 @@ fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], mask: u8) {
 }
 
 /// Appends one byte, escaped.
-pub(crate) fn push_byte(out: &mut Vec<u8>, byte: u8) {
+pub fn push_byte(out: &mut Vec<u8>, byte: u8) {
     let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
     out.extend_from_slice(&[b'%', HEX_UPPER[high], HEX_UPPER[low]]);
 }
 
+/// The value of a hexadecimal digit, in lower or upper case.
+const fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Appends `text` with percent-encoding undone, and `+` made a space where `plus`. Malformed escapes stay as they are.
+///
+/// # Errors
+/// When there are malformed escapes; the length of `out` before the first of them.
+pub fn push_decoded(out: &mut Vec<u8>, text: &[u8], plus: bool) -> Result<(), usize> {
+    let (mut at, mut sound) = (0, Ok(()));
+    while let Some(&byte) = text.get(at) {
+        let nibble = |n: usize| text.get(at + n).copied().and_then(digit);
+        match byte {
+            b'%' => match (nibble(1), nibble(2)) {
+                (Some(high), Some(low)) => {
+                    out.push(high << 4 | low);
+                    at += 2;
+                }
+                _ => {
+                    sound = sound.and(Err(out.len()));
+                    out.push(byte);
+                }
+            },
+            b'+' if plus => out.push(b' '),
+            _ => out.push(byte),
+        }
+        at += 1;
+    }
+    sound
+}
+
 /// Undoes percent-encoding (`+` is a space too, as some servers write it in listings). Malformed
 /// escapes stay as they are; bytes that are no UTF-8 become replacement characters.
-pub(crate) fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let digits = bytes
-            .get(at + 1..at + 3)
-            .and_then(|d| std::str::from_utf8(d).ok());
-        match (
-            bytes[at],
-            digits.and_then(|d| u8::from_str_radix(d, 16).ok()),
-        ) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 3;
-            }
-            (b'+', _) => {
-                out.push(b' ');
-                at += 1;
-            }
-            (byte, _) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
+#[must_use]
+pub fn decode(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    // What is malformed is kept.
+    let _ = push_decoded(&mut out, text.as_bytes(), true);
     String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 /// 64 lowercase hexadecimal digits of a SHA-256 value. Written so that the compiler can do it with
 /// vectors.
 #[inline]
-pub(crate) fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
+#[must_use]
+pub fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
     let digit = |n: u8| n + b'0' + u8::from(n > 9) * (b'a' - b'0' - 10);
     let (mut high, mut low, mut out) = ([0; 32], [0; 32], [0; 64]);
     for i in 0..32 {
@@ -133,9 +178,23 @@ pub(crate) fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
     out
 }
 
+/// Reads 64 lowercase hexadecimal digits.
+#[must_use]
+pub fn parse_hex32(text: &[u8]) -> Option<[u8; 32]> {
+    let mut out = [0; 32];
+    let (pairs, rest) = text.as_chunks::<2>();
+    if pairs.len() != 32 || !rest.is_empty() || text.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    for (byte, pair) in out.iter_mut().zip(pairs) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(out)
+}
+
 /// The decimal digits of `value`, in `digits`.
 #[inline]
-pub(crate) fn decimal(digits: &mut [u8; 20], mut value: u64) -> &[u8] {
+pub fn decimal(digits: &mut [u8; 20], mut value: u64) -> &[u8] {
     let mut at = digits.len();
     loop {
         at -= 1;
@@ -149,12 +208,12 @@ pub(crate) fn decimal(digits: &mut [u8; 20], mut value: u64) -> &[u8] {
 
 /// Appends `value` in decimal.
 #[inline]
-pub(crate) fn push_decimal(out: &mut Vec<u8>, value: u64) {
+pub fn push_decimal(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(decimal(&mut [0; 20], value));
 }
 
 /// Appends `value` in lowercase hexadecimal.
-pub(crate) fn push_hex(out: &mut Vec<u8>, value: u64) {
+pub fn push_hex(out: &mut Vec<u8>, value: u64) {
     let digits = (64 - value.max(1).leading_zeros()).div_ceil(4);
     for i in (0..digits).rev() {
         out.push(HEX_LOWER[(value >> (4 * i)) as usize & 15]);
@@ -165,7 +224,9 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, value: u64) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{decode, hex32, push_decimal, push_hex, push_key, push_query};
+    use super::{
+        decode, hex32, parse_hex32, push_decimal, push_decoded, push_hex, push_key, push_query,
+    };
 
     fn key(text: &str) -> String {
         let mut out = Vec::new();
@@ -187,6 +248,10 @@ mod tests {
     fn broken_escapes_survive() {
         assert_eq!(decode("a%2"), "a%2");
         assert_eq!(decode("%zz+%41"), "%zz A");
+        let mut out = Vec::new();
+        assert_eq!(push_decoded(&mut out, b"a%2Bb+c%20d", false), Ok(()));
+        assert_eq!(push_decoded(&mut out, b" 100%%4", false), Err(11));
+        assert_eq!(out, b"a+b+c d 100%%4");
     }
 
     #[test]
@@ -220,6 +285,8 @@ mod tests {
             prop_assert_eq!(hex, format!("{value:x}").into_bytes());
             let want: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
             prop_assert_eq!(&hex32(&bytes)[..], want.as_bytes());
+            prop_assert_eq!(parse_hex32(&hex32(&bytes)), Some(bytes));
+            prop_assert_eq!(parse_hex32(want[1..].as_bytes()), None);
         }
     }
 }

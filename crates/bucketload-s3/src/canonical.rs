@@ -6,54 +6,57 @@
 
 use std::ops::Range;
 
-use crate::http::encode;
+use crate::encode;
 
 /// A header that is signed in addition to the standard ones.
 #[derive(Clone, Copy)]
-pub(crate) struct Header<'a> {
+pub struct Header<'a> {
     /// Lowercase name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Value without blanks at its ends or runs of blanks inside.
-    pub(crate) value: &'a [u8],
+    pub value: &'a [u8],
 }
 
 /// What distinguishes one request from the next.
 #[derive(Clone, Copy)]
-pub(crate) struct Parts<'a> {
-    pub(crate) method: &'static str,
+pub struct Parts<'a> {
+    /// `GET` and so on.
+    pub method: &'static str,
     /// Bucket; empty for requests to the service.
-    pub(crate) bucket: &'a str,
+    pub bucket: &'a str,
     /// Key; empty for requests to the bucket.
-    pub(crate) key: &'a str,
+    pub key: &'a str,
     /// Query in canonical form: sorted, encoded, `name=value` also for empty values.
-    pub(crate) query: &'a [u8],
+    pub query: &'a [u8],
     /// Value of `x-amz-content-sha256`.
-    pub(crate) payload: &'a [u8],
+    pub payload: &'a [u8],
     /// Further signed headers, sorted by name.
-    pub(crate) headers: &'a [Header<'a>],
+    pub headers: &'a [Header<'a>],
 }
 
 /// What is the same for all requests to one endpoint in one second. Requests without headers of
 /// their own also share everything from the headers on, for each value of the payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Frame<'a> {
+pub struct Frame<'a> {
     /// `Host` header without the bucket.
-    pub(crate) authority: &'a str,
+    pub authority: &'a str,
     /// Path in front of the bucket.
-    pub(crate) base_path: &'a str,
+    pub base_path: &'a str,
     /// Whether the bucket belongs to the host.
-    pub(crate) virtual_host: bool,
+    pub virtual_host: bool,
     /// `YYYYMMDDTHHMMSSZ`.
-    pub(crate) timestamp: &'a [u8],
+    pub timestamp: &'a [u8],
     /// Session token; empty for none.
-    pub(crate) token: &'a str,
+    pub token: &'a str,
 }
 
 /// Where the reusable parts stand in the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges {
-    pub(crate) path: Range<usize>,
-    pub(crate) names: Range<usize>,
+pub struct Ranges {
+    /// The encoded path.
+    pub path: Range<usize>,
+    /// The names of the signed headers.
+    pub names: Range<usize>,
 }
 
 /// Where canonical requests about objects of one bucket begin alike: from the method to the slash before
@@ -140,7 +143,7 @@ pub(crate) fn end(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Ran
 }
 
 /// Appends the encoded path; returns where it stands.
-pub(crate) fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
+pub fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
     let from = out.len();
     out.extend_from_slice(frame.base_path.as_bytes());
     if !frame.virtual_host && !parts.bucket.is_empty() {
@@ -159,7 +162,7 @@ pub(crate) fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) 
 /// Appends the bucket's part of a virtual host. Escaped, so that a name which is none cannot add
 /// header lines: the server then refuses it.
 #[inline]
-pub(crate) fn push_host_bucket(out: &mut Vec<u8>, bucket: &str) {
+pub fn push_host_bucket(out: &mut Vec<u8>, bucket: &str) {
     encode::push_query(out, bucket);
     out.push(b'.');
 }

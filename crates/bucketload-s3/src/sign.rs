@@ -14,24 +14,17 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::canonical::{self, Frame, Lead, Parts, Ranges};
-use super::credentials::Credentials;
-use crate::http::encode;
-use crate::http::sha256::{HmacKey, Midstate, sha256};
-
-const ALGORITHM: &[u8] = b"AWS4-HMAC-SHA256";
-const SERVICE: &[u8] = b"s3";
-const TERMINATOR: &[u8] = b"aws4_request";
-/// Hexadecimal SHA-256 of nothing.
-pub(crate) const EMPTY_SHA256: &[u8; 64] =
-    b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-
-/// A signature in hexadecimal.
-pub(crate) type Signature = [u8; 64];
+use crate::canonical::{self, Frame, Lead, Parts, Ranges};
+use crate::sha256::{HmacKey, Midstate, sha256};
+use crate::sigv4::{ALGORITHM, SERVICE, Signature, Signing, TERMINATOR, signing_key};
+use crate::{date, encode};
 
 /// Signs requests with one set of credentials for one region.
-pub(crate) struct Signer {
-    credentials: Credentials,
+pub struct Signer {
+    access_key: String,
+    secret_key: String,
+    /// Token of temporary credentials; empty for none.
+    token: String,
     region: String,
     /// The second (since 1970) the fields below are for.
     second: u64,
@@ -86,9 +79,13 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    pub(crate) fn new(credentials: Credentials, region: &str) -> Self {
+    /// A signer for `region`. The token is that of temporary credentials; empty for none.
+    #[must_use]
+    pub fn new(access_key: &str, secret_key: &str, token: &str, region: &str) -> Self {
         Self {
-            credentials,
+            access_key: access_key.to_owned(),
+            secret_key: secret_key.to_owned(),
+            token: token.to_owned(),
             region: region.to_owned(),
             second: u64::MAX,
             day: u64::MAX,
@@ -108,7 +105,7 @@ impl Signer {
 
     /// Moves to the second `now` (since 1970); returns whether it is another one.
     #[inline]
-    pub(crate) fn at(&mut self, now: u64) -> bool {
+    pub fn at(&mut self, now: u64) -> bool {
         if now == self.second {
             return false;
         }
@@ -119,21 +116,29 @@ impl Signer {
     #[cold]
     fn move_to(&mut self, now: u64) {
         self.second = now;
-        self.timestamp = timestamp(now);
+        self.timestamp = date::basic(now);
         self.tail.clear();
         if self.day != now / 86_400 {
             self.day = now / 86_400;
             let date = &self.timestamp[..8];
             self.scope.clear();
-            for part in [date, self.region.as_bytes(), SERVICE, TERMINATOR] {
+            for part in [
+                date,
+                self.region.as_bytes(),
+                SERVICE.as_bytes(),
+                TERMINATOR.as_bytes(),
+            ] {
                 self.scope.extend_from_slice(part);
                 self.scope.push(b'/');
             }
             self.scope.pop();
-            self.key = derive_key(&self.credentials, date, &self.region);
+            self.key = signing_key(self.secret_key.as_bytes(), date, &self.region);
         }
         self.rest.clear();
-        push_lines(&mut self.rest, &[ALGORITHM, &self.timestamp, &self.scope]);
+        for line in [ALGORITHM.as_bytes(), &self.timestamp, &self.scope] {
+            self.rest.extend_from_slice(line);
+            self.rest.push(b'\n');
+        }
         self.prefix = self.key.inner;
         let left = self.prefix.absorb(&self.rest).len();
         self.rest.drain(..self.rest.len() - left);
@@ -141,38 +146,37 @@ impl Signer {
     }
 
     /// `YYYYMMDDTHHMMSSZ`.
-    pub(crate) fn timestamp(&self) -> &[u8; 16] {
+    #[inline]
+    #[must_use]
+    pub fn timestamp(&self) -> &[u8; 16] {
         &self.timestamp
     }
 
     /// `YYYYMMDD/REGION/s3/aws4_request`.
-    pub(crate) fn scope(&self) -> &[u8] {
+    #[must_use]
+    pub fn scope(&self) -> &[u8] {
         &self.scope
     }
 
-    pub(crate) fn access_key(&self) -> &str {
-        &self.credentials.access_key
+    /// The access key id.
+    #[must_use]
+    pub fn access_key(&self) -> &str {
+        &self.access_key
     }
 
-    pub(crate) fn token(&self) -> &str {
-        self.credentials
-            .session_token
-            .as_ref()
-            .map_or("", |t| t.expose())
+    /// Token of temporary credentials; empty for none.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        &self.token
     }
 
     /// Signs a request sent in the current second to the endpoint described by `frame`, which is
     /// always the same one; its timestamp and token are filled in here.
     #[inline]
-    pub(crate) fn sign(&mut self, frame: Frame<'_>, parts: &Parts<'_>) -> (Signature, Ranges) {
-        let token = self
-            .credentials
-            .session_token
-            .as_ref()
-            .map_or("", |t| t.expose());
+    pub fn sign(&mut self, frame: Frame<'_>, parts: &Parts<'_>) -> (Signature, Ranges) {
         let frame = Frame {
             timestamp: &self.timestamp,
-            token,
+            token: &self.token,
             ..frame
         };
         let path = match parts.key {
@@ -224,82 +228,21 @@ impl Signer {
     }
 
     /// The canonical request of the last signature.
-    pub(crate) fn canonical(&self) -> &[u8] {
+    #[inline]
+    #[must_use]
+    pub fn canonical(&self) -> &[u8] {
         &self.canonical
     }
 
-    /// Signature of a chunk of a signed streaming body: `previous` is the signature before it,
-    /// `digest` the SHA-256 of its data.
-    pub(crate) fn sign_chunk(&self, previous: &Signature, digest: &[u8; 32]) -> Signature {
-        let digest = encode::hex32(digest);
-        self.sign_lines(
-            b"AWS4-HMAC-SHA256-PAYLOAD",
-            previous,
-            &[EMPTY_SHA256, &digest],
-        )
-    }
-
-    /// Signature of the trailer whose canonical form (`name:value\n`) hashes to `digest`.
-    pub(crate) fn sign_trailer(&self, previous: &Signature, digest: &[u8; 32]) -> Signature {
-        let digest = encode::hex32(digest);
-        self.sign_lines(b"AWS4-HMAC-SHA256-TRAILER", previous, &[&digest])
-    }
-
-    fn sign_lines(&self, algorithm: &[u8], previous: &Signature, hashes: &[&[u8]]) -> Signature {
-        // Longer region names than AWS has would overflow a fixed buffer, so this one may grow.
-        thread_local! {
-            static LINES: std::cell::RefCell<Vec<u8>> =
-                std::cell::RefCell::new(Vec::with_capacity(512));
+    /// What chunks of the body of the last request are signed with.
+    #[must_use]
+    pub fn signing(&self) -> Signing<'_> {
+        Signing {
+            key: &self.key,
+            timestamp: &self.timestamp,
+            scope: &self.scope,
         }
-        LINES.with_borrow_mut(|lines| {
-            lines.clear();
-            push_lines(lines, &[algorithm, &self.timestamp, &self.scope, previous]);
-            push_lines(lines, hashes);
-            lines.pop();
-            encode::hex32(&self.key.mac(lines))
-        })
     }
-}
-
-fn push_lines(out: &mut Vec<u8>, lines: &[&[u8]]) {
-    for line in lines {
-        out.extend_from_slice(line);
-        out.push(b'\n');
-    }
-}
-
-/// The signing key: `HMAC(HMAC(HMAC(HMAC("AWS4" + secret, date), region), service),
-/// "aws4_request")`.
-fn derive_key(credentials: &Credentials, date: &[u8], region: &str) -> HmacKey {
-    let secret = [b"AWS4", credentials.secret_key.expose().as_bytes()].concat();
-    [date, region.as_bytes(), SERVICE, TERMINATOR]
-        .into_iter()
-        .fold(HmacKey::new(&secret), |key, part| {
-            HmacKey::new(&key.mac(part))
-        })
-}
-
-/// `second` (since 1970) as `YYYYMMDDTHHMMSSZ`.
-fn timestamp(second: u64) -> [u8; 16] {
-    // Beyond the year 9999 only a broken clock can lead.
-    let at = i64::try_from(second)
-        .ok()
-        .and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok())
-        .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
-    let mut out = *b"00000000T000000Z";
-    let mut put = |at: usize, digits: usize, mut value: u32| {
-        for i in (at..at + digits).rev() {
-            out[i] = b'0' + (value % 10) as u8;
-            value /= 10;
-        }
-    };
-    put(0, 4, at.year().unsigned_abs());
-    put(4, 2, u32::from(u8::from(at.month())));
-    put(6, 2, u32::from(at.day()));
-    put(9, 2, u32::from(at.hour()));
-    put(11, 2, u32::from(at.minute()));
-    put(13, 2, u32::from(at.second()));
-    out
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
-use super::{Malformed, leaves, push_escaped};
+use super::{Malformed, elements, leaves, push_escaped};
 
 fn all(xml: &str) -> Result<Vec<(String, String)>, Malformed> {
     let mut out = Vec::new();
@@ -88,16 +89,29 @@ fn by_quick_xml(xml: &str) -> Vec<(String, String)> {
             }
             Event::Text(part) => text.push_str(&part.into_inner()),
             Event::GeneralRef(part) => {
-                let name = part.into_inner();
-                let c = match super::reference(&name) {
-                    Some(c) => c,
-                    None => panic!("{name}"),
-                };
-                text.push(c);
+                let known = resolve_predefined_entity(&part).and_then(|text| text.chars().next());
+                text.push(part.resolve_char_ref().unwrap().or(known).unwrap());
             }
             Event::Eof => return out,
             _ => {}
         }
+    }
+}
+
+#[test]
+fn requests_show_each_element_and_know_every_reference() {
+    let mut seen = Vec::new();
+    let xml = b"\xef\xbb\xbf<a>\r\n<b>1&amp;\r\n<!-- - --><![CDATA[<2>]]></b><c/> </a>";
+    elements(xml, |path, text| seen.push((path.join("/"), text.get()))).unwrap();
+    let want = [pair("a/b", "1&\n<2>"), pair("a/c", ""), pair("a", "")];
+    assert_eq!(seen, want);
+    for xml in [
+        "<a>&unknown;</a>",
+        "<a>& </a>",
+        "<a>&#xD800;</a>",
+        "<!DOCTYPE a><a/>",
+    ] {
+        assert_eq!(elements(xml.as_bytes(), |_, _| {}), Err(Malformed), "{xml}");
     }
 }
 
@@ -123,6 +137,6 @@ proptest! {
 
     #[test]
     fn no_input_panics(text in "(<|>|/|!|-|\\[|CDATA|\\?|&|;|#|a|b| |\"|'){0,60}") {
-        let _ = all(&text);
+        let _ = (all(&text), elements(text.as_bytes(), |_, text| drop(text.get())));
     }
 }
